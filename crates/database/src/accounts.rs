@@ -7,6 +7,7 @@ use agora_domain::accounts::{
     Account, AccountRepository, Credentials, LoginIdentifier, NewAccount, PasswordChange, PasswordHash, ProfileChanges,
     RoleChange, UpdatedProfile,
 };
+use agora_domain::audit::AuditEntry;
 use agora_domain::clock::Timestamp;
 use agora_domain::id::UserId;
 use agora_domain::idempotency::{AttemptId, Outcome};
@@ -17,7 +18,7 @@ use uuid::Uuid;
 
 use crate::apart::DbViewer;
 use crate::rows::{Slice, UserRow, count, keyset, page_of};
-use crate::schema::UserRecord;
+use crate::schema::{AuditRecord, UserRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call, once};
 
@@ -27,7 +28,8 @@ impl AccountRepository for Database {
         let user = UserRecord::of(new);
         let Account { id, username, display_name, .. } = &new.account;
         let (id, words) = (*id, IndexedText::of_account(username, display_name.as_ref()));
-        once!(self, attempt, write accounts::insert(user, words), did given => Outcome::Registered(id))
+        let entry = new.entry.as_ref().map(AuditRecord::of);
+        once!(self, attempt, write accounts::insert(user, words, entry), did given => Outcome::Registered(id))
     }
 
     async fn find(&self, id: UserId) -> Result<Option<Account>> {
@@ -79,12 +81,14 @@ impl AccountRepository for Database {
         call!(self, read accounts::has_admin())
     }
 
-    async fn change_role(&self, id: UserId, change: RoleChange) -> Result<()> {
-        call!(self, write accounts::change_role(DbId(id.uuid()), change))
+    async fn change_role(&self, id: UserId, change: RoleChange, entry: &AuditEntry) -> Result<()> {
+        let entry = AuditRecord::of(entry);
+        call!(self, write accounts::change_role(DbId(id.uuid()), change, entry))
     }
 
-    async fn set_enabled(&self, id: UserId, enabled: bool, at: Timestamp) -> Result<()> {
-        call!(self, write accounts::set_enabled(DbId(id.uuid()), enabled, DbInstant(at)))
+    async fn set_enabled(&self, id: UserId, enabled: bool, entry: &AuditEntry) -> Result<()> {
+        let entry = AuditRecord::of(entry);
+        call!(self, write accounts::set_enabled(DbId(id.uuid()), enabled, entry))
     }
 
     async fn update_profile(&self, id: UserId, changes: &ProfileChanges, at: Timestamp) -> Result<UpdatedProfile> {

@@ -1,12 +1,14 @@
 //! The whole catalog, in one transaction.
 
 use agora_domain::Result;
+use agora_domain::audit::AuditEntry;
 use agora_domain::page::Keyset;
 use agora_domain::products::{Catalog, CatalogChange, CatalogSnapshot, CatalogTransaction, Product};
 use async_trait::async_trait;
 
 use crate::product_rows::ProductRows;
 use crate::rows::{Slice, Toward};
+use crate::schema::AuditRecord;
 use crate::sql_types::DbId;
 use crate::transfer::{Session, run_in};
 use crate::{Database, Table};
@@ -45,7 +47,10 @@ impl CatalogTransaction for OpenCatalog {
         run_in!(&mut self.0, products::replace(replaced, rows))
     }
 
-    async fn commit(self: Box<Self>) -> Result<()> {
+    async fn commit(mut self: Box<Self>, entry: Option<AuditEntry>) -> Result<()> {
+        if let Some(entry) = entry.as_ref().map(AuditRecord::of) {
+            run_in!(&mut self.0, audit::record(entry))?;
+        }
         self.0.commit().await
     }
 }

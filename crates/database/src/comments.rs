@@ -2,6 +2,7 @@
 
 use agora_domain::Result;
 use agora_domain::accounts::{UserPreview, Viewer};
+use agora_domain::audit::AuditEntry;
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{
     CommentAccess, CommentOrder, CommentRepository, CommentTarget, CommentText, CommentView, Deletion, NewComment,
@@ -17,7 +18,7 @@ use async_trait::async_trait;
 use crate::apart::DbViewer;
 use crate::parts::Parts;
 use crate::rows::{CommentRow, Slice, keyset, page_of};
-use crate::schema::CommentLikeRecord;
+use crate::schema::{AuditRecord, CommentLikeRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::ThreadedRow;
 use crate::{Database, call, once, part};
@@ -49,6 +50,11 @@ impl CommentRepository for Database {
     async fn update(&self, id: CommentId, content: &CommentText, entities: &Entities, at: Timestamp) -> Result<()> {
         let (content, entities) = (content.as_str().to_owned(), entities.as_str().to_owned());
         call!(self, write comments::update(DbId(id.uuid()), content, entities, DbInstant(at)))
+    }
+
+    async fn set_hidden(&self, id: CommentId, hidden: bool, entry: &AuditEntry) -> Result<()> {
+        let entry = AuditRecord::of(entry);
+        call!(self, write comments::set_hidden(DbId(id.uuid()), hidden, entry))
     }
 
     async fn delete(&self, id: CommentId) -> Result<Deletion> {

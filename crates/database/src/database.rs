@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use agora_domain::accounts::{AccountRepository, SessionRepository};
+use agora_domain::audit_log::AuditRepository;
 use agora_domain::blocks::BlockRepository;
 use agora_domain::bookmarks::BookmarkRepository;
 use agora_domain::comments::CommentRepository;
@@ -17,6 +18,7 @@ use agora_domain::notifications::NotificationRepository;
 use agora_domain::people::PeopleRepository;
 use agora_domain::posts::PostRepository;
 use agora_domain::products::{Catalog, ProductRepository};
+use agora_domain::reports::ReportRepository;
 use agora_domain::search::{SearchIndex, SearchRepository};
 use agora_domain::texts::TextBacklog;
 
@@ -204,6 +206,10 @@ ports! {
     sessions: SessionRepository;
     /// Returns the posts and likes.
     posts: PostRepository;
+    /// Returns the audit log.
+    audit: AuditRepository;
+    /// Returns the reports.
+    reports: ReportRepository;
     /// Returns the blocks and mutes.
     blocks: BlockRepository;
     /// Returns the bookmarks.

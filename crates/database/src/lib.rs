@@ -10,6 +10,7 @@
 
 mod accounts;
 mod apart;
+mod audit;
 mod backend;
 mod blocks;
 mod bookmarks;
@@ -46,6 +47,7 @@ mod product_rows;
 mod products;
 #[cfg(test)]
 mod query_count;
+mod reports;
 mod rows;
 mod schema;
 mod search;

@@ -17,6 +17,7 @@ pub(crate) const fn kind_code(kind: NotificationKind) -> i16 {
         NotificationKind::Mention => 3,
         NotificationKind::Follow => 4,
         NotificationKind::CommentLike => 5,
+        NotificationKind::Report => 6,
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use agora_domain::Result;
 use agora_domain::accounts::{Account, Viewer};
+use agora_domain::audit::AuditEntry;
 use agora_domain::clock::Timestamp;
 use agora_domain::entities::Hashtag;
 use agora_domain::id::{PostId, UserId};
@@ -11,8 +12,8 @@ use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::notices::Notice;
 use agora_domain::page::{Keyset, Page, PageRequest};
 use agora_domain::posts::{
-    EditedPost, FeedRequest, FoundPost, Liker, Post, PostAccess, PostEdit, PostRepository, PostView, Visibility,
-    VisibleTo,
+    EditedPost, FeedRequest, FoundPost, Liker, Post, PostAccess, PostEdit, PostHiding, PostRepository, PostView,
+    Visibility, VisibleTo,
 };
 use agora_domain::relation::NewRelation;
 use agora_domain::search::IndexedText;
@@ -22,7 +23,7 @@ use crate::apart::DbViewer;
 use crate::database::Database;
 use crate::parts::Parts;
 use crate::rows::{PostRow, Slice, keyset, page_of};
-use crate::schema::LikeRecord;
+use crate::schema::{AuditRecord, LikeRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{VisiblePosts, visible_codes};
 use crate::{call, once, part};
@@ -111,6 +112,17 @@ impl PostRepository for Database {
                 feeds.announce(&edited.view.post);
             }
         })
+    }
+
+    async fn set_hidden(&self, id: PostId, hiding: &PostHiding, entry: &AuditEntry) -> Result<bool> {
+        let (hiding, entry, feeds) = (hiding.clone(), AuditRecord::of(entry), Arc::clone(&self.feeds));
+        let changed = call!(self, write posts::set_hidden(DbId(id.uuid()), hiding, entry), then move |post| {
+            // It may be shown to others now.
+            if let Some(post) = post.as_ref().filter(|post| !post.is_hidden) {
+                feeds.announce(post);
+            }
+        })?;
+        Ok(changed.is_some())
     }
 
     async fn delete(&self, id: PostId, at: Timestamp) -> Result<Post> {

@@ -1,7 +1,7 @@
 //! The product repository.
 
 use agora_domain::Result;
-use agora_domain::clock::Timestamp;
+use agora_domain::audit::AuditEntry;
 use agora_domain::id::ProductId;
 use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Keyset, Page, PageRequest};
@@ -12,16 +12,17 @@ use async_trait::async_trait;
 
 use crate::product_rows::{ProductRows, price};
 use crate::rows::{Slice, keyset, page_of};
+use crate::schema::AuditRecord;
 use crate::sql_types::DbId;
 use crate::values::TextFilter;
 use crate::{Database, call, once};
 
 #[async_trait]
 impl ProductRepository for Database {
-    async fn create(&self, product: &Product, attempt: Option<AttemptId>) -> Result<()> {
-        let rows = ProductRows::of(product);
+    async fn create(&self, product: &Product, entry: &AuditEntry, attempt: Option<AttemptId>) -> Result<()> {
+        let (rows, entry) = (ProductRows::of(product), AuditRecord::of(entry));
         let id = product.id;
-        once!(self, attempt, write products::insert(rows), did given => Outcome::ProductCreated(id))
+        once!(self, attempt, write products::create(rows, entry), did given => Outcome::ProductCreated(id))
     }
 
     async fn find(&self, id: ProductId) -> Result<Option<Product>> {
@@ -50,12 +51,13 @@ impl ProductRepository for Database {
         })
     }
 
-    async fn edit(&self, id: ProductId, edit: &ProductEdit, at: Timestamp) -> Result<Product> {
-        let edit = edit.clone();
-        call!(self, write products::edit(DbId(id.uuid()), edit, at))
+    async fn edit(&self, id: ProductId, edit: &ProductEdit, entry: &AuditEntry) -> Result<Product> {
+        let (edit, entry) = (edit.clone(), AuditRecord::of(entry));
+        call!(self, write products::edit(DbId(id.uuid()), edit, entry))
     }
 
-    async fn delete(&self, id: ProductId) -> Result<()> {
-        call!(self, write products::delete(DbId(id.uuid())))
+    async fn delete(&self, id: ProductId, entry: &AuditEntry) -> Result<()> {
+        let entry = AuditRecord::of(entry);
+        call!(self, write products::delete(DbId(id.uuid()), entry))
     }
 }

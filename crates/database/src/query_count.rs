@@ -56,13 +56,13 @@ fn seeded(size: u64) -> (SqliteConnection, Arc<AtomicUsize>) {
         let (post, author, me) = (hex(post(n)), hex(user(n)), hex(user(0)));
         sql += &format!("INSERT INTO follows VALUES ({me}, {author}, {author}, {n});");
         sql += &format!(
-            "INSERT INTO posts VALUES ({post}, {author}, 'text', NULL, 0, {n}000, {n}000, {size}, {size}, NULL, 1, '');"
+            "INSERT INTO posts VALUES ({post}, {author}, 'text', NULL, 0, {n}000, {n}000, {size}, {size}, NULL, 1, '', NULL);"
         );
         for m in 1..=size {
             let (liker, comment) = (hex(user(m)), hex(id(3, n * 1000 + m)));
             sql += &format!("INSERT INTO likes VALUES ({post}, {liker}, {liker}, {m});");
             sql += &format!(
-                "INSERT INTO comments VALUES ({comment}, {post}, {liker}, 'text', {m}, {m}, NULL, NULL, 0, 0, '');"
+                "INSERT INTO comments VALUES ({comment}, {post}, {liker}, 'text', {m}, {m}, NULL, NULL, 0, 0, '', 0);"
             );
         }
     }
@@ -225,6 +225,7 @@ fn an_image_takes_one_statement_more_for_each_row_that_names_or_named_it() {
         created_at: at,
         updated_at: at,
         entities: Some(String::new()),
+        hidden_visibility: None,
     };
     // One of them for the text by which it is found.
     expect_queries(3, |conn| {

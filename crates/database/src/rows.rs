@@ -163,7 +163,7 @@ pub(crate) struct UserRow {
 }
 
 impl UserRecord {
-    pub(crate) fn of(NewAccount { account, password }: &NewAccount) -> Self {
+    pub(crate) fn of(NewAccount { account, password, .. }: &NewAccount) -> Self {
         Self {
             id: DbId(account.id.uuid()),
             username: account.username.as_str().to_owned(),
@@ -306,6 +306,12 @@ pub(crate) struct PostRow {
     pub(crate) created_at: DbInstant,
     pub(crate) updated_at: DbInstant,
     pub(crate) entities: Option<String>,
+    pub(crate) hidden_visibility: Option<i16>,
+}
+
+/// Returns the visibility of a post, given how it is stored and what it was before the post was hidden, and whether it is.
+pub(crate) fn shown_visibility(stored: i16, hidden: Option<i16>) -> Outcome<(Visibility, bool)> {
+    Ok((visibility(hidden.unwrap_or(stored))?, hidden.is_some()))
 }
 
 /// A hashtag of a post.
@@ -321,12 +327,16 @@ pub(crate) struct TagRow {
 
 impl PostRow {
     pub(crate) fn of(post: &Post) -> Self {
+        let shown = visibility_code(post.visibility);
+        let (visibility, hidden_visibility) =
+            if post.is_hidden { (visibility_code(Visibility::Private), Some(shown)) } else { (shown, None) };
         Self {
             id: DbId(post.id.uuid()),
             author_id: DbId(post.author.uuid()),
             content: post.text.as_str().to_owned(),
             image: key_text(post.image.as_ref()),
-            visibility: visibility_code(post.visibility),
+            visibility,
+            hidden_visibility,
             created_at: DbInstant(post.created_at),
             updated_at: DbInstant(post.updated_at),
             entities: post.entities.as_ref().map(|entities| entities.as_str().to_owned()),
@@ -347,13 +357,15 @@ impl PostRow {
     }
 
     pub(crate) fn post(self) -> Outcome<Post> {
+        let (visibility, is_hidden) = shown_visibility(self.visibility, self.hidden_visibility)?;
         Ok(Post {
             id: self.id.0.into(),
             author: self.author_id.0.into(),
             text: PostText::restore(self.content),
             entities: self.entities.map(Entities::restore),
             image: image_key(self.image)?,
-            visibility: visibility(self.visibility)?,
+            visibility,
+            is_hidden,
             created_at: self.created_at.0,
             updated_at: self.updated_at.0,
         })
@@ -370,6 +382,7 @@ pub(crate) struct FlatCommentRow {
     pub(crate) content: String,
     pub(crate) created_at: DbInstant,
     pub(crate) updated_at: DbInstant,
+    pub(crate) is_hidden: bool,
 }
 
 impl FlatCommentRow {
@@ -381,6 +394,7 @@ impl FlatCommentRow {
             content: CommentText::restore(self.content),
             created_at: self.created_at.0,
             updated_at: self.updated_at.0,
+            is_hidden: self.is_hidden,
         }
     }
 
@@ -402,6 +416,7 @@ pub(crate) struct CommentRow {
     pub(crate) parent_id: Option<DbId>,
     pub(crate) reply_to_id: Option<DbId>,
     pub(crate) entities: Option<String>,
+    pub(crate) is_hidden: bool,
 }
 
 impl CommentRow {
@@ -416,15 +431,17 @@ impl CommentRow {
             parent_id: reply.map(|reply| DbId(reply.thread.uuid())),
             reply_to_id: reply.map(|reply| DbId(reply.to.uuid())),
             entities: entities.as_ref().map(|entities| entities.as_str().to_owned()),
+            is_hidden: comment.is_hidden,
         }
     }
 
     /// Returns the comment, where it stands, and what its text names.
     pub(crate) fn parts(self) -> (Comment, Option<Reply>, Option<Entities>) {
-        let Self { id, post_id, author_id, content, created_at, updated_at, parent_id, reply_to_id, entities } = self;
+        let Self { id, post_id, author_id, content, created_at, updated_at, is_hidden, .. } = self;
+        let Self { parent_id, reply_to_id, entities, .. } = self;
         let reply =
             parent_id.map(|parent| Reply { thread: parent.0.into(), to: reply_to_id.unwrap_or(parent).0.into() });
-        let comment = FlatCommentRow { id, post_id, author_id, content, created_at, updated_at }.comment();
+        let comment = FlatCommentRow { id, post_id, author_id, content, created_at, updated_at, is_hidden }.comment();
         (comment, reply, entities.map(Entities::restore))
     }
 }

@@ -183,6 +183,28 @@ tables! { $
         follow_version [BigInt],
         indexed [Bool]
     }
+    /// What administrators did.
+    Audit(audit, AuditRecord) by (id: DbId) {
+        id: DbId [Id],
+        created_at: DbInstant [Instant],
+        actor_id: Option<DbId> [Nullable<Id>],
+        action: i16 [SmallInt],
+        target_kind: i16 [SmallInt],
+        target_id: Option<DbId> [Nullable<Id>],
+        details: Option<String> [Nullable<Text>],
+    }
+    /// What users report.
+    Reports(reports, ReportRecord) by (id: DbId) {
+        id: DbId [Id],
+        created_at: DbInstant [Instant],
+        reporter_id: DbId [Id],
+        target_kind: i16 [SmallInt],
+        target_id: DbId [Id],
+        category: i16 [SmallInt],
+        comment: Option<String> [Nullable<Text>],
+        status: i16 [SmallInt],
+        note: Option<String> [Nullable<Text>],
+    }
     /// The logins that tokens name.
     Sessions(sessions, SessionRecord) by (id: DbId) {
         id: DbId [Id],
@@ -201,7 +223,8 @@ tables! { $
         updated_at: DbInstant [Instant],
         like_count: i64 [BigInt],
         comment_count: i64 [BigInt],
-        deleted_at: Option<DbInstant> [Nullable<Instant>];
+        deleted_at: Option<DbInstant> [Nullable<Instant>],
+        hidden_visibility: Option<i16> [Nullable<SmallInt>];
         // Not moved: extracted from the text.
         entities [Nullable<Text>],
         // Not moved: whether it is indexed for search.
@@ -232,7 +255,8 @@ tables! { $
         parent_id: Option<DbId> [Nullable<Id>],
         reply_to_id: Option<DbId> [Nullable<Id>],
         reply_count: i64 [BigInt],
-        like_count: i64 [BigInt];
+        like_count: i64 [BigInt],
+        is_hidden: bool [Bool];
         // Not moved: extracted from the text.
         entities [Nullable<Text>]
     }
@@ -498,9 +522,12 @@ joinable!(comment_likes -> comments (comment_id));
 joinable!(comment_likes -> users (user_id));
 joinable!(notification_actors -> notifications (notification_id));
 joinable!(notification_actors -> users (actor_id));
+joinable!(reports -> users (reporter_id));
 
 allow_tables_to_appear_in_same_query!(
     users,
+    audit,
+    reports,
     sessions,
     posts,
     post_tags,

@@ -19,6 +19,8 @@ async fn open(url: &str) -> Repositories {
         sessions: database.sessions(),
         posts: database.posts(),
         bookmarks: database.bookmarks(),
+        audit: database.audit(),
+        reports: database.reports(),
         blocks: database.blocks(),
         notifications: database.notifications(),
         texts: database.text_backlog(),

@@ -36,7 +36,8 @@ async fn user(node: &Database, n: u128) -> UserId {
         created_at: AT,
     };
     let id = account.id;
-    node.accounts().create(&NewAccount { account, password: PasswordHash::new("$".to_owned()) }, None).await.unwrap();
+    let new = NewAccount { account, password: PasswordHash::new("$".to_owned()), entry: None };
+    node.accounts().create(&new, None).await.unwrap();
     id
 }
 
@@ -48,6 +49,7 @@ async fn post(node: &Database, author: UserId, n: u128) -> PostId {
         entities: None,
         image: None,
         visibility: Visibility::Public,
+        is_hidden: false,
         created_at: AT,
         updated_at: AT,
     };

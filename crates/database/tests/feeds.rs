@@ -83,7 +83,7 @@ impl World {
             enabled: true,
             created_at: at(0),
         };
-        let new = NewAccount { account, password: PasswordHash::new("$hash$".to_owned()) };
+        let new = NewAccount { account, password: PasswordHash::new("$hash$".to_owned()), entry: None };
         self.node(0).accounts().create(&new, None).await.unwrap();
         id
     }
@@ -104,6 +104,7 @@ impl World {
             entities: None,
             image: None,
             visibility: Visibility::Public,
+            is_hidden: false,
             created_at,
             updated_at: created_at,
         };

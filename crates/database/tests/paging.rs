@@ -80,7 +80,8 @@ fn post(id: Uuid, author: Uuid, created_at: i64, counts: u64) -> Value {
 fn comment(id: Uuid, post: Uuid, author: Uuid, created_at: i64) -> Value {
     let likes = if id == people().comment.uuid() { ENTRIES } else { 0 };
     json!({ "id": id, "post_id": post, "author_id": author, "content": "text", "created_at": created_at,
-        "updated_at": created_at, "parent_id": null, "reply_to_id": null, "reply_count": 0, "like_count": likes })
+        "updated_at": created_at, "parent_id": null, "reply_to_id": null, "reply_count": 0, "like_count": likes,
+        "is_hidden": false })
 }
 
 fn follow(follower: Uuid, followed: Uuid, id: Uuid, created_at: i64) -> Value {
@@ -107,6 +108,20 @@ fn rows() -> Vec<(Table, Vec<Value>)> {
     comments.push(comment(answered, commented, host, at(0)));
     vec![
         (Table::Users, users),
+        (
+            Table::Audit,
+            each(&|id, at| {
+                json!({ "id": id, "created_at": at, "actor_id": null, "action": 0, "target_kind": 5, "target_id": null,
+                    "details": null })
+            }),
+        ),
+        (
+            Table::Reports,
+            each(&|id, at| {
+                json!({ "id": id, "created_at": at, "reporter_id": id, "target_kind": 0, "target_id": id, "category": 0,
+                    "comment": null, "status": 0, "note": null })
+            }),
+        ),
         (Table::Posts, posts),
         (Table::Bookmarks, each(&|id, at| json!({ "user_id": host, "post_id": id, "id": id, "created_at": at }))),
         (Table::Likes, each(&|id, at| json!({ "post_id": liked, "user_id": id, "id": id, "created_at": at }))),
@@ -155,6 +170,8 @@ fn repositories(database: &Database) -> Repositories {
         sessions: database.sessions(),
         posts: database.posts(),
         bookmarks: database.bookmarks(),
+        audit: database.audit(),
+        reports: database.reports(),
         blocks: database.blocks(),
         notifications: database.notifications(),
         texts: database.text_backlog(),

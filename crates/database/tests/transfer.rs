@@ -86,10 +86,11 @@ fn sample() -> Vec<(Table, String)> {
         let picture = if n == 2 { "null".to_owned() } else { format!(r#""{}""#, image(10_000 + n)) };
         format!(
             "{{\"id\":\"{}\",\"author_id\":\"{first}\",\"content\":\"{odd}\",\"image\":{picture},\"visibility\":{n},\
-             \"created_at\":1,\"updated_at\":2,\"like_count\":{},\"comment_count\":{}}}\n",
+             \"created_at\":1,\"updated_at\":2,\"like_count\":{},\"comment_count\":{},\"hidden_visibility\":{}}}\n",
             id(n),
             if n == 1 { USERS } else { 0 },
-            i64::MAX
+            i64::MAX,
+            if n == 2 { "1" } else { "null" },
         )
     });
     // One post with more likes than are handled at once, between others.
@@ -100,7 +101,8 @@ fn sample() -> Vec<(Table, String)> {
         format!(
             "{{\"id\":\"{id}\",\"post_id\":\"{second}\",\"author_id\":\"{first}\",\"content\":\"{odd}\",\"created_at\":1,\
              \"updated_at\":2,\"parent_id\":{thread},\"reply_to_id\":{thread},\"reply_count\":{counts},\
-             \"like_count\":{counts}}}\n"
+             \"like_count\":{counts},\"is_hidden\":{}}}\n",
+            counts == 0
         )
     });
     let comment_like =
@@ -121,6 +123,16 @@ fn sample() -> Vec<(Table, String)> {
     });
     let actor = format!("{{\"notification_id\":\"{second}\",\"id\":\"{first}\",\"actor_id\":\"{second}\"}}\n");
     let setting = format!("{{\"user_id\":\"{first}\",\"kind\":5,\"policy\":2}}\n");
+    let entries = format!(
+        "{{\"id\":\"{first}\",\"created_at\":-1,\"actor_id\":\"{second}\",\"action\":14,\"target_kind\":5,\"target_id\":null,\
+         \"details\":\"{odd}\"}}\n\
+         {{\"id\":\"{second}\",\"created_at\":1,\"actor_id\":null,\"action\":0,\"target_kind\":0,\"target_id\":\"{first}\",\
+         \"details\":null}}\n"
+    );
+    let report = format!(
+        "{{\"id\":\"{first}\",\"created_at\":1,\"reporter_id\":\"{second}\",\"target_kind\":2,\"target_id\":\"{first}\",\
+         \"category\":3,\"comment\":\"{odd}\",\"status\":2,\"note\":null}}\n"
+    );
     let product = format!(
         "{{\"id\":\"{first}\",\"sku\":\"S\",\"sku_key\":\"s\",\"name\":\"n\",\"description\":\"\",\"price\":99999999999999,\
          \"category\":\"c\",\"category_key\":\"c\",\"stock\":2147483647,\"search_key\":\"n\",\"created_at\":1,\
@@ -132,6 +144,8 @@ fn sample() -> Vec<(Table, String)> {
     let url = format!("{{\"product_id\":\"{first}\",\"position\":0,\"url\":\"https://e.org/a.png\"}}\n");
     vec![
         (Table::Users, users),
+        (Table::Audit, entries),
+        (Table::Reports, report),
         (Table::Sessions, sessions),
         (Table::Posts, posts.collect()),
         (Table::Likes, likes.collect()),

@@ -127,6 +127,7 @@ fn comments(post: &Post, network: &Network, ids: &[Uuid], random: &mut StdRng) -
             "parent_id": parent,
             "reply_to_id": parent,
             "reply_count": 0,
+            "is_hidden": false,
             "like_count": 0,
         });
         made.push((id, row));

@@ -143,6 +143,8 @@ pub enum Forbidden {
     NotCommentAuthor,
     /// It takes being the author of the comment or of the post.
     NeitherAuthor,
+    /// An administrator has hidden it.
+    Hidden,
 }
 
 impl fmt::Display for Forbidden {
@@ -155,6 +157,7 @@ impl fmt::Display for Forbidden {
             Self::NotPostAuthor => "Only the author may change this post",
             Self::NotCommentAuthor => "Only the author may edit this comment",
             Self::NeitherAuthor => "Only the author of the comment or of the post may delete this comment",
+            Self::Hidden => "An administrator has hidden this: it can be deleted, but not changed",
         })
     }
 }
@@ -174,6 +177,8 @@ pub enum Resource {
     Image,
     /// A notification.
     Notification,
+    /// A report.
+    Report,
 }
 
 impl fmt::Display for Resource {
@@ -185,6 +190,7 @@ impl fmt::Display for Resource {
             Self::Product => "Product",
             Self::Image => "Image",
             Self::Notification => "Notification",
+            Self::Report => "Report",
         })
     }
 }
@@ -286,8 +292,8 @@ pub enum FieldName {
     NewPassword,
     /// A role to give or to take.
     Role,
-    /// Whether a role is given or taken.
-    RoleAction,
+    /// Whether a role is given or taken, or what an administrator did.
+    Action,
     /// Whether an account is enabled.
     Enabled,
     /// The text of a post.
@@ -316,7 +322,7 @@ pub enum FieldName {
     Description,
     /// The price of a product.
     Price,
-    /// The category of a product.
+    /// The category of a product or of a report.
     Category,
     /// How many pieces of a product there are.
     Stock,
@@ -344,7 +350,7 @@ pub enum FieldName {
     Topics,
     /// Whose likes of posts are told.
     LikePolicy,
-    /// Whose comments are told.
+    /// Whose comments are told, or what a reporter says.
     CommentPolicy,
     /// Whose replies are told.
     ReplyPolicy,
@@ -354,10 +360,28 @@ pub enum FieldName {
     FollowPolicy,
     /// Whose likes of comments are told.
     CommentLikePolicy,
+    /// Whose reports are told.
+    ReportPolicy,
     /// For how many hours somebody is muted.
     MuteHours,
     /// Whose comments are deleted.
     CommentAuthor,
+    /// Whether something is hidden.
+    Hidden,
+    /// Why something is hidden.
+    Reason,
+    /// What kind of thing is reported.
+    ReportTargetKind,
+    /// Which thing is reported.
+    ReportTarget,
+    /// What becomes of a report.
+    ReportStatus,
+    /// What whoever decides about a report says.
+    ReportNote,
+    /// Whose acts.
+    AuditActor,
+    /// To what acts were done.
+    AuditTarget,
 }
 
 /// A rule that a value breaks, in words for the one who sent it.

@@ -53,6 +53,10 @@ ids! {
     NotificationId;
     /// Names a ticket to a stream of events.
     TicketId;
+    /// Names an entry of the audit log.
+    AuditId;
+    /// Names a report.
+    ReportId;
 }
 
 /// The source of new identifiers.

@@ -13,6 +13,9 @@
 //! | [`bookmarks`] | posts that users keep for themselves |
 //! | [`follows`] | who follows whom, and who may know |
 //! | [`blocks`] | whom users keep apart from themselves, and whom they do not want to hear |
+//! | [`reports`] | what users report to the administrators |
+//! | [`audit`] | what administrative acts leave behind |
+//! | [`audit_log`] | what administrators did |
 //! | [`notices`] | what a change tells whom |
 //! | [`notifications`] | what users were told, and what they want to be told |
 //! | [`events`] | what happens, told to those who listen while they do |
@@ -45,6 +48,8 @@
 #![forbid(unsafe_code)]
 
 pub mod accounts;
+pub mod audit;
+pub mod audit_log;
 pub mod blocks;
 pub mod bookmarks;
 pub mod clock;
@@ -65,6 +70,7 @@ pub mod people;
 pub mod posts;
 pub mod products;
 pub mod relation;
+pub mod reports;
 pub mod search;
 pub mod text;
 pub mod texts;

@@ -27,11 +27,14 @@ pub enum NotificationKind {
     Follow,
     /// Somebody likes a comment.
     CommentLike,
+    /// Somebody reported something, of which administrators are told.
+    Report,
 }
 
 impl NotificationKind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [Self::Like, Self::Comment, Self::Reply, Self::Mention, Self::Follow, Self::CommentLike];
+    pub const ALL: [Self; 7] =
+        [Self::Like, Self::Comment, Self::Reply, Self::Mention, Self::Follow, Self::CommentLike, Self::Report];
 
     /// Returns its name.
     pub const fn as_str(self) -> &'static str {
@@ -42,6 +45,7 @@ impl NotificationKind {
             Self::Mention => "mention",
             Self::Follow => "follow",
             Self::CommentLike => "commentLike",
+            Self::Report => "report",
         }
     }
 }
@@ -52,7 +56,7 @@ impl FromStr for NotificationKind {
     fn from_str(name: &str) -> Result<Self, Violation> {
         let kind = Self::ALL.into_iter().find(|kind| kind.as_str() == name);
         kind.ok_or_else(|| {
-            Violation::new(NotAllowed, "type must be like, comment, reply, mention, follow or commentLike")
+            Violation::new(NotAllowed, "type must be like, comment, reply, mention, follow, commentLike or report")
         })
     }
 }
@@ -89,6 +93,9 @@ pub struct Notice {
 /// text, for which others wait.
 pub const MAX_MENTIONS_TOLD: usize = 50;
 
+/// How many administrators are told of a report: each takes a row in the transaction that stores it.
+pub const MAX_ADMINS_TOLD: usize = 50;
+
 /// An act of which others are told.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Act {
@@ -122,6 +129,11 @@ impl Act {
     ) -> Vec<Notice> {
         let answered = answered.map(|answered| (answered, NotificationKind::Reply)).into_iter();
         self.tell_each(ids, answered.chain(mentioned(entities)).chain([(post_author, NotificationKind::Comment)]))
+    }
+
+    /// Returns the notices of a new report, to the first of the administrators.
+    pub(crate) fn tell_of_report(self, ids: &dyn IdGenerator, admins: impl Iterator<Item = UserId>) -> Vec<Notice> {
+        self.tell_each(ids, admins.take(MAX_ADMINS_TOLD).map(|admin| (admin, NotificationKind::Report)))
     }
 
     /// Tells nobody twice, and nobody of their own: the first reason counts.

@@ -28,6 +28,15 @@ pub enum Standing {
 }
 
 impl Standing {
+    /// Returns how one stands if nobody blocks anybody: those whom a block keeps apart do not follow each other.
+    #[must_use]
+    pub const fn blocks_aside(self) -> Self {
+        match self {
+            Self::Apart => Self::Stranger,
+            standing @ (Self::Stranger | Self::Follower) => standing,
+        }
+    }
+
     /// Returns how one stands who follows the user or not, and whom a block keeps apart from the user or not.
     pub const fn of(follows: bool, are_apart: bool) -> Self {
         match (are_apart, follows) {

@@ -11,6 +11,7 @@ use agora_domain::accounts::{
     Accounts, Authentication, Author, Email, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
     MockTokenIssuer, Username,
 };
+use agora_domain::audit_log::{AuditLog, MockAuditRepository};
 use agora_domain::blocks::{Blocks, MockBlockRepository};
 use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
 use agora_domain::clock::{MockClock, Timestamp};
@@ -27,6 +28,7 @@ use agora_domain::page::{Keyset, Page, Position};
 use agora_domain::people::{MockPeopleRepository, People};
 use agora_domain::posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility};
 use agora_domain::products::{MockProductRepository, Products};
+use agora_domain::reports::{MockReportRepository, Reports};
 use agora_domain::search::{MockSearchRepository, Search};
 use agora_http::bench::{Rendering, count, decode_cursor, encode_cursor};
 use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies};
@@ -91,6 +93,16 @@ fn services() -> Services {
             clock: clock.clone(),
             ids: ids.clone(),
         },
+        reports: Reports {
+            reports: Arc::new(MockReportRepository::new()),
+            posts: Arc::new(MockPostRepository::new()),
+            comments: Arc::new(MockCommentRepository::new()),
+            people: Arc::new(MockPeopleRepository::new()),
+            accounts: Arc::new(MockAccountRepository::new()),
+            clock: clock.clone(),
+            ids: ids.clone(),
+        },
+        audit_log: AuditLog { audit: Arc::new(MockAuditRepository::new()) },
         comments: Comments {
             comments: Arc::new(MockCommentRepository::new()),
             posts,

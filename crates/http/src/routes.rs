@@ -8,8 +8,8 @@ use utoipa::openapi::OpenApi;
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
 use crate::endpoints::{
-    accounts, blocks, bookmarks, comments, docs, events, follows, health, media, notifications, people, posts,
-    products, search, threads, users,
+    accounts, audit_log, blocks, bookmarks, comments, docs, events, follows, health, hiding, media, notifications,
+    people, posts, products, reports, search, threads, users,
 };
 use crate::middleware::authorize;
 
@@ -114,6 +114,14 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(PUT,    "/api/users/{userId}/mute",         Member,  blocks::mute),
         endpoint!(DELETE, "/api/users/{userId}/mute",         Member,  blocks::unmute),
         endpoint!(GET,    "/api/users/me/mutes",              Member,  blocks::list_muted),
+
+        endpoint!(POST,   "/api/reports",                     Member,  reports::create).idempotent(),
+        endpoint!(GET,    "/api/admin/reports",               Admin,   reports::list),
+        endpoint!(GET,    "/api/admin/reports/{reportId}",    Admin,   reports::get),
+        endpoint!(PUT,    "/api/admin/reports/{reportId}",    Admin,   reports::decide),
+        endpoint!(PUT,    "/api/admin/posts/{postId}/hidden", Admin,   hiding::set_post_hidden),
+        endpoint!(PUT,    "/api/admin/comments/{commentId}/hidden", Admin, hiding::set_comment_hidden),
+        endpoint!(GET,    "/api/admin/audit",                 Admin,   audit_log::list),
 
         endpoint!(POST,   "/api/posts/create",                Member,  posts::create).idempotent_with_image(),
         endpoint!(GET,    "/api/posts/all",                   Admin,   posts::list_all),

@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use agora_domain::accounts::{AccountRepository, SessionRepository};
+use agora_domain::audit_log::AuditRepository;
 use agora_domain::blocks::BlockRepository;
 use agora_domain::bookmarks::BookmarkRepository;
 use agora_domain::comments::CommentRepository;
@@ -21,6 +22,7 @@ use agora_domain::notifications::NotificationRepository;
 use agora_domain::people::PeopleRepository;
 use agora_domain::posts::PostRepository;
 use agora_domain::products::{Catalog, ProductRepository};
+use agora_domain::reports::ReportRepository;
 use agora_domain::search::{SearchIndex, SearchRepository};
 use agora_domain::texts::TextBacklog;
 
@@ -38,6 +40,10 @@ pub struct Repositories {
     pub sessions: Arc<dyn SessionRepository>,
     /// Posts and likes.
     pub posts: Arc<dyn PostRepository>,
+    /// What administrators did.
+    pub audit: Arc<dyn AuditRepository>,
+    /// What users report.
+    pub reports: Arc<dyn ReportRepository>,
     /// Blocks and mutes.
     pub blocks: Arc<dyn BlockRepository>,
     /// Bookmarks.
@@ -250,6 +256,30 @@ contract! { $
         a_block_and_a_mute_take_out_what_was_told_and_a_mute_keeps_out_what_follows,
         listeners_are_told_apart_by_blocks_and_mutes,
         of_an_unknown_user_nothing_is_kept,
+    }
+    /// Posts and comments that administrators hide.
+    hiding {
+        a_hidden_post_is_listed_to_its_author_and_who_sees_all_alone,
+        a_hidden_post_cannot_be_edited_but_deleted,
+        a_hidden_post_names_a_copy_of_its_image,
+        hidden_comments_are_neither_listed_nor_counted_whatever_happens,
+        what_decides_about_a_comment_says_what_is_hidden,
+        nobody_is_told_of_what_is_hidden_from_them,
+        a_post_with_very_many_hidden_comments_is_erased_in_parts,
+    }
+    /// What administrators did.
+    audit_log {
+        an_act_leaves_one_entry_and_what_changes_nothing_none,
+        entries_are_found_by_who_acted_on_what_and_how,
+        every_act_on_every_kind_of_thing_comes_back,
+    }
+    /// What users report.
+    reports {
+        a_report_comes_back_with_every_field,
+        the_same_thing_is_reported_once_until_it_is_decided,
+        an_account_makes_so_many_reports_an_hour,
+        a_decision_is_kept_recorded_and_can_be_changed,
+        administrators_are_told_of_a_new_report_and_others_are_not_shown_it,
     }
     /// Comments on posts.
     comments {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use agora_domain::Result;
 use agora_domain::accounts::Viewer;
+use agora_domain::audit::AuditEntry;
+use agora_domain::audit_log::AuditFilter;
 use agora_domain::blocks::{NewBlock, NewMute};
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{CommentOrder, Reply};
@@ -13,6 +15,7 @@ use agora_domain::page::{Keyset, Page, PageRequest};
 use agora_domain::posts::{FeedRequest, PostEdit, Visibility, VisibleTo};
 use agora_domain::products::ProductFilter;
 use agora_domain::relation::NewRelation;
+use agora_domain::reports::{Report, ReportStatus};
 use agora_domain::search::{Needles, PeopleSearch, PostSearch, Query};
 use uuid::Uuid;
 
@@ -78,11 +81,17 @@ pub enum List {
     FoundPeople,
     /// Products that are found by a word.
     FoundProducts,
+    /// The audit log.
+    AuditLog,
+    /// All reports.
+    Reports,
+    /// The open ones.
+    OpenReports,
 }
 
 impl List {
     /// All of them.
-    pub const EACH: [Self; 26] = [
+    pub const EACH: [Self; 29] = [
         Self::Accounts,
         Self::Posts,
         Self::PostsByAuthor,
@@ -109,6 +118,9 @@ impl List {
         Self::FoundPosts,
         Self::FoundPeople,
         Self::FoundProducts,
+        Self::AuditLog,
+        Self::Reports,
+        Self::OpenReports,
     ];
 
     /// Returns whether it runs from new to old.
@@ -118,14 +130,16 @@ impl List {
             Self::FollowingPeople | Self::FollowedPeople | Self::Directory | Self::Public | Self::Bookmarks => true,
             Self::PostsByTag | Self::FoundPosts | Self::FoundPeople | Self::FoundProducts => true,
             Self::NewestComments | Self::CommentLikers | Self::Blocked | Self::Muted => true,
+            Self::AuditLog | Self::Reports | Self::OpenReports => true,
             Self::Comments | Self::TopLevelComments | Self::Replies => false,
             Self::Accounts | Self::Products | Self::FilteredProducts | Self::ShortProducts => false,
         }
     }
 
-    /// Returns whether its entries are accounts, which are for good.
+    /// Returns whether its entries are for good.
     pub const fn is_for_good(self) -> bool {
-        matches!(self, Self::Accounts | Self::Directory | Self::FoundPeople)
+        let are_accounts = matches!(self, Self::Accounts | Self::Directory | Self::FoundPeople);
+        are_accounts || matches!(self, Self::AuditLog | Self::Reports | Self::OpenReports)
     }
 
     /// Returns the ids at these places, in the list's order.
@@ -271,6 +285,11 @@ impl Lists {
                 let needles = self.needles("kitchen teapot").await?;
                 db.search.find_products(&needles, page).await?.map(|product| product.id.uuid())
             }
+            List::AuditLog => db.audit.list(AuditFilter::default(), page).await?.map(|view| view.entry.id.uuid()),
+            List::Reports => db.reports.list(None, page).await?.map(|view| view.report.id.uuid()),
+            List::OpenReports => {
+                db.reports.list(Some(ReportStatus::Open), page).await?.map(|view| view.report.id.uuid())
+            }
         })
     }
 
@@ -351,7 +370,16 @@ impl Lists {
             List::Products | List::FilteredProducts | List::ShortProducts | List::FoundProducts => {
                 let mut product = w.new_product(&id.to_string());
                 (product.id, product.created_at) = (id.into(), at);
-                db.products.create(&product, None).await.unwrap();
+                db.products.create(&product, &w.entry(), None).await.unwrap();
+            }
+            List::AuditLog => {
+                let entry = AuditEntry { id: id.into(), ..w.entry_at(at) };
+                db.products.create(&w.new_product(&id.to_string()), &entry, None).await.unwrap();
+            }
+            List::Reports | List::OpenReports => {
+                register().await;
+                let report = Report { id: id.into(), created_at: at, ..w.new_report(user) };
+                db.reports.create(&report, &[], None).await.unwrap();
             }
         }
     }
@@ -368,12 +396,13 @@ impl Lists {
         self.db.search_index.pack().await.unwrap();
     }
 
-    /// Takes the entry of an id off a list, if it is there. Accounts are for good.
+    /// Takes the entry of an id off a list, if it is there, and unless it is [for good](List::is_for_good).
     pub async fn remove(&self, list: List, id: Uuid) {
         let People { author, viewer, host, post, comment, .. } = self.people;
         let (db, user) = (&self.db, UserId::new(id));
         match list {
             List::Accounts | List::Directory | List::FoundPeople => {}
+            List::AuditLog | List::Reports | List::OpenReports => {}
             List::Posts | List::PostsByAuthor | List::PostsByTag | List::Public | List::Feed | List::FoundPosts => {
                 done_or_missing(db.posts.delete(id.into(), self.world.now()).await).unwrap();
             }
@@ -388,7 +417,7 @@ impl Lists {
             List::Followers | List::FollowingPeople => db.follows.unset(user, host).await.unwrap(),
             List::Followed | List::FollowedPeople => db.follows.unset(host, user).await.unwrap(),
             List::Products | List::FilteredProducts | List::ShortProducts | List::FoundProducts => {
-                done_or_missing(db.products.delete(id.into()).await).unwrap();
+                done_or_missing(db.products.delete(id.into(), &self.world.entry()).await).unwrap();
             }
         }
     }

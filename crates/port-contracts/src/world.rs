@@ -8,6 +8,7 @@ use agora_domain::accounts::{
     Account, Author, Biography, DisplayName, Email, NewAccount, PasswordHash, Privacy, Roles, Session, UserPreview,
     UserSummary, Username, Viewer,
 };
+use agora_domain::audit::{Action, Actor, AuditEntry, Target};
 use agora_domain::blocks::{NewBlock, NewMute};
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{Comment, CommentText, NewComment, Reply, ThreadedComment};
@@ -19,6 +20,7 @@ use agora_domain::products::{
     Category, Description, Price, Product, ProductFilter, ProductName, SearchText, Sku, Stock,
 };
 use agora_domain::relation::NewRelation;
+use agora_domain::reports::{Report, ReportCategory, ReportStatus, ReportTarget};
 use uuid::Uuid;
 
 use crate::Repositories;
@@ -181,6 +183,24 @@ impl World {
         at(self.next().cast_signed())
     }
 
+    /// Returns an open report of something that is reported once.
+    pub(crate) fn new_report(&self, reporter: UserId) -> Report {
+        let (id, created_at, target) = (self.id(), self.now(), ReportTarget::Post(self.id()));
+        let (category, status) = (ReportCategory::Spam, ReportStatus::Open);
+        Report { id, created_at, reporter, target, category, comment: None, status, note: None }
+    }
+
+    /// Returns the record of an act that is done now.
+    pub(crate) fn entry(&self) -> AuditEntry {
+        self.entry_at(self.now())
+    }
+
+    /// Returns the record of an act that is done at an instant.
+    pub(crate) fn entry_at(&self, at: Timestamp) -> AuditEntry {
+        let (id, actor, action, target) = (self.id(), Actor::CommandLine, Action::ProductsImported, Target::Catalog);
+        AuditEntry { id, at, actor, action, target, details: None }
+    }
+
     /// Returns the key of an image that is not on record.
     pub(crate) fn new_image(&self) -> ImageKey {
         ImageKey::new(uuid(self.next()).into_bytes(), ImageFormat::Png)
@@ -230,7 +250,7 @@ impl World {
             enabled: true,
             created_at: at(n.cast_signed()),
         };
-        NewAccount { account, password: PasswordHash::new(format!("$hash${n}")) }
+        NewAccount { account, password: PasswordHash::new(format!("$hash${n}")), entry: None }
     }
 
     /// Like [`new_account`](Self::new_account), altered.
@@ -291,6 +311,7 @@ impl World {
             entities: entities(""),
             image: None,
             visibility: Visibility::Public,
+            is_hidden: false,
             created_at: now,
             updated_at: now,
         }
@@ -338,7 +359,8 @@ impl World {
     pub(crate) fn new_comment(&self, post: PostId, author: UserId) -> NewComment {
         let now = self.now();
         let content = comment_text("Indeed");
-        let comment = Comment { id: self.id(), post, author, content, created_at: now, updated_at: now };
+        let (id, created_at, updated_at, is_hidden) = (self.id(), now, now, false);
+        let comment = Comment { id, post, author, content, created_at, updated_at, is_hidden };
         NewComment { comment, reply: None, entities: Some(Entities::default()), notices: vec![] }
     }
 
@@ -391,7 +413,7 @@ impl World {
     pub(crate) async fn product_with(&self, sku: &str, alter: impl FnOnce(&mut Product)) -> Product {
         let mut product = self.new_product(sku);
         alter(&mut product);
-        self.db.products.create(&product, None).await.unwrap();
+        self.db.products.create(&product, &self.entry(), None).await.unwrap();
         product
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use agora_config::Config;
 use agora_database::Database;
 use agora_domain::accounts::{Accounts, Authentication};
+use agora_domain::audit_log::AuditLog;
 use agora_domain::blocks::{Blocks, MuteExpiry};
 use agora_domain::bookmarks::Bookmarks;
 use agora_domain::clock::Clock;
@@ -23,6 +24,7 @@ use agora_domain::notifications::{NotificationSweep, Notifications};
 use agora_domain::people::People;
 use agora_domain::posts::Posts;
 use agora_domain::products::Products;
+use agora_domain::reports::Reports;
 use agora_domain::search::{Indexing, Search};
 use agora_domain::texts::TextBackfill;
 use agora_http::Services;
@@ -143,6 +145,8 @@ impl Adapters {
                 clock: clock(),
                 ids: ids(),
             },
+            reports: self.reports(),
+            audit_log: self.audit_log(),
             live: Arc::clone(&self.live),
             notifications: Notifications { notifications: self.database.notifications() },
             follows: Follows { follows: self.database.follows(), clock: clock(), ids: ids() },
@@ -159,6 +163,24 @@ impl Adapters {
                 migrations: self.database.migrations_probe(),
             },
         }
+    }
+
+    /// Returns the use cases of reports.
+    pub(crate) fn reports(&self) -> Reports {
+        Reports {
+            reports: self.database.reports(),
+            posts: self.database.posts(),
+            comments: self.database.comments(),
+            people: self.database.people(),
+            accounts: self.database.accounts(),
+            clock: Arc::clone(&self.clock),
+            ids: Arc::clone(&self.ids),
+        }
+    }
+
+    /// Returns the use cases of the audit log.
+    pub(crate) fn audit_log(&self) -> AuditLog {
+        AuditLog { audit: self.database.audit() }
     }
 
     fn idempotency(&self) -> Idempotency {

@@ -27,7 +27,8 @@ use tokio::sync::oneshot;
 use crate::admin::AdminCommand;
 use crate::app::App;
 use crate::greeting::greeting;
-use crate::{admin, logging, manual};
+use crate::moderation::{AuditArguments, ReportsCommand};
+use crate::{admin, logging, manual, moderation};
 
 /// The backend of a small social network with a product catalog. Without a command, it runs the server.
 #[derive(Debug, Parser)]
@@ -58,6 +59,11 @@ enum Command {
     /// Manage administrators and accounts
     #[command(subcommand)]
     Admin(AdminCommand),
+    /// Show what administrators did, newest first
+    Audit(AuditArguments),
+    /// List what users report, and decide about it
+    #[command(subcommand)]
+    Reports(ReportsCommand),
     /// Import or export the product catalog
     #[command(subcommand)]
     Products(ProductsCommand),
@@ -213,7 +219,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
         Some(Command::Completions { shell }) => return print(&manual::completions(Arguments::command(), *shell)),
         Some(Command::Man { to: None }) => return print(&manual::page(Arguments::command())?),
         Some(Command::Man { to: Some(directory) }) => return print(&manual::pages(Arguments::command(), directory)?),
-        Some(Command::Admin(_)) => Purpose::Administration,
+        Some(Command::Admin(_) | Command::Audit(_) | Command::Reports(_)) => Purpose::Administration,
         _ => Purpose::Service,
     };
     let loaded = agora_config::load(&flags, purpose);
@@ -243,6 +249,8 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
             return print(&runtime.block_on(asking)?);
         }
         Some(Command::Admin(command)) => return print(&runtime.block_on(admin::admin(config, command))?),
+        Some(Command::Audit(arguments)) => return print(&runtime.block_on(moderation::audit(config, arguments))?),
+        Some(Command::Reports(command)) => return print(&runtime.block_on(moderation::reports(config, command))?),
         Some(Command::Migrate(MigrateCommand::Status)) => {
             return runtime.block_on(migrate::status(config, say)).map(done);
         }

@@ -10,3 +10,4 @@ mod greeting;
 mod logging;
 mod manual;
 mod metrics;
+mod moderation;

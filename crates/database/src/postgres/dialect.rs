@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 pub(crate) use super::built::built;
 use crate::error::Outcome;
 use crate::rows::{PostRow, UserRow};
-use crate::schema::{comments, posts, products, search_tail, user_counts, users};
+use crate::schema::{comments, posts, products, reports, search_tail, user_counts, users};
 use crate::search_index::BucketRow;
 use crate::sql_types::{DbId, DbInstant, Id};
 
@@ -83,6 +83,12 @@ pub(crate) async fn lock_comment(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
 /// Returns the product, locked against changes by others.
 pub(crate) async fn lock_product(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
     products::table.find(id).select(products::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
+    Ok(())
+}
+
+/// Returns the report, locked against changes by others.
+pub(crate) async fn lock_report(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
+    reports::table.find(id).select(reports::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
     Ok(())
 }
 

@@ -7,6 +7,8 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use agora_domain::audit::{Action, Actor};
+use agora_domain::audit_log::AuditFilter;
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::CommentTarget;
 use agora_domain::notices::{Notice, NotificationKind, Subject};
@@ -20,8 +22,8 @@ use uuid::Uuid;
 use super::database::{Postgres, private_postgres};
 use super::dialect;
 use super::queries::{
-    accounts, blocks, bookmarks, comments, events, feeds, follows, notifications, people, posts, products, search,
-    sessions, texts, timelines,
+    accounts, audit, blocks, bookmarks, comments, events, feeds, follows, notifications, people, posts, products,
+    reports, search, sessions, texts, timelines,
 };
 use crate::Options;
 use crate::apart::DbViewer;
@@ -102,6 +104,11 @@ fn rows(size: u32) -> String {
         INSERT INTO search_postings SELECT 0, b, w, '\\x0000' FROM generate_series(0, ({size} - 40) / 1024 - 1) b,
             (SELECT 'w' || n FROM generate_series(1, 1000) n UNION ALL VALUES ('common'), ('rare'), ('text'), ('test')) w (w);
         INSERT INTO search_postings VALUES (0, 0, 'unique', '\\x0000');
+        UPDATE comments SET is_hidden = true WHERE created_at >= to_timestamp(7) AND like_count = 0 AND id::text LIKE '%7';
+        INSERT INTO audit SELECT pg_temp.key(22, n), to_timestamp(n), CASE n % 3 WHEN 0 THEN NULL ELSE pg_temp.key(1, n % 5) END,
+            CASE WHEN n % 100 = 1 THEN 14 ELSE n % 7 END, 0, pg_temp.key(1, n % 100), NULL FROM generate_series(1, {size}) n;
+        INSERT INTO reports SELECT pg_temp.key(23, n), to_timestamp(n), pg_temp.key(1, 1 + n % 1000), 0, pg_temp.key(2, n), 0, NULL,
+            CASE WHEN n % 50 = 0 THEN 0 ELSE 1 + n % 2 END, NULL FROM generate_series(1, {size}) n;
         UPDATE posts SET like_count = 60, comment_count = 60 WHERE id = pg_temp.key(2, 1);
         INSERT INTO post_tags SELECT CASE WHEN visibility = 0 THEN 'shown' ELSE 'hidden' END, created_at, id, author_id,
             visibility FROM posts;
@@ -166,6 +173,8 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
     explained.conn.batch_execute(&rows).await.unwrap();
     dialect::count_all(&mut &explained.conn).await.unwrap();
     for table in [
+        "audit",
+        "reports",
         "search_tail",
         "search_texts",
         "search_buckets",
@@ -228,6 +237,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         parent_id: None,
         reply_to_id: None,
         entities: Some(String::new()),
+        is_hidden: false,
     };
     let about = |n, kind, subject| {
         let (recipient, actor) = (id(1, 3).0.into(), viewer.0.into());
@@ -236,6 +246,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
     let notice = |n| Some(about(n, NotificationKind::Like, Subject::Post(id(2, 200).0.into())));
     let notices = |n| vec![about(n, NotificationKind::Comment, Subject::Comment(post.0.into(), id(10, n).0.into()))];
     let kinds = kind_codes(&[]);
+    let (acted, rare) = (Some(Actor::Account(viewer.0.into())), Some(Action::ProductsImported));
     let thread = id(5, 1);
     measure! { n:
         |conn| posts::find(conn, post, reader),
@@ -285,6 +296,14 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| follows::list_followed(conn, viewer, reader, slice(21)),
             |conn| blocks::list_blocked(conn, reader, slice(21)),
             |conn| blocks::list_muted(conn, reader, slice(21)),
+            |conn| audit::list(conn, AuditFilter::default(), slice(21)),
+            |conn| audit::list(conn, AuditFilter { actor: acted, ..AuditFilter::default() }, slice(21)),
+            |conn| audit::list(conn, AuditFilter { actor: Some(Actor::CommandLine), ..AuditFilter::default() }, slice(21)),
+            |conn| audit::list(conn, AuditFilter { target: Some(author.0), ..AuditFilter::default() }, slice(21)),
+            |conn| audit::list(conn, AuditFilter { action: rare, ..AuditFilter::default() }, slice(21)),
+            |conn| audit::list(conn, AuditFilter { actor: acted, action: rare, ..AuditFilter::default() }, slice(21)),
+            |conn| reports::list(conn, None, slice(21)),
+            |conn| reports::list(conn, Some(0), slice(21)),
             |conn| people::list_followers(conn, author, reader, slice(21)),
             |conn| people::list_followed(conn, viewer, DbViewer::ordinary(author.0.into()), slice(21)),
             |conn| people::list_discoverable(conn, reader, slice(21)),

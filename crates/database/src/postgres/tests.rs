@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::*;
 use crate::apart::DbViewer;
 use crate::rows::CommentRow;
-use crate::schema::LikeRecord;
+use crate::schema::{AuditRecord, LikeRecord};
 use crate::sql_types::{DbId, DbInstant};
 
 #[path = "../../../../tests/support/proxy.rs"]
@@ -136,8 +136,11 @@ async fn changes_of_who_is_admin_follow_each_other_and_none_is_run_again() {
                 let change = RoleChange { role: Role::Admin, action };
                 let attempts = Arc::clone(&attempts);
                 let changed = database.write(move |conn| {
-                    attempts.fetch_add(1, Ordering::Relaxed);
-                    Box::pin(queries::accounts::change_role(conn, friend, change))
+                    let number = attempts.fetch_add(1, Ordering::Relaxed);
+                    let (id, actor_id, target_id, details) = (id(20, u64::from(number)), None, None, None);
+                    let entry =
+                        AuditRecord { id, created_at: AT, actor_id, action: 0, target_kind: 5, target_id, details };
+                    Box::pin(queries::accounts::change_role(conn, friend, change, entry))
                 });
                 changed.await.unwrap();
             }
@@ -357,7 +360,8 @@ pub(super) fn id(kind: u64, n: u64) -> DbId {
 fn comment(post: DbId, author: DbId, id: DbId) -> CommentRow {
     let (post_id, author_id, content) = (post, author, "text".to_owned());
     let (parent_id, reply_to_id, entities) = (None, None, Some(String::new()));
-    CommentRow { id, post_id, author_id, content, created_at: AT, updated_at: AT, parent_id, reply_to_id, entities }
+    let (created_at, updated_at, is_hidden) = (AT, AT, false);
+    CommentRow { id, post_id, author_id, content, created_at, updated_at, parent_id, reply_to_id, entities, is_hidden }
 }
 
 async fn take(database: Arc<Postgres>, step: Step, post: DbId, user: u64) {

@@ -8,21 +8,29 @@ use diesel::dsl::{exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 use uuid::Uuid;
 
-use super::{Conn, RunQueryDsl, built};
+use super::{Conn, RunQueryDsl, audit, built};
 use crate::apart::{DbViewer, apart};
 use crate::error::{Failure, Outcome};
 use crate::rows::{Slice, UserRow, count, key_text};
-use crate::schema::{UserRecord, sessions, users};
+use crate::schema::{AuditRecord, UserRecord, sessions, users};
 use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
 
 pub(super) const NO_USER: Failure = Failure::Rule(Error::NotFound(Resource::User));
 
-pub(crate) async fn insert(conn: &mut Conn<'_>, user: UserRecord, words: IndexedText) -> Outcome<()> {
+pub(crate) async fn insert(
+    conn: &mut Conn<'_>,
+    user: UserRecord,
+    words: IndexedText,
+    entry: Option<AuditRecord>,
+) -> Outcome<()> {
     let (picture, at) = (user.profile_picture.clone(), user.created_at);
     let text = TextRow::new(Kind::Account, user.id, at, &words);
     diesel::insert_into(users::table).values((user, users::indexed.eq(true))).execute(conn).await?;
     super::search::insert(conn, text).await?;
+    if let Some(entry) = entry {
+        audit::record(conn, entry).await?;
+    }
     super::images::replace(conn, None, picture.as_deref(), at).await
 }
 
@@ -76,28 +84,34 @@ async fn change_standing(
     conn: &mut Conn<'_>,
     id: DbId,
     rule: impl FnOnce(Account, u64) -> agora_domain::Result<Account> + Send,
+    entry: AuditRecord,
 ) -> Outcome<()> {
     super::lock_admins(conn).await?;
     let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
     let others = users::table.filter(users::is_admin.and(users::enabled.eq(true)).and(users::id.ne(id))).count();
-    let account = rule(row.account()?, count(others.get_result(conn).await?))?;
+    let before = row.account()?;
+    let account = rule(before.clone(), count(others.get_result(conn).await?))?;
+    if account == before {
+        return Ok(());
+    }
     let has = |role| account.roles.contains(role);
     let (is_admin, is_user) = (users::is_admin.eq(has(Role::Admin)), users::is_user.eq(has(Role::User)));
     diesel::update(users::table.find(id))
         .set((is_admin, is_user, users::enabled.eq(account.enabled)))
         .execute(conn)
         .await?;
-    Ok(())
+    audit::record(conn, entry).await
 }
 
 /// Applies the domain's rule of role changes to the stored account.
-pub(crate) async fn change_role(conn: &mut Conn<'_>, id: DbId, change: RoleChange) -> Outcome<()> {
-    change_standing(conn, id, |account, other_admins| account.with_role_change(change, other_admins)).await
+pub(crate) async fn change_role(conn: &mut Conn<'_>, id: DbId, change: RoleChange, entry: AuditRecord) -> Outcome<()> {
+    change_standing(conn, id, |account, other_admins| account.with_role_change(change, other_admins), entry).await
 }
 
 /// Applies the domain's rule of disabling to the stored account.
-pub(crate) async fn set_enabled(conn: &mut Conn<'_>, id: DbId, enabled: bool, at: DbInstant) -> Outcome<()> {
-    change_standing(conn, id, |account, other_admins| account.with_enabled(enabled, other_admins)).await?;
+pub(crate) async fn set_enabled(conn: &mut Conn<'_>, id: DbId, enabled: bool, entry: AuditRecord) -> Outcome<()> {
+    let at = entry.created_at;
+    change_standing(conn, id, |account, other_admins| account.with_enabled(enabled, other_admins), entry).await?;
     if !enabled {
         revoke_sessions(conn, id, None, at).await?;
     }
@@ -140,13 +154,16 @@ pub(crate) async fn update_profile(
 /// Stores a new password in place of the one verified and revokes the account's sessions but `keep`; whether it was
 /// still that one.
 pub(crate) async fn change_password(conn: &mut Conn<'_>, change: PasswordChange) -> Outcome<bool> {
-    let PasswordChange { user, verified, new, keep, at } = change;
+    let PasswordChange { user, verified, new, keep, at, entry } = change;
     let user = DbId(user.uuid());
     let verified = users::table.find(user).filter(users::password_hash.eq(verified.as_str().to_owned()));
     if diesel::update(verified).set(users::password_hash.eq(new.as_str().to_owned())).execute(conn).await? == 0 {
         return Ok(false);
     }
     revoke_sessions(conn, user, keep.map(|session| DbId(session.uuid())), DbInstant(at)).await?;
+    if let Some(entry) = entry {
+        audit::record(conn, AuditRecord::of(&entry)).await?;
+    }
     Ok(true)
 }
 

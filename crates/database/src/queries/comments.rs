@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use agora_domain::Error;
 use agora_domain::comments::{CommentAccess, CommentTarget, Deletion};
 use agora_domain::error::Resource;
@@ -6,7 +8,11 @@ use agora_domain::notices::{Notice, NotificationKind};
 use agora_domain::posts::PostAccess;
 use agora_domain::relation::Standing;
 use diesel::dsl::{auto_type, case_when, exists, not};
-use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+use diesel::sql_types::Bool;
+use diesel::{
+    BoolExpressionMethods, ExpressionMethods, IntoSql, NullableExpressionMethods, OptionalExtension, QueryDsl,
+    SelectableHelper,
+};
 
 pub(crate) use super::insert_comment as insert;
 use super::likes::NO_POST;
@@ -17,8 +23,8 @@ use crate::apart::{DbViewer, apart, is_apart};
 use crate::error::{Failure, Outcome};
 use crate::notices::Gathered;
 use crate::prepared::prepared;
-use crate::rows::{After, CommentRow, FlatCommentRow, PreviewRow, Slice, SummaryRow, visibility};
-use crate::schema::{CommentLikeRecord, comment_likes, comments, posts, users};
+use crate::rows::{After, CommentRow, FlatCommentRow, PreviewRow, Slice, SummaryRow, shown_visibility};
+use crate::schema::{AuditRecord, CommentLikeRecord, comment_likes, comments, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::ThreadedRow;
 
@@ -27,6 +33,40 @@ use crate::values::ThreadedRow;
 pub(super) const ERASED_AT_ONCE: i64 = 500;
 
 const NO_COMMENT: Failure = Failure::Rule(Error::NotFound(Resource::Comment));
+
+diesel::alias!(comments as threads: Threads, comments as others: Others);
+
+/// Who wrote the comment at the top of the thread that a comment is in, where that is hidden.
+#[auto_type]
+fn hidden_thread() -> _ {
+    let thread = threads.filter(threads.field(comments::id).nullable().eq(comments::parent_id));
+    let author = threads.field(comments::author_id);
+    thread.filter(threads.field(comments::is_hidden)).select(author).single_value()
+}
+
+/// Whether a comment itself is not hidden from a viewer.
+#[auto_type]
+pub(crate) fn comment_shown_to(viewer: DbViewer) -> _ {
+    let (id, sees_all): (DbId, bool) = (viewer.id, viewer.sees_all);
+    not(comments::is_hidden).or(comments::author_id.eq(id)).or(sees_all.into_sql::<Bool>())
+}
+
+/// Whether the thread that a comment is in is not hidden from a viewer.
+#[auto_type]
+pub(crate) fn thread_shown_to(viewer: DbViewer) -> _ {
+    let (id, sees_all): (DbId, bool) = (viewer.id, viewer.sees_all);
+    let thread = threads.filter(threads.field(comments::id).nullable().eq(comments::parent_id));
+    let of_other = thread.filter(threads.field(comments::is_hidden)).filter(threads.field(comments::author_id).ne(id));
+    let is_hidden = of_other.select(threads.field(comments::id)).single_value().is_not_null();
+    comments::parent_id.is_null().or(sees_all.into_sql::<Bool>()).or(not(is_hidden))
+}
+
+/// Whether no comment on a post is hidden: asked for once in a statement, before the thread of each comment is looked up.
+#[auto_type]
+pub(crate) fn has_no_hidden(post: DbId) -> _ {
+    let of_post = others.filter(others.field(comments::post_id).eq(post)).filter(others.field(comments::is_hidden));
+    of_post.select(others.field(comments::id)).limit(1_i64).single_value().is_null()
+}
 
 /// Returns the comment that `caller` names, unless its post is deleted.
 pub(crate) async fn find_access(
@@ -37,10 +77,12 @@ pub(crate) async fn find_access(
     let viewer = DbViewer::ordinary(caller.0.into());
     let there = comments::table.inner_join(posts::table).filter(posts::deleted_at.is_null()).select((
         (comments::id, comments::author_id, comments::parent_id, is_apart(viewer, comments::author_id)),
+        (comments::is_hidden, hidden_thread()),
         (
             posts::id,
             posts::author_id,
             posts::visibility,
+            posts::hidden_visibility,
             author_followed_by(caller),
             is_apart(viewer, posts::author_id),
         ),
@@ -53,16 +95,27 @@ pub(crate) async fn find_access(
             .limit(1)
             .get_result(conn),
     };
-    type Deciding = ((DbId, DbId, Option<DbId>, bool), (DbId, DbId, i16, bool, bool));
+    type OfPost = (DbId, DbId, i16, Option<i16>, bool, bool);
+    type Deciding = ((DbId, DbId, Option<DbId>, bool), (bool, Option<DbId>), OfPost);
     let found: Option<Deciding> = found.await.optional()?;
-    let access = |((id, author, parent, is_apart), (post, post_author, code, follows, are_apart)): Deciding| {
-        let (visibility, standing) = (visibility(code)?, Standing::of(follows, are_apart));
+    let access = |((id, author, parent, is_apart), (is_hidden, hidden_thread), of_post): Deciding| {
+        let (post, post_author, code, hidden, follows, are_apart) = of_post;
+        let (visibility, is_post_hidden) = shown_visibility(code, hidden)?;
+        let post = PostAccess {
+            id: post.0.into(),
+            author: post_author.0.into(),
+            visibility,
+            is_hidden: is_post_hidden,
+            standing: Standing::of(follows, are_apart),
+        };
         Ok(CommentAccess {
             id: id.0.into(),
             author: author.0.into(),
             parent: parent.map(|parent| parent.0.into()),
             standing: Standing::of(false, is_apart),
-            post: PostAccess { id: post.0.into(), author: post_author.0.into(), visibility, standing },
+            is_hidden,
+            hidden_thread: hidden_thread.map(|author| author.0.into()),
+            post,
         })
     };
     found.map(access).transpose()
@@ -79,10 +132,11 @@ pub(crate) async fn insert_reply(conn: &mut Conn<'_>, row: CommentRow, told: Vec
     }
     let (Some(parent), Some(answered)) = (row.parent_id, row.reply_to_id) else { return Err(NO_COMMENT) };
     let thread = comments::table.find(parent).filter(comments::post_id.eq(row.post_id));
-    let thread = thread.filter(comments::parent_id.is_null());
+    let thread = thread.filter(comments::parent_id.is_null()).filter(not(comments::is_hidden));
     let counted = diesel::update(thread).set(comments::reply_count.eq(comments::reply_count + 1));
     let counted = prepared(counted).execute(conn).await?;
     let is_in_thread = comments::table.find(answered).filter(comments::parent_id.eq(parent));
+    let is_in_thread = is_in_thread.filter(not(comments::is_hidden));
     if counted == 0 || answered != parent && !diesel::select(exists(is_in_thread)).get_result::<bool>(conn).await? {
         return Err(NO_COMMENT);
     }
@@ -99,7 +153,7 @@ pub(crate) async fn update(
     entities: String,
     at: DbInstant,
 ) -> Outcome<()> {
-    let updated = diesel::update(comments::table.find(id))
+    let updated = diesel::update(comments::table.find(id).filter(not(comments::is_hidden)))
         .set((comments::content.eq(content), comments::updated_at.eq(at)))
         .execute(conn)
         .await?;
@@ -111,24 +165,61 @@ pub(crate) async fn update(
     Ok(())
 }
 
+/// Hides a comment, or shows it again, and counts what is shown then.
+pub(crate) async fn set_hidden(conn: &mut Conn<'_>, id: DbId, hidden: bool, entry: AuditRecord) -> Outcome<()> {
+    // The post first: nobody answers or deletes meanwhile.
+    super::lock_counters_of(conn, id).await?;
+    if !is_there(conn, id).await? {
+        return Err(NO_COMMENT);
+    }
+    let found = comments::table.find(id);
+    let found = found.select((comments::post_id, comments::parent_id, comments::reply_count, hidden_thread()));
+    let found = found.get_result(conn).await.optional()?;
+    let (post, parent, reply_count, hidden_thread): (DbId, Option<DbId>, i64, Option<DbId>) =
+        found.ok_or(NO_COMMENT)?;
+    let other = comments::table.find(id).filter(comments::is_hidden.ne(hidden));
+    if diesel::update(other).set(comments::is_hidden.eq(hidden)).execute(conn).await? == 0 {
+        return Ok(());
+    }
+    let shown = if hidden { -1 } else { 1 };
+    if let Some(thread) = parent {
+        let count = comments::reply_count.eq(comments::reply_count + shown);
+        diesel::update(comments::table.find(thread)).set(count).execute(conn).await?;
+    }
+    if hidden_thread.is_none() {
+        // What stands in a thread goes with its top; a reply has none below it.
+        let count = posts::comment_count.eq(posts::comment_count + shown * (1 + reply_count));
+        diesel::update(posts::table.find(post)).set(count).execute(conn).await?;
+    }
+    super::audit::record(conn, entry).await
+}
+
 /// Deletes some of a comment's thread, and in the end the comment.
 pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<Deletion> {
     // The post first: nobody answers meanwhile.
     super::lock_counters_of(conn, id).await?;
-    let found = comments::table.find(id).select((comments::post_id, comments::parent_id, comments::like_count));
-    let found: Option<(DbId, Option<DbId>, i64)> = found.get_result(conn).await.optional()?;
-    let Some((post, parent, like_count)) = found else { return Err(NO_COMMENT) };
+    let found = comments::table.find(id).select((comments::post_id, comments::parent_id, hidden_thread()));
+    let found = found.get_result(conn).await.optional()?;
+    let (post, parent, hidden_thread): (DbId, Option<DbId>, Option<DbId>) = found.ok_or(NO_COMMENT)?;
+    let erasable = (comments::id, comments::like_count, comments::is_hidden);
     let replies = comments::table.filter(comments::parent_id.eq(id)).limit(ERASED_AT_ONCE);
-    let mut rows: Vec<(DbId, i64)> = replies.select((comments::id, comments::like_count)).load(conn).await?;
-    rows.push((id, like_count));
-    let erased = erase(conn, rows).await?;
+    let mut rows: Vec<(DbId, i64, bool)> = replies.select(erasable).load(conn).await?;
+    rows.push(comments::table.find(id).select(erasable).get_result(conn).await?);
+    let is_hidden = rows.last().is_some_and(|(.., is_hidden)| *is_hidden);
+    let erased = erase(conn, rows.iter().map(|(id, likes, _)| (*id, *likes)).collect()).await?;
     let is_done = erased.contains(&id);
-    let count = i64::try_from(erased.len()).unwrap_or(i64::MAX);
-    diesel::update(posts::table.find(post))
-        .set(posts::comment_count.eq(posts::comment_count - count))
-        .execute(conn)
-        .await?;
-    let (thread, replies) = if is_done { (parent, 1) } else { (Some(id), count) };
+    // What is hidden was not counted.
+    let erased: HashSet<DbId> = erased.into_iter().collect();
+    let shown = rows.iter().filter(|(id, _, is_hidden)| !is_hidden && erased.contains(id)).count();
+    let count = i64::try_from(shown).unwrap_or(i64::MAX);
+    let is_thread_hidden = hidden_thread.is_some() || parent.is_none() && is_hidden;
+    if !is_thread_hidden {
+        diesel::update(posts::table.find(post))
+            .set(posts::comment_count.eq(posts::comment_count - count))
+            .execute(conn)
+            .await?;
+    }
+    let (thread, replies) = if is_done { (parent, i64::from(!is_hidden)) } else { (Some(id), count) };
     if let Some(thread) = thread {
         diesel::update(comments::table.find(thread))
             .set(comments::reply_count.eq(comments::reply_count - replies))
@@ -256,7 +347,7 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome
 /// Returns what a part of a list of comments shows to a viewer, at most so many.
 macro_rules! threaded_part {
     ($comments:expr, $viewer:expr, $slice:expr, $most:expr, $conn:expr) => {{
-        let is_shown = not(apart($viewer, comments::author_id));
+        let is_shown = not(apart($viewer, comments::author_id)).and(comment_shown_to($viewer));
         let rows = comments::table.inner_join(users::table).filter($comments).select((is_shown, threaded!($viewer.id)));
         let rows: Vec<(bool, ThreadedRow)> = super::load!(rows, comments, $slice, $conn)?;
         Ok(shown_rows(rows, |row| row.after(), $slice, $most))

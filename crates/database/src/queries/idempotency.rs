@@ -130,6 +130,7 @@ const LIKE_TOGGLED: u8 = b'L';
 const COMMENT_CREATED: u8 = b'C';
 const FOLLOW_TOGGLED: u8 = b'F';
 const PRODUCT_CREATED: u8 = b'D';
+const REPORT_CREATED: u8 = b'M';
 
 fn encode(done: Done) -> Vec<u8> {
     let of = |kind: u8, id: Uuid| [&[kind], id.as_bytes().as_slice()].concat();
@@ -140,6 +141,7 @@ fn encode(done: Done) -> Vec<u8> {
         Done::CommentCreated(id) => of(COMMENT_CREATED, id.uuid()),
         Done::FollowToggled(is_on) => vec![FOLLOW_TOGGLED, is_on.into()],
         Done::ProductCreated(id) => of(PRODUCT_CREATED, id.uuid()),
+        Done::ReportCreated(id) => of(REPORT_CREATED, id.uuid()),
     }
 }
 
@@ -155,6 +157,7 @@ fn decode(stored: &[u8]) -> Outcome<Done> {
             COMMENT_CREATED => Some(Done::CommentCreated(id()?.into())),
             FOLLOW_TOGGLED => Some(Done::FollowToggled(value == [1])),
             PRODUCT_CREATED => Some(Done::ProductCreated(id()?.into())),
+            REPORT_CREATED => Some(Done::ReportCreated(id()?.into())),
             _ => None,
         }
     });

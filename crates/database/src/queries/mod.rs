@@ -7,8 +7,8 @@
 pub(crate) use super::comments::list_comments;
 pub(crate) use super::dialect::{
     Conn, RunQueryDsl, built, count_all, count_later, has_migrations, id_in, is_packed, lock_admins, lock_comment,
-    lock_counters, lock_counters_of, lock_oldest, lock_packing, lock_post, lock_product, lock_user, number_in, post_in,
-    word_in,
+    lock_counters, lock_counters_of, lock_oldest, lock_packing, lock_post, lock_product, lock_report, lock_user,
+    number_in, post_in, word_in,
 };
 pub(crate) use super::events::record;
 pub(crate) use super::feeds::{feed_positions, in_timeline, list_all, list_by_author, load_feed, read_with_changes};
@@ -19,6 +19,7 @@ pub(crate) use super::statements::{insert_comment, insert_post, toggle_like};
 pub(crate) use super::text_in::may_have_text;
 
 pub(crate) mod accounts;
+pub(crate) mod audit;
 pub(crate) mod blocks;
 pub(crate) mod bookmarks;
 pub(crate) mod comments;
@@ -33,6 +34,7 @@ pub(crate) mod notifications;
 pub(crate) mod people;
 pub(crate) mod posts;
 pub(crate) mod products;
+pub(crate) mod reports;
 pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod texts;

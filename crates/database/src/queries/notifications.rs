@@ -7,12 +7,15 @@ use agora_domain::error::Resource;
 use agora_domain::notices::NotificationKind;
 use agora_domain::notifications::{MAX_NOTIFICATIONS, NotificationPolicy, SHOWN_ACTORS};
 use diesel::dsl::{auto_type, exists, not};
+use diesel::sql_types::Bool;
 use diesel::{
-    BoolExpressionMethods, ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
+    BoolExpressionMethods, ExpressionMethods, IntoSql, NullableExpressionMethods, OptionalExtension, QueryDsl,
+    SelectableHelper,
 };
 
 use uuid::Uuid;
 
+use super::comments::{comment_shown_to, thread_shown_to};
 use super::views::visible_to;
 use super::{Conn, RunQueryDsl, built, id_in};
 use crate::apart::{DbViewer, left_out};
@@ -56,10 +59,23 @@ fn is_about_visible(viewer: DbViewer, followed: Visible, visible_of_others: Visi
     let visible: visible_to = visible_to(viewer, followed, visible_of_others);
     let post = posts::table.filter(posts::id.nullable().eq(notifications::post_id));
     let may_view_post = post.filter(posts::deleted_at.is_null()).select(visible).single_value();
-    let comment = comments::table.filter(comments::id.nullable().eq(notifications::comment_id)).select(comments::id);
+    let comment = comments::table.filter(comments::id.nullable().eq(notifications::comment_id));
+    let is_shown: comment_shown_to = comment_shown_to(viewer);
+    let is_in_shown_thread: thread_shown_to = thread_shown_to(viewer);
+    let comment = comment.filter(is_shown).filter(is_in_shown_thread).select(comments::id);
     let has_comment = notifications::comment_id.is_null().or(comment.single_value().is_not_null());
     notifications::post_id.is_null().nullable().or(may_view_post.and(has_comment.nullable()))
 }
+
+/// Whether a notification is for the recipient as they are now: of reports, administrators are told.
+#[auto_type]
+fn is_for(viewer: DbViewer) -> _ {
+    let sees_all: bool = viewer.sees_all;
+    let report: i16 = REPORT;
+    notifications::kind.ne(report).or(sees_all.into_sql::<Bool>())
+}
+
+const REPORT: i16 = kind_code(NotificationKind::Report);
 
 /// The notifications that a recipient sees.
 macro_rules! seen_by {
@@ -69,6 +85,7 @@ macro_rules! seen_by {
             .filter(notifications::recipient_id.eq(viewer.id))
             .filter(notifications::is_empty.eq(false))
             .filter(notifications::updated_at.ge(oldest_kept(viewer.id)))
+            .filter(is_for(viewer))
             .filter(not(left_out(viewer, notifications::actor_id)))
             .filter(is_about_visible(viewer, followed, others))
     }};
@@ -98,8 +115,10 @@ fn is_one_of(kinds: Kinds) -> _ {
     let four: i16 = kinds[3];
     let five: i16 = kinds[4];
     let six: i16 = kinds[5];
+    let seven: i16 = kinds[6];
     let first = notifications::kind.eq(one).or(notifications::kind.eq(two)).or(notifications::kind.eq(three));
-    first.or(notifications::kind.eq(four)).or(notifications::kind.eq(five)).or(notifications::kind.eq(six))
+    let second = notifications::kind.eq(four).or(notifications::kind.eq(five)).or(notifications::kind.eq(six));
+    first.or(second).or(notifications::kind.eq(seven))
 }
 
 /// Returns a part of what a recipient sees, each with what it is about and the newest actors.
@@ -115,12 +134,15 @@ pub(crate) async fn list(
     let (alone, gathered): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.actor_id.is_some());
     let alone = actors(conn, alone.into_iter().filter_map(|row| row.actor_id).collect()).await?;
     let mut newest = newest_actors(conn, gathered.into_iter().map(|row| row.id).collect()).await?;
-    let posts = subjects!(posts(content, image), rows.iter().filter_map(|row| row.post_id), conn);
+    let posts = subjects!(posts(content, image, hidden_visibility), rows.iter().filter_map(|row| row.post_id), conn);
     let comments = subjects!(comments(content), rows.iter().filter_map(|row| row.comment_id), conn);
     let told = |row: NotificationRow| {
         let actor = row.actor_id.and_then(|actor| alone.get(&actor)).cloned();
         let actors = newest.remove(&row.id).unwrap_or_else(|| actor.into_iter().collect());
-        let post = row.post_id.map(|id| posts.get(&id).cloned());
+        let post = row.post_id.map(|id| {
+            let (content, image, hidden): (String, Option<String>, Option<i16>) = posts.get(&id).cloned()?;
+            Some((content, image.filter(|_| hidden.is_none())))
+        });
         let comment = row.comment_id.map(|id| comments.get(&id).cloned());
         // What it is about may be deleted meanwhile.
         let is_whole = post != Some(None) && comment != Some(None);
@@ -184,6 +206,7 @@ pub(crate) async fn find_state(
         .filter(id_in(notifications::id, ids))
         .filter(notifications::recipient_id.eq(viewer.id))
         .filter(notifications::is_empty.eq(false))
+        .filter(is_for(viewer))
         .filter(not(left_out(viewer, notifications::actor_id)))
         .filter(is_about_visible(viewer, followed, others))
         .select(notifications::id);

@@ -1,13 +1,14 @@
+use agora_domain::Error;
 use agora_domain::clock::Timestamp;
 use agora_domain::events::Event;
 use agora_domain::notices::Notice;
-use agora_domain::posts::{EditedPost, FoundPost, PostAccess, PostEdit, PostView};
+use agora_domain::posts::{EditedPost, FoundPost, Post, PostAccess, PostEdit, PostHiding, PostView};
 use agora_domain::relation::Standing;
 use agora_domain::search::{IndexedText, Kind};
 use diesel::dsl::{case_when, exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
-use super::comments::ERASED_AT_ONCE;
+use super::comments::{ERASED_AT_ONCE, has_no_hidden};
 use super::likes::NO_POST;
 pub(crate) use super::likes::{list_likers, set_like, unset_like};
 use super::texts;
@@ -15,9 +16,9 @@ use super::views::{author_followed_by, bookmarked_by, liked_by, view};
 use super::{Conn, RunQueryDsl, built, insert_post, likers, with_likers};
 pub(crate) use super::{list_all, list_by_author, toggle_like};
 use crate::apart::{DbViewer, is_apart};
-use crate::error::Outcome;
-use crate::rows::{AuthorRow, PostRow, visibility};
-use crate::schema::{bookmarks, comment_likes, comments, likes, posts, users};
+use crate::error::{Failure, Outcome};
+use crate::rows::{AuthorRow, PostRow, key_text, shown_visibility, visibility};
+use crate::schema::{AuditRecord, bookmarks, comment_likes, comments, likes, posts, users};
 use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::ViewRow;
@@ -39,13 +40,38 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbViewer) -> Out
 pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PostAccess>> {
     let there = posts::table.find(id).filter(posts::deleted_at.is_null());
     let are_apart = is_apart(DbViewer::ordinary(viewer.0.into()), posts::author_id);
-    let deciding = there.select((posts::author_id, posts::visibility, author_followed_by(viewer), are_apart));
-    let found: Option<(DbId, i16, bool, bool)> = deciding.get_result(conn).await.optional()?;
-    let access = |(author, code, follows, are_apart): (DbId, _, _, _)| {
+    let visibility = (posts::visibility, posts::hidden_visibility);
+    let deciding = there.select((posts::author_id, visibility, author_followed_by(viewer), are_apart));
+    let found: Option<(DbId, (i16, Option<i16>), bool, bool)> = deciding.get_result(conn).await.optional()?;
+    let access = |(author, (code, hidden), follows, are_apart): (DbId, _, _, _)| {
         let (id, author, standing) = (id.0.into(), author.0.into(), Standing::of(follows, are_apart));
-        Ok(PostAccess { id, author, visibility: visibility(code)?, standing })
+        let (visibility, is_hidden) = shown_visibility(code, hidden)?;
+        Ok(PostAccess { id, author, visibility, is_hidden, standing })
     };
     found.map(access).transpose()
+}
+
+/// Hides a post, or shows it again; the post now, unless it was hidden, or shown, already.
+pub(crate) async fn set_hidden(
+    conn: &mut Conn<'_>,
+    id: DbId,
+    PostHiding { hidden, image, copy }: PostHiding,
+    entry: AuditRecord,
+) -> Outcome<Option<Post>> {
+    let post = super::lock_post(conn, id).await?.ok_or(NO_POST)?.post()?;
+    if post.is_hidden == hidden {
+        return Ok(None);
+    }
+    if post.image != image {
+        return Err(Failure::Rule(Error::Stale));
+    }
+    let post = Post { is_hidden: hidden, image: copy.or(image.clone()), ..post };
+    diesel::update(posts::table.find(id)).set(&PostRow::of(&post)).execute(conn).await?;
+    let (old, new) = (key_text(image.as_ref()), key_text(post.image.as_ref()));
+    super::images::replace(conn, old.as_deref(), new.as_deref(), entry.created_at).await?;
+    super::record(conn, Event::PostUpdated(post.id)).await?;
+    super::audit::record(conn, entry).await?;
+    Ok(Some(post))
 }
 
 /// What stands in the place of the text of a post that is marked as deleted: a post is not empty.
@@ -71,6 +97,8 @@ async fn delete_at_once(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<PostRow
     let like = of_comments.select(comment_likes::user_id).limit(1).offset(ERASED_AT_ONCE);
     // Asked for only where there are few comments: PostgreSQL would look at the likes first.
     let has_few = case_when(has_few.and(has_few_bookmarks), not(exists(like))).otherwise(false);
+    // Nor are hidden comments among those that are counted.
+    let has_few = has_few.and(has_no_hidden(id));
     let small = posts::table.find(id).filter(posts::deleted_at.is_null()).filter(has_few);
     Ok(diesel::delete(small).returning(PostRow::as_returning()).get_result(conn).await.optional()?)
 }

@@ -1,5 +1,4 @@
 use agora_domain::Error;
-use agora_domain::clock::Timestamp;
 use agora_domain::error::Resource;
 use agora_domain::products::{Product, ProductEdit};
 use agora_domain::search::Kind;
@@ -8,12 +7,14 @@ use diesel::{
     TextExpressionMethods,
 };
 
-use super::{Conn, RunQueryDsl, built, id_in};
+use super::{Conn, RunQueryDsl, audit, built, id_in};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::product_rows::ProductRows;
 use crate::rows::{Slice, Toward};
-use crate::schema::{ImageRow, ProductRow, VariantRow, catalog_version, product_images, product_variants, products};
+use crate::schema::{
+    AuditRecord, ImageRow, ProductRow, VariantRow, catalog_version, product_images, product_variants, products,
+};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::TextFilter;
 
@@ -22,8 +23,14 @@ const NO_PRODUCT: Failure = Failure::Rule(Error::NotFound(Resource::Product));
 /// How many rows a statement adds at most: a database takes 32,766 parameters or more.
 const AT_ONCE: usize = 1_000;
 
+/// Adds a product with what belongs to it.
+pub(crate) async fn create(conn: &mut Conn<'_>, rows: ProductRows, entry: AuditRecord) -> Outcome<()> {
+    insert(conn, rows).await?;
+    audit::record(conn, entry).await
+}
+
 /// Adds products with what belongs to them.
-pub(crate) async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
+async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
     for rows in rows.products.chunks(AT_ONCE) {
         let rows: Vec<_> = rows.iter().map(|row| (row, products::indexed.eq(true))).collect();
         diesel::insert_into(products::table).values(rows).execute(conn).await?;
@@ -180,16 +187,19 @@ pub(crate) async fn replace(conn: &mut Conn<'_>, replaced: Vec<DbId>, rows: Prod
     insert(conn, rows).await
 }
 
-pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
+pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, entry: AuditRecord) -> Outcome<()> {
     let deleted = diesel::delete(products::table.find(id)).execute(conn).await?;
-    if deleted == 0 { Err(NO_PRODUCT) } else { Ok(()) }
+    if deleted == 0 { Err(NO_PRODUCT) } else { audit::record(conn, entry).await }
 }
 
 /// Applies the domain's rule of editing to the stored product; the product now.
-pub(crate) async fn edit(conn: &mut Conn<'_>, id: DbId, edit: ProductEdit, at: Timestamp) -> Outcome<Product> {
+pub(crate) async fn edit(conn: &mut Conn<'_>, id: DbId, edit: ProductEdit, entry: AuditRecord) -> Outcome<Product> {
     super::lock_product(conn, id).await?;
     let stored = find(conn, id).await?.products()?.pop().ok_or(NO_PRODUCT)?;
-    let edited = stored.apply(&edit, at)?;
-    update(conn, ProductRows::of(&edited)).await?;
+    let edited = stored.clone().apply(&edit, entry.created_at.0)?;
+    if edited != stored {
+        update(conn, ProductRows::of(&edited)).await?;
+        audit::record(conn, entry).await?;
+    }
     Ok(edited)
 }

@@ -11,11 +11,12 @@ pub(crate) use super::{count_all, count_later, has_migrations};
 use crate::error::{Failure, Outcome};
 use crate::rows::count as unsigned;
 use crate::schema::{
-    ActorRecord, AnyKey, AnyRows, BlockRecord, BookmarkRecord, CommentLikeRecord, CommentRecord, FollowRecord,
-    ImageRow, LikeRecord, MuteRecord, NotificationRecord, Position, PostRecord, ProductRow, Rows, SessionRecord,
-    SettingRecord, Table, UserRecord, VariantRow, blocks, bookmarks, comment_likes, comments, follows, for_table,
-    idempotency, likes, mutes, notification_actors, notification_settings, notification_withdrawals, notifications,
-    posts, product_images, product_variants, products, sessions, unnamed_images, user_counts, users,
+    ActorRecord, AnyKey, AnyRows, AuditRecord, BlockRecord, BookmarkRecord, CommentLikeRecord, CommentRecord,
+    FollowRecord, ImageRow, LikeRecord, MuteRecord, NotificationRecord, Position, PostRecord, ProductRow, ReportRecord,
+    Rows, SessionRecord, SettingRecord, Table, UserRecord, VariantRow, audit, blocks, bookmarks, comment_likes,
+    comments, follows, for_table, idempotency, likes, mutes, notification_actors, notification_settings,
+    notification_withdrawals, notifications, posts, product_images, product_variants, products, reports, sessions,
+    unnamed_images, user_counts, users,
 };
 use crate::version::Backlog;
 

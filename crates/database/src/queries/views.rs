@@ -75,7 +75,9 @@ macro_rules! load_in_order {
 macro_rules! flat {
     ($post:expr, $viewer:expr) => {
         comments::table.inner_join(users::table).filter(comments::post_id.eq($post)).select((
-            not(apart($viewer, comments::author_id)),
+            not(apart($viewer, comments::author_id))
+                .and(comment_shown_to($viewer))
+                .and(has_no_hidden($post).or(thread_shown_to($viewer))),
             FlatCommentRow::as_select(),
             SummaryRow::as_select(),
         ))

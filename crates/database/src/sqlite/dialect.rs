@@ -96,6 +96,7 @@ pub(crate) async fn no_lock(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
 
 pub(crate) use self::{
     no_lock as lock_comment, no_lock as lock_counters, no_lock as lock_counters_of, no_lock as lock_product,
+    no_lock as lock_report,
 };
 
 /// Does nothing: rows are changed in their place, however often.

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use agora_domain::accounts::Viewer;
+use agora_domain::audit::{Action, Actor};
+use agora_domain::audit_log::AuditFilter;
 use agora_domain::clock::Timestamp;
 use agora_domain::page::Keyset;
 use agora_domain::search::{Kind, Needles, Query};
@@ -15,7 +17,8 @@ use uuid::Uuid;
 
 use super::complete;
 use super::queries::{
-    accounts, blocks, bookmarks, comments, feeds, follows, people, posts, products, search, texts, timelines,
+    accounts, audit, blocks, bookmarks, comments, feeds, follows, people, posts, products, reports, search, texts,
+    timelines,
 };
 use super::text_in::may_have_text;
 use crate::apart::DbViewer;
@@ -47,7 +50,7 @@ fn steps<T>(read: impl FnOnce(&mut SqliteConnection) -> Outcome<T>) -> Vec<Strin
     let (user, post) = (id(1).0.simple(), id(2).0.simple());
     conn.batch_execute(&format!(
         "INSERT INTO users VALUES (x'{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, 0, 1, 1, 0, 0, 'name', 1, 1, 0, 1);
-        INSERT INTO posts VALUES (x'{post}', x'{user}', 'text', NULL, 0, 0, 0, 1, 0, NULL, 1, NULL);
+        INSERT INTO posts VALUES (x'{post}', x'{user}', 'text', NULL, 0, 0, 0, 1, 0, NULL, 1, NULL, NULL);
         INSERT INTO post_tags VALUES ('tag', 0, x'{post}', x'{user}', 0);
         INSERT INTO likes VALUES (x'{post}', x'{user}', x'{post}', 0);
         INSERT INTO bookmarks VALUES (x'{user}', x'{post}', x'{post}', 0);
@@ -113,6 +116,21 @@ fn reader(n: u128) -> DbViewer {
     DbViewer::ordinary(Uuid::from_u128(n).into())
 }
 
+/// What the audit log is asked for.
+fn audit_filters(n: u128) -> [AuditFilter; 6] {
+    let (actor, target, action) =
+        (Some(Actor::Account(Uuid::from_u128(n).into())), Some(Uuid::from_u128(n)), Some(Action::RoleAdded));
+    let all = AuditFilter::default();
+    [
+        all,
+        AuditFilter { actor, ..all },
+        AuditFilter { actor: Some(Actor::CommandLine), ..all },
+        AuditFilter { target, ..all },
+        AuditFilter { action, ..all },
+        AuditFilter { actor, action, ..all },
+    ]
+}
+
 /// Parts of lists in each direction, from an end and from amid.
 fn slices() -> Vec<Slice> {
     let amid = Keyset { at: Timestamp::from_unix_millis(0), id: Uuid::from_u128(1) };
@@ -140,6 +158,12 @@ fn reads_search_by_an_index_and_walk_it_in_order() {
         expect_searches(&directory, false);
         assert!(directory.iter().any(|step| step.contains("INDEX users_directory (")), "{directory:?}");
         expect_searches(&steps(|conn| complete(posts::list_likers(conn, id(2), reader(1), slice))), false);
+        for filter in audit_filters(1) {
+            expect_searches(&steps(|conn| complete(audit::list(conn, filter, slice))), false);
+        }
+        for status in [None, Some(0)] {
+            expect_searches(&steps(|conn| complete(reports::list(conn, status, slice))), false);
+        }
         let all = steps(|conn| complete(comments::list(conn, id(2), reader(1), slice, 20)));
         expect_searches(&all, false);
         for index in ["INDEX comments_top_level (", "INDEX comments_replies_on_post ("] {

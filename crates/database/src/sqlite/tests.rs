@@ -234,7 +234,9 @@ fn the_statements_that_store_a_post_are_built_once() {
     }
     let (id, at) = (DbId(Uuid::nil()), DbInstant::MIN);
     let (content, image, entities) = (String::new(), None, None);
-    let post = PostRow { id, author_id: id, content, image, visibility: 0, created_at: at, updated_at: at, entities };
+    let (created_at, updated_at, visibility, hidden_visibility) = (at, at, 0, None);
+    let post =
+        PostRow { id, author_id: id, content, image, visibility, created_at, updated_at, entities, hidden_visibility };
     let text = TextRow::new(Kind::Post, id, at, &IndexedText::default());
     assert!(is_built_once(&diesel::insert_into(posts::table).values((&post, posts::indexed.eq(true)))));
     assert!(is_built_once(&diesel::insert_into(search_tail::table).values(text)));

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use super::{
     Biography, DisplayName, Email, LoginIdentifier, Password, PasswordAttempt, PasswordHash, Role, Roles, Username,
 };
+use crate::audit::AuditEntry;
 use crate::clock::Timestamp;
 use crate::error::{Disallowed, Error, FieldErrors, Forbidden, Result, Violation, ViolationKind};
 use crate::id::{SessionId, UserId};
@@ -179,6 +180,8 @@ pub struct NewAccount {
     pub account: Account,
     /// The hash of its password.
     pub password: PasswordHash,
+    /// The record of it, where it is an administrative act.
+    pub entry: Option<AuditEntry>,
 }
 
 /// What a stored account is compared with at login.

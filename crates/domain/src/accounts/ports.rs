@@ -8,6 +8,7 @@ use super::{
     Account, Credentials, LoginIdentifier, NewAccount, Password, PasswordAttempt, PasswordHash, ProfileChanges,
     RoleChange, Session, SessionState,
 };
+use crate::audit::AuditEntry;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::id::{SessionId, TicketId, UserId};
@@ -38,6 +39,8 @@ pub struct PasswordChange {
     pub keep: Option<SessionId>,
     /// When.
     pub at: Timestamp,
+    /// The record of it, where it is an administrative act.
+    pub entry: Option<AuditEntry>,
 }
 
 /// Keeps accounts. Each method is one atomic change or one consistent read. A change that gives a profile a picture, or
@@ -79,15 +82,15 @@ pub trait AccountRepository: Send + Sync {
     /// Returns whether any account has ADMIN.
     async fn has_admin(&self) -> Result<bool>;
 
-    /// Applies [`Account::with_role_change`]. Concurrent changes MUST NOT leave the service without an enabled ADMIN
-    /// together.
+    /// Applies [`Account::with_role_change`], and records `entry` where that changes the account. Concurrent changes MUST NOT
+    /// leave the service without an enabled ADMIN together.
     ///
     /// This and the next two MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such account.
-    async fn change_role(&self, id: UserId, change: RoleChange) -> Result<()>;
+    async fn change_role(&self, id: UserId, change: RoleChange, entry: &AuditEntry) -> Result<()>;
 
-    /// Applies [`Account::with_enabled`] and, when that disables the account, revokes all of its sessions. Concurrent
-    /// changes MUST NOT leave the service without an enabled ADMIN.
-    async fn set_enabled(&self, id: UserId, enabled: bool, at: Timestamp) -> Result<()>;
+    /// Applies [`Account::with_enabled`], records `entry` where that changes the account and, when that disables it, revokes all
+    /// of its sessions as of the entry's time. Concurrent changes MUST NOT leave the service without an enabled ADMIN.
+    async fn set_enabled(&self, id: UserId, enabled: bool, entry: &AuditEntry) -> Result<()>;
 
     /// Applies [`Account::with_profile`].
     async fn update_profile(&self, id: UserId, changes: &ProfileChanges, at: Timestamp) -> Result<UpdatedProfile>;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::sessions::InvalidateSessionsOnDrop;
 use super::{
     Account, AccountRepository, Admin, Caller, LoginIdentifier, Member, NewAccount, Password, PasswordChange,
-    PasswordHasher, Privacy, ProfileChanges, ProfileFields, Registration, RoleChange, Roles, Session,
+    PasswordHasher, Privacy, ProfileChanges, ProfileFields, Registration, Role, RoleAction, RoleChange, Roles, Session,
     SessionRepository,
 };
+use crate::audit::{Action, Actor, AuditEntry, Target};
 use crate::clock::Clock;
 use crate::error::{Conflict, Error, FieldName, Resource, Result};
 use crate::id::{IdGenerator, UserId};
@@ -28,7 +29,17 @@ pub struct Accounts {
 
 /// An account that an administrator, or the operator, is about to change: proof that it exists and that the caller may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ManagedAccount(UserId);
+pub struct ManagedAccount {
+    id: UserId,
+    actor: Actor,
+}
+
+impl ManagedAccount {
+    /// Returns which account it is.
+    pub const fn id(self) -> UserId {
+        self.id
+    }
+}
 
 /// An account as the operator is shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +76,8 @@ impl Accounts {
         if let Some(Outcome::Registered(user)) = attempt.outcome() {
             return Ok(user);
         }
-        self.create(registration, Roles::USER, Requester { account: None, address: client }, attempt.id()).await
+        let requester = Requester { account: None, address: client };
+        self.create(registration, Roles::USER, requester, attempt.id()).await
     }
 
     /// Makes an account with ADMIN and USER: for the operator, not for clients.
@@ -106,7 +118,13 @@ impl Accounts {
             created_at: self.clock.now(),
         };
         let id = account.id;
-        self.accounts.create(&NewAccount { account, password }, attempt).await?;
+        // Only the operator makes accounts that have ADMIN from the beginning.
+        let is_admin = roles.contains(Role::Admin);
+        let entry = is_admin.then(|| {
+            let made = ManagedAccount { id, actor: Actor::CommandLine };
+            self.entry(made, Action::RoleAdded).with_details(Role::Admin.as_str())
+        });
+        self.accounts.create(&NewAccount { account, password, entry }, attempt).await?;
         Ok(id)
     }
 
@@ -115,14 +133,20 @@ impl Accounts {
     /// # Errors
     /// [`Error::NotFound`] when it names none.
     pub async fn managed_by_operator(&self, identifier: &LoginIdentifier) -> Result<ManagedAccount> {
-        self.accounts.find_id(identifier).await?.map(ManagedAccount).ok_or(Error::NotFound(Resource::User))
+        let id = self.accounts.find_id(identifier).await?.ok_or(Error::NotFound(Resource::User))?;
+        Ok(ManagedAccount { id, actor: Actor::CommandLine })
+    }
+
+    /// Returns the record of an act.
+    fn entry(&self, ManagedAccount { id, actor }: ManagedAccount, action: Action) -> AuditEntry {
+        AuditEntry::new(&*self.ids, self.clock.now(), actor, action, Target::User(id))
     }
 
     /// Returns an account, whatever its roles, and how many sessions it has: for the operator, not for clients.
     ///
     /// # Errors
     /// [`Error::NotFound`] when it no longer exists.
-    pub async fn details(&self, ManagedAccount(user): ManagedAccount) -> Result<AccountDetails> {
+    pub async fn details(&self, ManagedAccount { id: user, .. }: ManagedAccount) -> Result<AccountDetails> {
         let account = self.accounts.find(user).await?.ok_or(Error::NotFound(Resource::User))?;
         let opened_after = self.clock.now().plus_millis(-Session::RENEWABLE_MILLIS);
         let sessions = self.accounts.count_sessions(user, opened_after).await?;
@@ -133,11 +157,13 @@ impl Accounts {
     ///
     /// # Errors
     /// [`Error::Conflict`] when the password is changed by somebody else at the same time.
-    pub async fn reset_password(&self, ManagedAccount(user): ManagedAccount, password: &Password) -> Result<()> {
+    pub async fn reset_password(&self, account: ManagedAccount, password: &Password) -> Result<()> {
+        let user = account.id;
         let new = self.passwords.hash(password, &Requester::local()).await?;
         let verified = self.accounts.find_password(user).await?.ok_or(Error::NotFound(Resource::User))?;
         let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
-        let change = PasswordChange { user, verified, new, keep: None, at: self.clock.now() };
+        let entry = self.entry(account, Action::PasswordReset);
+        let change = PasswordChange { user, verified, new, keep: None, at: entry.at, entry: Some(entry) };
         if self.accounts.change_password(&change).await? { Ok(()) } else { Err(Error::Conflict(Conflict::Unforeseen)) }
     }
 
@@ -186,25 +212,32 @@ impl Accounts {
     /// # Errors
     /// [`Error::NotFound`] when there is none.
     pub async fn managed(&self, admin: &Admin, id: UserId) -> Result<ManagedAccount> {
-        self.get(admin, id).await.map(|account| ManagedAccount(account.id))
+        let actor = Actor::Account(admin.id());
+        self.get(admin, id).await.map(|account| ManagedAccount { id: account.id, actor })
     }
 
     /// Gives or takes a role; nothing happens when the account has it, or lacks it, already.
     ///
     /// # Errors
     /// [`Error::Disallowed`] when the last enabled ADMIN would lose it.
-    pub async fn change_role(&self, ManagedAccount(id): ManagedAccount, change: RoleChange) -> Result<()> {
-        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), id);
-        self.accounts.change_role(id, change).await
+    pub async fn change_role(&self, account: ManagedAccount, change: RoleChange) -> Result<()> {
+        let action = match change.action {
+            RoleAction::Add => Action::RoleAdded,
+            RoleAction::Remove => Action::RoleRemoved,
+        };
+        let entry = self.entry(account, action).with_details(change.role.as_str());
+        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), account.id);
+        self.accounts.change_role(account.id, change, &entry).await
     }
 
     /// Enables an account, or disables it and ends all of its sessions.
     ///
     /// # Errors
     /// [`Error::Disallowed`] when the last enabled ADMIN would be disabled.
-    pub async fn set_enabled(&self, ManagedAccount(id): ManagedAccount, enabled: bool) -> Result<()> {
-        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), id);
-        self.accounts.set_enabled(id, enabled, self.clock.now()).await
+    pub async fn set_enabled(&self, account: ManagedAccount, enabled: bool) -> Result<()> {
+        let entry = self.entry(account, if enabled { Action::AccountEnabled } else { Action::AccountDisabled });
+        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), account.id);
+        self.accounts.set_enabled(account.id, enabled, &entry).await
     }
 
     /// Changes what is given of the caller's profile.

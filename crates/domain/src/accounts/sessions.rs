@@ -249,7 +249,8 @@ impl Authentication {
         let is_same = current.expose() == new.expose() && !self.passwords.needs_rehash(&verified);
         let new = if is_same { verified.clone() } else { self.passwords.hash(new, &requester).await? };
         let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
-        let change = PasswordChange { user, verified, new, keep: Some(caller.session().id), at: self.clock.now() };
+        let (keep, at) = (Some(caller.session().id), self.clock.now());
+        let change = PasswordChange { user, verified, new, keep, at, entry: None };
         self.accounts.change_password(&change).await
     }
 }

@@ -41,11 +41,9 @@ impl Bookmarks {
     /// # Errors
     /// [`Error::NotFound`] when there is no such post, or nothing to remove from one of somebody apart from the caller.
     pub async fn unset(&self, caller: &Member, post: PostId) -> Result<()> {
-        if self.bookmarks.unset(post, caller.id()).await? {
-            return Ok(());
-        }
-        let access = self.posts.find_access(post, caller.id()).await?;
-        access.ok_or(Error::NotFound(Resource::Post))?.ensure_not_apart(caller)
+        let access = self.posts.find_access(post, caller.id()).await?.ok_or(Error::NotFound(Resource::Post))?;
+        access.ensure_shown(caller)?;
+        if self.bookmarks.unset(post, caller.id()).await? { Ok(()) } else { access.ensure_not_apart(caller) }
     }
 
     /// Returns the posts that the caller has bookmarked and may view now, newest bookmark first.

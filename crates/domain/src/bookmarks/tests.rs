@@ -26,7 +26,8 @@ fn bookmarks(found: Option<Visibility>, expect: impl FnOnce(&mut MockBookmarkRep
     let (mut bookmarks, mut posts) = (MockBookmarkRepository::new(), MockPostRepository::new());
     let (mut clock, mut ids) = (MockClock::new(), MockIdGenerator::new());
     expect(&mut bookmarks);
-    let access = found.map(|visibility| PostAccess { id: POST, author: BOB, visibility, standing: Standing::Stranger });
+    let (author, is_hidden, standing) = (BOB, false, Standing::Stranger);
+    let access = found.map(|visibility| PostAccess { id: POST, author, visibility, is_hidden, standing });
     posts.expect_find_access().with(eq(POST), eq(ALICE)).returning(move |_, _| Ok(access));
     clock.expect_now().return_const(NOW);
     ids.expect_generate().return_const(Uuid::from_u128(9));

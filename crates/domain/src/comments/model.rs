@@ -9,9 +9,11 @@ use crate::error::ViolationKind::NotAllowed;
 use crate::error::{Error, Forbidden, Resource, Result, Violation};
 use crate::id::{CommentId, PostId, UserId};
 use crate::notices::Notice;
-use crate::posts::{Audience, PostAccess};
+use crate::posts::{Audience, HIDDEN, PostAccess};
 use crate::relation::Standing;
 use crate::text;
+
+const NO_COMMENT: Error = Error::NotFound(Resource::Comment);
 
 /// The content of a comment: 1 to 500 characters (Unicode scalar values) after trimming.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +57,8 @@ pub struct Comment {
     pub created_at: Timestamp,
     /// When it was last changed; at first, when it was written.
     pub updated_at: Timestamp,
+    /// Whether an administrator has hidden it.
+    pub is_hidden: bool,
 }
 
 /// Where a comment stands that answers another one. Threads have one level: whoever answers a reply joins its thread
@@ -91,55 +95,98 @@ pub struct CommentAccess {
     pub parent: Option<CommentId>,
     /// How the viewer stands to its author.
     pub standing: Standing,
+    /// Whether an administrator has hidden it.
+    pub is_hidden: bool,
+    /// Who wrote the comment at the top of its thread, where that is another one and hidden.
+    pub hidden_thread: Option<UserId>,
     /// What decides about the post it is on.
     pub post: PostAccess,
 }
 
 impl CommentAccess {
-    /// The rule for every read, like and answer: whoever may view the post may view its comments, but not those of people
-    /// apart from them.
+    /// Returns what would decide if nobody blocked anybody.
+    #[must_use]
+    pub fn blocks_aside(self) -> Self {
+        Self { standing: self.standing.blocks_aside(), post: self.post.blocks_aside(), ..self }
+    }
+
+    /// The rule for every read and like: whoever may view the post may view its comments, but not those of people apart from
+    /// them, nor hidden ones.
     ///
     /// # Errors
-    /// Those of [`ensure_not_apart`](Self::ensure_not_apart); [`Error::Forbidden`] when the viewer may not see the post.
+    /// Those of [`ensure_there`](Self::ensure_there); [`Error::Forbidden`] when the viewer may not see the post.
     pub fn ensure_may_view(&self, viewer: &Member) -> Result<()> {
-        self.ensure_not_apart(viewer)?;
+        self.ensure_there(viewer)?;
         self.post.ensure_may_view(viewer)
     }
 
-    /// The rule that to people apart from the author of the comment, or of its post, the comment is not there, before anything
-    /// else is looked at (`contract`: Safety).
+    /// The rule for answers: whoever may view a comment on a post may answer it, but nobody a hidden one.
+    ///
+    /// # Errors
+    /// Those of [`ensure_there`](Self::ensure_there).
+    pub fn ensure_may_answer(&self, author: &Member) -> Result<()> {
+        self.ensure_there(author)?;
+        if self.is_hidden || self.hidden_thread.is_some() { Err(NO_COMMENT) } else { Ok(()) }
+    }
+
+    /// The rule that to people apart from the author of the comment, or of its post, the comment is not there, and a hidden one,
+    /// with its thread, or one on a hidden post, to nobody but its author and ADMIN, before anything else is looked at
+    /// (`contract`: Safety).
     ///
     /// # Errors
     /// [`Error::NotFound`] for them.
+    pub fn ensure_there(&self, viewer: &Member) -> Result<()> {
+        self.ensure_shown(viewer)?;
+        self.ensure_not_apart(viewer)
+    }
+
+    /// The part of [`ensure_there`](Self::ensure_there) that is about what is hidden.
+    ///
+    /// # Errors
+    /// Those of [`ensure_there`](Self::ensure_there).
+    pub fn ensure_shown(&self, viewer: &Member) -> Result<()> {
+        let sees_own = |author| viewer.is_admin() || viewer.id() == author;
+        let is_shown = (!self.is_hidden || sees_own(self.author))
+            && self.hidden_thread.is_none_or(sees_own)
+            && self.post.ensure_shown(viewer).is_ok();
+        if is_shown { Ok(()) } else { Err(NO_COMMENT) }
+    }
+
+    /// The part of [`ensure_there`](Self::ensure_there) that is about people apart.
+    ///
+    /// # Errors
+    /// Those of [`ensure_there`](Self::ensure_there).
     pub fn ensure_not_apart(&self, viewer: &Member) -> Result<()> {
         let is_apart = Audience::of(viewer, self.author, self.standing) == Audience::Apart;
         if is_apart || self.post.ensure_not_apart(viewer).is_err() {
-            return Err(Error::NotFound(Resource::Comment));
+            return Err(NO_COMMENT);
         }
         Ok(())
     }
 
-    /// The rule for editing: the comment's author alone, whoever blocks whom.
+    /// The rule for editing: the comment's author alone, whoever blocks whom, while it is not hidden.
     ///
     /// # Errors
-    /// Those of [`ensure_not_apart`](Self::ensure_not_apart), and [`Error::Forbidden`], for anybody else.
+    /// [`Error::Forbidden`] when the comment is hidden; those of [`ensure_there`](Self::ensure_there), and
+    /// [`Error::Forbidden`], for anybody else.
     pub fn ensure_may_edit(&self, caller: &Member) -> Result<()> {
         if caller.id() == self.author {
-            return Ok(());
+            self.ensure_shown(caller)?;
+            return if self.is_hidden { Err(HIDDEN) } else { Ok(()) };
         }
-        self.ensure_not_apart(caller)?;
+        self.ensure_there(caller)?;
         Err(Error::Forbidden(Forbidden::NotCommentAuthor))
     }
 
-    /// The rule for deleting: the author of the comment, whoever blocks whom, and the author of the post.
+    /// The rule for deleting: the author of the comment, whoever blocks whom and whatever is hidden, and the author of the post.
     ///
     /// # Errors
-    /// Those of [`ensure_not_apart`](Self::ensure_not_apart), and [`Error::Forbidden`], for anybody else.
+    /// Those of [`ensure_there`](Self::ensure_there), and [`Error::Forbidden`], for anybody else.
     pub fn ensure_may_delete(&self, caller: &Member) -> Result<()> {
         if caller.id() == self.author {
             return Ok(());
         }
-        self.ensure_not_apart(caller)?;
+        self.ensure_there(caller)?;
         if caller.id() == self.post.author { Ok(()) } else { Err(Error::Forbidden(Forbidden::NeitherAuthor)) }
     }
 

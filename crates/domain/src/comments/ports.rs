@@ -6,6 +6,7 @@ use super::{
     CommentAccess, CommentOrder, CommentTarget, CommentText, CommentView, Deletion, NewComment, ThreadedComment,
 };
 use crate::accounts::{UserPreview, Viewer};
+use crate::audit::AuditEntry;
 use crate::clock::Timestamp;
 use crate::entities::Entities;
 use crate::error::Result;
@@ -32,10 +33,15 @@ pub trait CommentRepository: Send + Sync {
     /// Returns the comment as `viewer` sees it, whether or not they may; `None` when there is none.
     async fn find(&self, id: CommentId, viewer: UserId) -> Result<Option<ThreadedComment>>;
 
-    /// Replaces the content, and what it names.
+    /// Replaces the content, and what it names, of a comment that is not hidden.
     ///
-    /// This and the next three MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such comment.
+    /// This and the next four MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such comment.
     async fn update(&self, id: CommentId, content: &CommentText, entities: &Entities, at: Timestamp) -> Result<()>;
+
+    /// Hides a comment, or shows it again, and records `entry`; nothing happens when it is hidden, or shown, already. What is
+    /// hidden, with the thread at whose top it is, is no longer counted among the comments of the post and the replies of its
+    /// thread.
+    async fn set_hidden(&self, id: CommentId, hidden: bool, entry: &AuditEntry) -> Result<()>;
 
     /// Deletes a comment with its thread and all likes, or as much of these as others can wait for: then it is to be
     /// called again. Every count agrees with what is left, each time.
@@ -48,7 +54,8 @@ pub trait CommentRepository: Send + Sync {
     async fn unset_like(&self, id: CommentId, user: UserId) -> Result<bool>;
 
     /// Returns those who like a comment, newest like first. People [apart](crate::relation::Standing::Apart) from the viewer
-    /// are left out of this and the other lists, unless the viewer sees all.
+    /// are left out of this and the other lists, unless the viewer sees all; so are hidden comments of others, and what stands
+    /// in threads of others that are hidden.
     async fn list_likers(&self, id: CommentId, viewer: Viewer, page: PageRequest) -> Result<Page<UserPreview>>;
 
     /// Returns all comments of a post, whatever their thread, oldest first.

@@ -8,7 +8,8 @@ use super::{
     Comment, CommentAccess, CommentOrder, CommentRepository, CommentTarget, CommentText, CommentView, Deletion,
     NewComment, Reply, ThreadedComment,
 };
-use crate::accounts::{AccountRepository, Member, UserPreview};
+use crate::accounts::{AccountRepository, Admin, Member, UserPreview};
+use crate::audit::{Action, Actor, AuditEntry, Hiding, Target};
 use crate::clock::Clock;
 use crate::entities::entities_of_text;
 use crate::error::{Error, Resource, Result};
@@ -43,6 +44,13 @@ pub struct Comments {
     pub clock: Arc<dyn Clock>,
     /// Makes the identifiers of comments and likes.
     pub ids: Arc<dyn IdGenerator>,
+}
+
+/// A comment that an administrator is about to hide or to show again: proof that it exists and that the caller may.
+#[derive(Debug, Clone, Copy)]
+pub struct ManagedComment {
+    id: CommentId,
+    actor: Actor,
 }
 
 /// A comment that somebody is about to make: proof that they may, or what came of it under the same key.
@@ -97,7 +105,8 @@ impl Comments {
         let id = CommentId::new(self.ids.generate());
         let act = Act { actor: author.id(), subject: Subject::Comment(on.id, id), at: now };
         let notices = act.tell_of_comment(&*self.ids, answered.map(|answered| answered.author), &entities, on.author);
-        let comment = Comment { id, post: on.id, author: author.id(), content, created_at: now, updated_at: now };
+        let (author, is_hidden) = (author.id(), false);
+        let comment = Comment { id, post: on.id, author, content, created_at: now, updated_at: now, is_hidden };
         let comment = NewComment { comment, reply, entities: Some(entities), notices };
         self.comments.create(&comment, attempt.id()).await?;
         Ok(id)
@@ -202,6 +211,26 @@ impl Comments {
         }
     }
 
+    /// Checks that a comment exists, before anything of the decision to hide it is looked at.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none.
+    pub async fn managed(&self, admin: &Admin, id: CommentId) -> Result<ManagedComment> {
+        self.comments.find_access(CommentTarget::Comment(id), admin.id()).await?.ok_or(NO_COMMENT)?;
+        Ok(ManagedComment { id, actor: Actor::Account(admin.id()) })
+    }
+
+    /// Hides a comment with the thread at whose top it is, or shows it again; nothing happens when it is hidden, or shown,
+    /// already.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when the comment was deleted meanwhile.
+    pub async fn set_hidden(&self, ManagedComment { id, actor }: ManagedComment, hiding: &Hiding) -> Result<()> {
+        let action = if hiding.hidden { Action::CommentHidden } else { Action::CommentShown };
+        let entry = AuditEntry::new(&*self.ids, self.clock.now(), actor, action, Target::Comment(id));
+        self.comments.set_hidden(id, hiding.hidden, &entry.with_details(hiding.reason.as_str())).await
+    }
+
     /// Turns the caller's like on; nothing happens when it is.
     ///
     /// # Errors
@@ -220,6 +249,7 @@ impl Comments {
     /// Those of [`like`](Self::like).
     pub async fn unlike(&self, caller: &Member, id: CommentId) -> Result<()> {
         let access = self.access(caller, id).await?;
+        access.ensure_shown(caller)?;
         if access.ensure_not_apart(caller).is_err() {
             // Own likes can be taken back, whoever blocks whom. Where there is none, there is no comment.
             return if self.comments.unset_like(id, caller.id()).await? { Ok(()) } else { Err(NO_COMMENT) };
@@ -255,7 +285,7 @@ impl Comments {
     /// Returns the comment of the post that is answered.
     async fn answered(&self, author: &Member, post: PostId, to: CommentId) -> Result<CommentAccess> {
         let answered = self.access(author, to).await?;
-        answered.ensure_not_apart(author)?;
+        answered.ensure_may_answer(author)?;
         if answered.post.id == post { Ok(answered) } else { Err(NO_COMMENT) }
     }
 }

@@ -1,3 +1,4 @@
+mod hiding;
 mod threads;
 
 use std::sync::Arc;
@@ -61,17 +62,19 @@ async fn create(comments: &Comments, author: &Member, content: &str, answered: O
 }
 
 fn post_access(visibility: Visibility, standing: Standing) -> PostAccess {
-    PostAccess { id: POST, author: POST_AUTHOR, visibility, standing }
+    PostAccess { id: POST, author: POST_AUTHOR, visibility, is_hidden: false, standing }
 }
 
 /// What decides about a comment by `WRITER`, the first one of its thread.
 fn access(visibility: Visibility, standing: Standing) -> CommentAccess {
     let post = post_access(visibility, standing);
-    CommentAccess { id: COMMENT, author: WRITER, parent: None, standing: Standing::Stranger, post }
+    let (parent, standing, is_hidden, hidden_thread) = (None, Standing::Stranger, false, None);
+    CommentAccess { id: COMMENT, author: WRITER, parent, standing, is_hidden, hidden_thread, post }
 }
 
 fn comment(content: &str) -> Comment {
-    Comment { id: COMMENT, post: POST, author: WRITER, content: text(content), created_at: NOW, updated_at: NOW }
+    let (content, is_hidden) = (text(content), false);
+    Comment { id: COMMENT, post: POST, author: WRITER, content, created_at: NOW, updated_at: NOW, is_hidden }
 }
 
 fn post_view(visibility: Visibility) -> PostView {
@@ -83,6 +86,7 @@ fn post_view(visibility: Visibility) -> PostView {
             entities: None,
             image: None,
             visibility,
+            is_hidden: false,
             created_at: NOW,
             updated_at: NOW,
         },

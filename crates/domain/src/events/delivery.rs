@@ -39,8 +39,8 @@ impl Relations {
     }
 
     fn access(&self, post: &PostState, listener: UserId) -> PostAccess {
-        let PostState { id, author, visibility, .. } = *post;
-        PostAccess { id, author, visibility, standing: self.standing(listener, author) }
+        let PostState { id, author, visibility, is_hidden, .. } = *post;
+        PostAccess { id, author, visibility, is_hidden, standing: self.standing(listener, author) }
     }
 }
 
@@ -187,7 +187,7 @@ async fn pairs<F: Future<Output = Result<Vec<(UserId, UserId)>>>>(
 fn post_state(event: Event, posts: &HashMap<PostId, PostState>) -> Option<PostState> {
     match event {
         Event::PostDeleted(id, author, visibility) => {
-            Some(PostState { id, author, visibility, is_author_enabled: true, like_count: 0 })
+            Some(PostState { id, author, visibility, is_hidden: false, is_author_enabled: true, like_count: 0 })
         }
         event => posts.get(&event.post()?).copied(),
     }
@@ -218,7 +218,8 @@ fn message(
             (stream.topics.contains(Topic::Feed) && is_in_feed).then_some(Message::Feed(id, author))
         }
         (Event::PostCreated(_, author), Part::Rest) => {
-            let is_public = post.visibility == Visibility::Public && post.is_author_enabled && !mutes;
+            let is_shown = post.visibility == Visibility::Public && !post.is_hidden;
+            let is_public = is_shown && post.is_author_enabled && !mutes;
             (is_public && stream.topics.contains(Topic::Public)).then_some(Message::Public(id, author))
         }
         (_, Part::Feed) => None,

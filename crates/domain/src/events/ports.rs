@@ -52,6 +52,8 @@ pub struct PostState {
     pub is_author_enabled: bool,
     /// Who may view it.
     pub visibility: Visibility,
+    /// Whether an administrator has hidden it.
+    pub is_hidden: bool,
     /// How many like it.
     pub like_count: u64,
 }

@@ -175,7 +175,8 @@ impl World {
                 return Err(Error::unavailable("away"));
             }
             let Setting { visibility, is_author_enabled, .. } = setting;
-            let state = |id| PostState { id, author: ADA, is_author_enabled, visibility, like_count: 3 };
+            let state =
+                |id| PostState { id, author: ADA, is_author_enabled, visibility, is_hidden: false, like_count: 3 };
             Ok(ids.into_iter().filter(|id| setting.is_there && *id == POST).map(state).collect())
         });
         audience.expect_find_follows().returning(move |followers, followed| {

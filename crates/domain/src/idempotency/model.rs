@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
-use crate::id::{CommentId, PostId, ProductId, UserId};
+use crate::id::{CommentId, PostId, ProductId, ReportId, UserId};
 
 /// What a client calls a request that it may send again: a word of its own making, 1 to 255 visible ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -93,6 +93,8 @@ pub enum Outcome {
     FollowToggled(bool),
     /// It created this product.
     ProductCreated(ProductId),
+    /// It created this report.
+    ReportCreated(ReportId),
 }
 
 /// As what a request is carried out.

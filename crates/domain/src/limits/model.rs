@@ -66,7 +66,8 @@ impl Limit {
         Self { most, period_seconds: 60 }
     }
 
-    fn period_millis(self) -> i64 {
+    /// Returns the time in milliseconds.
+    pub fn period_millis(self) -> i64 {
         i64::from(self.period_seconds) * 1000
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::TryStreamExt;
 
 use super::{ByteRange, CleanImage, ImageKey, ImagePorts, ImageStore, OpenImage};
 use crate::clock::Clock;
@@ -67,6 +68,13 @@ impl Images {
         self.ports.unnamed.announce(&key, self.clock.now()).await?;
         self.ports.store.put(&key, image.bytes).await?;
         Ok(Some(key))
+    }
+
+    /// Stores an image under another key as well, which is on record before; nothing when there is none.
+    pub(crate) async fn copy(&self, key: &ImageKey) -> Result<Option<ImageKey>> {
+        let Some(image) = self.ports.store.open(key, None).await? else { return Ok(None) };
+        let bytes: Vec<Bytes> = image.bytes.try_collect().await?;
+        self.put(Some(CleanImage { format: key.format(), bytes: bytes.concat().into() })).await
     }
 
     /// Takes back a stored image after the row that was to name it failed with `error`. Only after a sure rejection:

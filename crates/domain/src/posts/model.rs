@@ -153,6 +153,8 @@ pub struct Post {
     pub image: Option<ImageKey>,
     /// Who may view it.
     pub visibility: Visibility,
+    /// Whether an administrator has hidden it: then only its author and administrators may.
+    pub is_hidden: bool,
     /// When it was written.
     pub created_at: Timestamp,
     /// When it was last changed; at first, when it was written.
@@ -172,12 +174,20 @@ impl Post {
         }
     }
 
+    /// Returns its image, if that is shown: not that of a hidden post (`contract`: Safety).
+    pub fn shown_image(&self) -> Option<&ImageKey> {
+        self.image.as_ref().filter(|_| !self.is_hidden)
+    }
+
     /// Returns the post after an edit at `at`, and the image that no longer belongs to it.
     ///
     /// # Errors
-    /// [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming the text when neither text
+    /// [`Error::Forbidden`] when the post is hidden; [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming the text when neither text
     /// nor image would be left.
     pub fn apply(mut self, edit: &PostEdit, at: Timestamp) -> Result<(Self, Option<ImageKey>)> {
+        if self.is_hidden {
+            return Err(HIDDEN);
+        }
         edit.versions.ensure_include(self.updated_at)?;
         let before = self.clone();
         // Entities are extracted when a text is written: the same text keeps those it has.
@@ -203,6 +213,9 @@ impl Post {
     }
 }
 
+/// Why what is hidden cannot be changed.
+pub(crate) const HIDDEN: Error = Error::Forbidden(Forbidden::Hidden);
+
 /// What decides who may do what with a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostAccess {
@@ -212,17 +225,25 @@ pub struct PostAccess {
     pub author: UserId,
     /// Who may view it.
     pub visibility: Visibility,
+    /// Whether an administrator has hidden it.
+    pub is_hidden: bool,
     /// How the viewer stands to the author.
     pub standing: Standing,
 }
 
 impl PostAccess {
+    /// Returns what would decide if nobody blocked anybody.
+    #[must_use]
+    pub fn blocks_aside(self) -> Self {
+        Self { standing: self.standing.blocks_aside(), ..self }
+    }
+
     /// The rule for every read, like and comment.
     ///
     /// # Errors
-    /// Those of [`ensure_not_apart`](Self::ensure_not_apart); [`Error::Forbidden`] when the viewer may not see the post.
+    /// Those of [`ensure_there`](Self::ensure_there); [`Error::Forbidden`] when the viewer may not see the post.
     pub fn ensure_may_view(&self, viewer: &Member) -> Result<()> {
-        self.ensure_not_apart(viewer)?;
+        self.ensure_there(viewer)?;
         if self.audience(viewer).may_view().contains(&self.visibility) {
             Ok(())
         } else {
@@ -230,11 +251,31 @@ impl PostAccess {
         }
     }
 
-    /// The rule that to people apart from the author the post is not there, before anything else is looked at (`contract`:
-    /// Safety).
+    /// The rule that to people apart from the author the post is not there, and a hidden one to nobody but its author and
+    /// ADMIN, before anything else is looked at (`contract`: Safety).
     ///
     /// # Errors
     /// [`Error::NotFound`] for them.
+    pub fn ensure_there(&self, viewer: &Member) -> Result<()> {
+        self.ensure_shown(viewer)?;
+        self.ensure_not_apart(viewer)
+    }
+
+    /// The part of [`ensure_there`](Self::ensure_there) that is about hidden posts.
+    ///
+    /// # Errors
+    /// Those of [`ensure_there`](Self::ensure_there).
+    pub fn ensure_shown(&self, viewer: &Member) -> Result<()> {
+        if self.is_hidden && self.audience(viewer) != Audience::Privileged {
+            return Err(Error::NotFound(Resource::Post));
+        }
+        Ok(())
+    }
+
+    /// The part of [`ensure_there`](Self::ensure_there) that is about people apart.
+    ///
+    /// # Errors
+    /// Those of [`ensure_there`](Self::ensure_there).
     pub fn ensure_not_apart(&self, viewer: &Member) -> Result<()> {
         match self.audience(viewer) {
             Audience::Apart => Err(Error::NotFound(Resource::Post)),
@@ -246,12 +287,21 @@ impl PostAccess {
         Audience::of(viewer, self.author, self.standing)
     }
 
-    /// The rule for edit and delete: the author alone, whatever role anybody else has.
+    /// The rule for edits: the author alone, whatever role anybody else has, while the post is not hidden.
     ///
     /// # Errors
-    /// Those of [`ensure_not_apart`](Self::ensure_not_apart); [`Error::Forbidden`] for anybody else.
+    /// Those of [`ensure_author`](Self::ensure_author); [`Error::Forbidden`] when the post is hidden.
+    pub fn ensure_may_edit(&self, caller: &Member) -> Result<()> {
+        self.ensure_author(caller)?;
+        if self.is_hidden { Err(HIDDEN) } else { Ok(()) }
+    }
+
+    /// The rule for deletion: the author alone, whatever role anybody else has.
+    ///
+    /// # Errors
+    /// Those of [`ensure_there`](Self::ensure_there); [`Error::Forbidden`] for anybody else.
     pub fn ensure_author(&self, caller: &Member) -> Result<()> {
-        self.ensure_not_apart(caller)?;
+        self.ensure_there(caller)?;
         if self.author == caller.id() { Ok(()) } else { Err(Error::Forbidden(Forbidden::NotPostAuthor)) }
     }
 }

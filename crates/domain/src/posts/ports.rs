@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use super::{Liker, Post, PostAccess, PostEdit, PostView, Visibility, VisibleTo};
 use crate::accounts::{Account, Viewer};
+use crate::audit::AuditEntry;
 use crate::clock::Timestamp;
 use crate::entities::Hashtag;
 use crate::error::Result;
@@ -26,8 +27,8 @@ pub struct FoundPost {
 impl FoundPost {
     /// Returns what decides who may do what with it.
     pub fn access(&self) -> PostAccess {
-        let Post { id, author, visibility, .. } = self.view.post;
-        PostAccess { id, author, visibility, standing: self.standing }
+        let Post { id, author, visibility, is_hidden, .. } = self.view.post;
+        PostAccess { id, author, visibility, is_hidden, standing: self.standing }
     }
 }
 
@@ -48,6 +49,17 @@ pub struct EditedPost {
     pub view: PostView,
     /// The image no row names any more.
     pub replaced_image: Option<ImageKey>,
+}
+
+/// A change of whether a post is hidden.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostHiding {
+    /// Whether it is from now on.
+    pub hidden: bool,
+    /// The image that the post has.
+    pub image: Option<ImageKey>,
+    /// The copy of it that takes its place.
+    pub copy: Option<ImageKey>,
 }
 
 /// Keeps posts and their likes. Each method is one atomic change or one consistent read, and a read takes a number of
@@ -101,6 +113,10 @@ pub trait PostRepository: Send + Sync {
     ///
     /// This and the next one MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such post.
     async fn edit(&self, id: PostId, viewer: Viewer, edit: &PostEdit, at: Timestamp) -> Result<EditedPost>;
+
+    /// Hides a post, or shows it again, and records `entry`; returns whether the post was not hidden, or shown, already. MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such
+    /// post, and with [`Error::Stale`](crate::Error::Stale) when it has another image.
+    async fn set_hidden(&self, id: PostId, hiding: &PostHiding, entry: &AuditEntry) -> Result<bool>;
 
     /// Deletes a post with its likes and comments; returns it as it was. It is gone from every read and for every
     /// change when this returns; where there is much to erase, that may be left to

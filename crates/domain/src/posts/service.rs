@@ -5,10 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{
-    Audience, FeedRequest, ImageEdit, Liker, Post, PostAccess, PostEdit, PostFields, PostRepository, PostView,
-    VisibleTo,
+    Audience, FeedRequest, ImageEdit, Liker, Post, PostAccess, PostEdit, PostFields, PostHiding, PostRepository,
+    PostView, VisibleTo,
 };
 use crate::accounts::{Account, AccountRepository, Admin, Member, Viewer};
+use crate::audit::{Action, Actor, AuditEntry, Hiding, Target};
 use crate::clock::Clock;
 use crate::entities::{Hashtag, entities_of_text};
 use crate::error::{Error, FieldErrors, FieldName, Resource, Result};
@@ -37,6 +38,13 @@ pub struct Posts {
 /// A post that its author is about to change: proof that the caller may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnPost(PostId, Viewer);
+
+/// A post that an administrator is about to hide or to show again: proof that it exists and that the caller may.
+#[derive(Debug, Clone, Copy)]
+pub struct ManagedPost(PostId, Admin);
+
+/// How often it is tried to hide a post whose author changes its image meanwhile.
+const HIDING_ATTEMPTS: usize = 3;
 
 impl Posts {
     /// The use cases over these ports.
@@ -80,8 +88,8 @@ impl Posts {
         let act = Act { actor: author.id(), subject: Subject::Post(id), at: now };
         let notices = act.tell_of_post(&*self.ids, &entities);
         let entities = Some(entities);
-        let post =
-            Post { id, author: author.id(), text, entities, image, visibility, created_at: now, updated_at: now };
+        let (author, is_hidden) = (author.id(), false);
+        let post = Post { id, author, text, entities, image, visibility, is_hidden, created_at: now, updated_at: now };
         match self.posts.create(&post, &notices, attempt.id()).await {
             Ok(view) => Ok(view),
             Err(error) => Err(self.images.take_back(post.image, error).await),
@@ -146,10 +154,9 @@ impl Posts {
     /// Checks that the caller may change a post, before anything of the change is looked at.
     ///
     /// # Errors
-    /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller is not the author.
+    /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller is not the author, or the post is hidden.
     pub async fn own(&self, caller: &Member, id: PostId) -> Result<OwnPost> {
-        let access = self.access(caller, id).await?;
-        access.ensure_author(caller)?;
+        self.access(caller, id).await?.ensure_may_edit(caller)?;
         Ok(OwnPost(id, caller.viewer()))
     }
 
@@ -195,10 +202,61 @@ impl Posts {
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller is not the author.
     pub async fn delete(&self, caller: &Member, id: PostId) -> Result<()> {
-        let OwnPost(id, _) = self.own(caller, id).await?;
+        self.access(caller, id).await?.ensure_author(caller)?;
         let deleted = self.posts.delete(id, self.clock.now()).await?;
         self.images.drop_unnamed(deleted.image).await;
         Ok(())
+    }
+
+    /// Checks that a post exists, before anything of the decision to hide it is looked at.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none.
+    pub async fn managed(&self, admin: &Admin, id: PostId) -> Result<ManagedPost> {
+        self.posts.find_access(id, admin.id()).await?.ok_or(NO_POST)?;
+        Ok(ManagedPost(id, *admin))
+    }
+
+    /// Hides a post, or shows it again; nothing happens when it is hidden, or shown, already. Its image gets another key when it
+    /// is hidden, so that nobody who knows the old one is served it (`contract`: Safety).
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when the post was deleted meanwhile; [`Error::Stale`] when its image is changed again and again.
+    pub async fn set_hidden(&self, ManagedPost(id, admin): ManagedPost, hiding: &Hiding) -> Result<()> {
+        let mut outcome = Ok(());
+        for _ in 0..HIDING_ATTEMPTS {
+            outcome = self.try_set_hidden(&admin, id, hiding).await;
+            if !matches!(outcome, Err(Error::Stale)) {
+                break;
+            }
+        }
+        outcome
+    }
+
+    async fn try_set_hidden(&self, admin: &Admin, id: PostId, Hiding { hidden, reason }: &Hiding) -> Result<()> {
+        let post = self.posts.find(id, admin.viewer()).await?.ok_or(NO_POST)?.view.post;
+        if post.is_hidden == *hidden {
+            return Ok(());
+        }
+        let copy = match post.image.as_ref().filter(|_| *hidden) {
+            Some(shown) => self.images.copy(shown).await?,
+            None => None,
+        };
+        let action = if *hidden { Action::PostHidden } else { Action::PostShown };
+        let (actor, now) = (Actor::Account(admin.id()), self.clock.now());
+        let entry = AuditEntry::new(&*self.ids, now, actor, action, Target::Post(id)).with_details(reason.as_str());
+        let hiding = PostHiding { hidden: *hidden, image: post.image, copy };
+        match self.posts.set_hidden(id, &hiding, &entry).await {
+            Ok(true) => {
+                self.images.drop_unnamed(hiding.copy.and(hiding.image)).await;
+                Ok(())
+            }
+            Ok(false) => {
+                self.images.drop_unnamed(hiding.copy).await;
+                Ok(())
+            }
+            Err(error) => Err(self.images.take_back(hiding.copy, error).await),
+        }
     }
 
     /// Turns the caller's like on or off; returns whether it is on now.
@@ -210,6 +268,7 @@ impl Posts {
             return Ok(likes);
         }
         let access = self.access(caller, id).await?;
+        access.ensure_shown(caller)?;
         if access.ensure_not_apart(caller).is_err() {
             return self.take_back_like(caller, id).await.map(|()| false);
         }
@@ -232,6 +291,7 @@ impl Posts {
     /// Those of [`toggle_like`](Self::toggle_like).
     pub async fn unlike(&self, caller: &Member, id: PostId) -> Result<()> {
         let access = self.access(caller, id).await?;
+        access.ensure_shown(caller)?;
         if access.ensure_not_apart(caller).is_err() {
             return self.take_back_like(caller, id).await;
         }

@@ -1,6 +1,7 @@
 //! What the tests of the post rules share.
 
 mod edits;
+mod hiding;
 mod viewing;
 mod writing;
 
@@ -77,6 +78,7 @@ fn post(content: &str, image: Option<ImageKey>) -> Post {
         entities: names(""),
         image,
         visibility: Visibility::Public,
+        is_hidden: false,
         created_at: BEFORE,
         updated_at: BEFORE,
     }
@@ -162,10 +164,9 @@ impl Ports {
 
     /// Finds the post's access for this viewer.
     fn find_access(&mut self, viewer: UserId, visibility: Visibility, standing: Standing) {
-        self.posts
-            .expect_find_access()
-            .withf(move |id, by| (*id, *by) == (POST, viewer))
-            .returning(move |id, _| Ok(Some(PostAccess { id, author: AUTHOR, visibility, standing })));
+        self.posts.expect_find_access().withf(move |id, by| (*id, *by) == (POST, viewer)).returning(move |id, _| {
+            Ok(Some(PostAccess { id, author: AUTHOR, visibility, is_hidden: false, standing }))
+        });
     }
 
     fn build(self) -> Posts {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{CatalogChange, CatalogVersion, Price, Product, ProductEdit, ProductFilter, ProductName};
-use crate::clock::Timestamp;
+use crate::audit::AuditEntry;
 use crate::error::Result;
 use crate::id::ProductId;
 use crate::idempotency::AttemptId;
@@ -25,8 +25,8 @@ pub struct ProductSummary {
 #[async_trait]
 pub trait ProductRepository: Send + Sync {
     /// Adds a product. MUST fail with [`Conflict::Sku`](crate::error::Conflict) when another one has the same
-    /// [`Sku::key`](super::Sku::key), however many try at once; so must [`edit`](Self::edit).
-    async fn create(&self, product: &Product, attempt: Option<AttemptId>) -> Result<()>;
+    /// [`Sku::key`](super::Sku::key), however many try at once; so must [`edit`](Self::edit). Each change records `entry`.
+    async fn create(&self, product: &Product, entry: &AuditEntry, attempt: Option<AttemptId>) -> Result<()>;
 
     /// Returns the product; `None` when there is none.
     async fn find(&self, id: ProductId) -> Result<Option<Product>>;
@@ -40,13 +40,13 @@ pub trait ProductRepository: Send + Sync {
     /// Returns all products, in short.
     async fn list_short(&self, page: PageRequest) -> Result<Page<ProductSummary>>;
 
-    /// Applies [`Product::apply`] to the stored product and returns it.
+    /// Applies [`Product::apply`] to the stored product and returns it; what leaves it as it was is not recorded.
     ///
     /// This and the next one MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such product.
-    async fn edit(&self, id: ProductId, edit: &ProductEdit, at: Timestamp) -> Result<Product>;
+    async fn edit(&self, id: ProductId, edit: &ProductEdit, entry: &AuditEntry) -> Result<Product>;
 
     /// Deletes a product.
-    async fn delete(&self, id: ProductId) -> Result<()>;
+    async fn delete(&self, id: ProductId, entry: &AuditEntry) -> Result<()>;
 }
 
 /// The whole catalog as of one moment.
@@ -69,8 +69,8 @@ pub trait CatalogTransaction: CatalogSnapshot {
     /// that is added has the SKU of another; nothing can be done then but to drop it.
     async fn store(&mut self, changes: Vec<CatalogChange>) -> Result<()>;
 
-    /// Makes everything last.
-    async fn commit(self: Box<Self>) -> Result<()>;
+    /// Records an entry, if there is one, and makes everything last.
+    async fn commit(self: Box<Self>, entry: Option<AuditEntry>) -> Result<()>;
 }
 
 /// Keeps the catalog, for work on all of it that takes long. What reads goes on meanwhile.

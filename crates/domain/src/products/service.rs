@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{CatalogVersion, NewProduct, Product, ProductEdit, ProductFilter, ProductRepository, ProductSummary};
+use super::{CatalogVersion, NewProduct, Product, ProductEdit, ProductFilter, ProductRepository, ProductSummary, Sku};
 use crate::accounts::{Admin, Member};
+use crate::audit::{Action, Actor, AuditEntry, Target};
 use crate::clock::Clock;
 use crate::error::{Error, Resource, Result};
 use crate::id::{IdGenerator, ProductId};
@@ -21,8 +22,18 @@ pub struct Products {
 }
 
 /// A product that an administrator is about to change: proof that it exists and that the caller may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ManagedProduct(ProductId);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ManagedProduct {
+    id: ProductId,
+    sku: Sku,
+    actor: Actor,
+}
+
+impl ManagedProduct {
+    fn of(product: &Product, admin: &Admin) -> Self {
+        Self { id: product.id, sku: product.sku.clone(), actor: Actor::Account(admin.id()) }
+    }
+}
 
 impl Products {
     /// Which state the catalog is in: as long as it is the same one, every list shows the same.
@@ -62,12 +73,13 @@ impl Products {
     /// # Errors
     /// [`Error::Conflict`] when the SKU is taken, in any letter case; [`Error::NotFound`] when the product was added
     /// before, and is removed.
-    pub async fn create(&self, _: &Admin, new: NewProduct, attempt: Attempt) -> Result<Product> {
+    pub async fn create(&self, admin: &Admin, new: NewProduct, attempt: Attempt) -> Result<Product> {
         if let Some(Outcome::ProductCreated(id)) = attempt.outcome() {
             return self.get(id).await;
         }
         let product = new.into_product(ProductId::new(self.ids.generate()), self.clock.now());
-        self.products.create(&product, attempt.id()).await?;
+        let entry = self.entry(&ManagedProduct::of(&product, admin), Action::ProductCreated);
+        self.products.create(&product, &entry, attempt.id()).await?;
         Ok(product)
     }
 
@@ -75,8 +87,8 @@ impl Products {
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none.
-    pub async fn managed(&self, _: &Admin, id: ProductId) -> Result<ManagedProduct> {
-        self.get(id).await.map(|product| ManagedProduct(product.id))
+    pub async fn managed(&self, admin: &Admin, id: ProductId) -> Result<ManagedProduct> {
+        Ok(ManagedProduct::of(&self.get(id).await?, admin))
     }
 
     /// Changes what is given of a product.
@@ -85,15 +97,22 @@ impl Products {
     /// [`Error::Invalid`] naming the stock when it is not the sum of the variants'; [`Error::Conflict`] when the SKU is
     /// taken; [`Error::Stale`] when the edit is not meant for the present version; [`Error::NotFound`] when the product
     /// was deleted meanwhile.
-    pub async fn update(&self, ManagedProduct(id): ManagedProduct, edit: &ProductEdit) -> Result<Product> {
-        self.products.edit(id, edit, self.clock.now()).await
+    pub async fn update(&self, product: ManagedProduct, edit: &ProductEdit) -> Result<Product> {
+        self.products.edit(product.id, edit, &self.entry(&product, Action::ProductUpdated)).await
     }
 
     /// Removes a product.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none.
-    pub async fn delete(&self, _: &Admin, id: ProductId) -> Result<()> {
-        self.products.delete(id).await
+    pub async fn delete(&self, admin: &Admin, id: ProductId) -> Result<()> {
+        let product = self.managed(admin, id).await?;
+        self.products.delete(id, &self.entry(&product, Action::ProductDeleted)).await
+    }
+
+    /// Returns the record of an act.
+    fn entry(&self, product: &ManagedProduct, action: Action) -> AuditEntry {
+        let target = Target::Product(product.id);
+        AuditEntry::new(&*self.ids, self.clock.now(), product.actor, action, target).with_details(product.sku.as_str())
     }
 }

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{Admin, Caller, Member, Roles, Session};
+use crate::audit::{Action, Actor, AuditEntry, Target};
 use crate::clock::{MockClock, Timestamp};
 use crate::error::{Conflict, Error, FieldErrors, FieldName, Resource, Result, Violation, ViolationKind};
 use crate::id::{MockIdGenerator, ProductId, SessionId, UserId};
@@ -29,6 +30,12 @@ fn admin() -> Admin {
 
 fn member() -> Member {
     caller().member().unwrap()
+}
+
+/// Returns the record of an act of the administrator.
+fn entry_of(action: Action) -> AuditEntry {
+    let (actor, details) = (Actor::Account(admin().id()), Some("SKU-1".to_owned()));
+    AuditEntry { id: ID.uuid().into(), at: NOW, actor, action, target: Target::Product(ID), details }
 }
 
 /// The use cases; a call of the repository that is not expected fails the test.
@@ -380,8 +387,10 @@ async fn a_product_is_added_as_its_fields_say() {
         products
             .expect_create()
             .once()
-            .withf(|made, _| *made == new(fields()).unwrap().into_product(ID, NOW))
-            .returning(|_, _| Ok(()));
+            .withf(|made, entry, _| {
+                *made == new(fields()).unwrap().into_product(ID, NOW) && *entry == entry_of(Action::ProductCreated)
+            })
+            .returning(|_, _, _| Ok(()));
     });
     assert_eq!(
         products.create(&admin(), new(fields()).unwrap(), Attempt::Unnamed).await.unwrap(),
@@ -392,7 +401,7 @@ async fn a_product_is_added_as_its_fields_say() {
 #[tokio::test]
 async fn a_taken_sku_is_a_conflict() {
     let products = products(|products| {
-        products.expect_create().returning(|_, _| Err(Error::Conflict(Conflict::Sku)));
+        products.expect_create().returning(|_, _, _| Err(Error::Conflict(Conflict::Sku)));
     });
     assert!(matches!(
         products.create(&admin(), new(fields()).unwrap(), Attempt::Unnamed).await,
@@ -407,7 +416,7 @@ async fn an_edit_is_stored_as_its_fields_say() {
         products
             .expect_edit()
             .once()
-            .withf(|id, edit, at| (*id, *at) == (ID, NOW) && *edit == fields())
+            .withf(|id, edit, entry| *id == ID && *edit == fields() && *entry == entry_of(Action::ProductUpdated))
             .returning(|_, _, _| Ok(product(fields()).unwrap()));
     });
     let managed = products.managed(&admin(), ID).await.unwrap();
@@ -417,12 +426,17 @@ async fn an_edit_is_stored_as_its_fields_say() {
 #[tokio::test]
 async fn a_missing_product_is_not_found() {
     let products = products(|products| {
-        let mut stored = vec![product(fields()).unwrap()];
+        let mut stored = vec![product(fields()).unwrap(); 2];
         products.expect_find().returning(move |_| Ok(stored.pop()));
         products.expect_edit().once().returning(|_, _, _| Err(Error::NotFound(Resource::Product)));
-        products.expect_delete().once().returning(|_| Err(Error::NotFound(Resource::Product)));
+        products
+            .expect_delete()
+            .once()
+            .withf(|id, entry| *id == ID && *entry == entry_of(Action::ProductDeleted))
+            .returning(|_, _| Err(Error::NotFound(Resource::Product)));
     });
     let deleted_meanwhile = products.managed(&admin(), ID).await.unwrap();
+    assert!(matches!(products.delete(&admin(), ID).await, Err(Error::NotFound(Resource::Product))));
     for missing in [
         products.get(ID).await.map(drop),
         products.managed(&admin(), ID).await.map(drop),

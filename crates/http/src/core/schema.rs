@@ -2,12 +2,14 @@
 //! domain's own.
 
 use agora_domain::accounts::{Biography, DisplayName, Email, Password, Role, Username};
+use agora_domain::audit::{Action, Reason, TargetKind};
 use agora_domain::blocks::MuteHours;
 use agora_domain::comments::CommentText;
 use agora_domain::notices::NotificationKind;
 use agora_domain::notifications::{Excerpt, NotificationPolicy};
 use agora_domain::posts::{PostText, Visibility};
 use agora_domain::products::{Category, Color, Description, ImageUrl, ProductName, Size, Sku};
+use agora_domain::reports::{ReportCategory, ReportComment, ReportNote, ReportStatus, ReportTargetKind};
 use serde_json::json;
 use utoipa::openapi::schema::{AdditionalProperties, SchemaFormat, SchemaType};
 use utoipa::openapi::{Array, ArrayBuilder, Object, ObjectBuilder, Ref, RefOr, Schema, Type};
@@ -200,6 +202,23 @@ schemas! {
     updated_notification_at =
         instant("When it last came to tell of somebody more; at first, when it was made. By this they are ordered.");
     muted_until = nullable(instant("When the mute ends; null where it does not."));
+    hidden = boolean("Whether it is hidden: then only administrators and its author see it.");
+    reason = bounded("Why, in words for the audit log, trimmed.", "Against the rules of the house", 1, Reason::MAX_CHARS);
+    report_target_type = word("What kind of thing is reported.", ReportTargetKind::ALL.map(ReportTargetKind::as_str));
+    report_category = word("What is wrong with it.", ReportCategory::ALL.map(ReportCategory::as_str));
+    report_status = word("What became of it.", ReportStatus::ALL.map(ReportStatus::as_str));
+    report_verdict = word("What is found: that it is right, or that it is wrong.", ["RESOLVED", "REJECTED"]);
+    new_report_comment = bounded(
+        "What else there is to say, trimmed; a blank text is none.", "The same in every thread", 0, ReportComment::MAX_CHARS,
+    );
+    report_comment =
+        nullable(bounded("What the reporter says.", "The same in every thread", 1, ReportComment::MAX_CHARS));
+    new_report_note =
+        bounded("What there is to say of it, trimmed; a blank text is none.", "Deleted", 0, ReportNote::MAX_CHARS);
+    report_note = nullable(bounded("What whoever decided says.", "Deleted", 1, ReportNote::MAX_CHARS));
+    audit_action = word("What was done.", Action::ALL.map(Action::as_str));
+    audit_target_type = word("To what kind of thing.", TargetKind::ALL.map(TargetKind::as_str));
+    acted_at = instant("When, with milliseconds and offset.");
     /// What a client may leave out or give as null.
     mute_hours = ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Integer, Type::Null]))

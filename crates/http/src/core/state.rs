@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agora_domain::accounts::{Accounts, Authentication};
+use agora_domain::audit_log::AuditLog;
 use agora_domain::blocks::Blocks;
 use agora_domain::bookmarks::Bookmarks;
 use agora_domain::comments::Comments;
@@ -19,6 +20,7 @@ use agora_domain::notifications::Notifications;
 use agora_domain::people::People;
 use agora_domain::posts::Posts;
 use agora_domain::products::Products;
+use agora_domain::reports::Reports;
 use agora_domain::search::Search;
 use tokio::sync::Semaphore;
 
@@ -41,6 +43,10 @@ pub struct Services {
     pub blocks: Blocks,
     /// Comments.
     pub comments: Comments,
+    /// What users report.
+    pub reports: Reports,
+    /// What administrators did.
+    pub audit_log: AuditLog,
     /// What users were told.
     pub notifications: Notifications,
     /// What happens, for those who listen.

@@ -4,6 +4,7 @@
 //! given `get` and an empty path, whatever the endpoint is.
 
 pub(crate) mod accounts;
+pub(crate) mod audit_log;
 pub(crate) mod blocks;
 pub(crate) mod bookmarks;
 pub(crate) mod comments;
@@ -11,11 +12,13 @@ pub(crate) mod docs;
 pub(crate) mod events;
 pub(crate) mod follows;
 pub(crate) mod health;
+pub(crate) mod hiding;
 pub(crate) mod media;
 pub(crate) mod notifications;
 pub(crate) mod people;
 pub(crate) mod posts;
 pub(crate) mod products;
+pub(crate) mod reports;
 pub(crate) mod search;
 pub(crate) mod threads;
 pub(crate) mod users;

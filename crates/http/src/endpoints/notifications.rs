@@ -214,6 +214,8 @@ settings! {
     follow: Follow,
     /// Likes of comments.
     comment_like: CommentLike,
+    /// Reports, of which administrators are told.
+    report: Report,
 }
 
 /// Read what the caller is told of

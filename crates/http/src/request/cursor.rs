@@ -25,11 +25,13 @@ pub(crate) enum List {
     Actors = 11,
     Blocks = 12,
     Mutes = 13,
+    AuditLog = 14,
+    Reports = 15,
 }
 
 impl List {
     /// All kinds of lists.
-    pub(crate) const EACH: [Self; 13] = [
+    pub(crate) const EACH: [Self; 15] = [
         Self::Users,
         Self::Posts,
         Self::Likes,
@@ -43,6 +45,8 @@ impl List {
         Self::Actors,
         Self::Blocks,
         Self::Mutes,
+        Self::AuditLog,
+        Self::Reports,
     ];
 }
 

@@ -7,6 +7,7 @@
 use agora_domain::accounts::{
     Biography, DisplayName, Email, LoginIdentifier, Password, PasswordAttempt, Role, RoleAction, Username,
 };
+use agora_domain::audit::Reason;
 use agora_domain::blocks::MuteHours;
 use agora_domain::comments::CommentText;
 use agora_domain::error::{Violation, ViolationKind};
@@ -14,6 +15,7 @@ use agora_domain::id::{CommentId, NotificationId, PostId};
 use agora_domain::notifications::NotificationPolicy;
 use agora_domain::posts::{PostText, Visibility};
 use agora_domain::products::{Category, Description, ImageUrl, Price, ProductName, Sku, Stock, Variant, VariantFields};
+use agora_domain::reports::{ReportCategory, ReportComment, ReportNote, ReportTargetKind, Verdict};
 use agora_domain::{Error, FieldErrors};
 use garde::{Report, Validate};
 use serde::{Deserialize, Deserializer, de};
@@ -238,6 +240,13 @@ texts! {
     Option<Biography>: Biography::parse;
     Role: str::parse;
     RoleAction: str::parse;
+    Reason: Reason::parse;
+    ReportTargetKind: str::parse;
+    ReportCategory: str::parse;
+    Verdict: str::parse;
+    Option<ReportComment>: ReportComment::parse;
+    Option<ReportNote>: ReportNote::parse;
+    Uuid: parse_id;
     PostText: PostText::parse;
     // A blank form field is one that was not filled in.
     Option<Visibility>: |name| Some(name.trim()).filter(|name| !name.is_empty()).map(str::parse).transpose();

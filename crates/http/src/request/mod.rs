@@ -19,8 +19,8 @@ pub(crate) use self::field::{Field, VariantInput, optional, required, violations
 pub(crate) use self::multipart::{FormBody, Submission};
 pub(crate) use self::paging::Query;
 pub(crate) use self::parameters::{
-    CategoryFilter, CommentAuthorQuery, CommentPaging, FeedPaging, IfMatchHeader, IfNoneMatch, ImageConditions,
-    NotificationFilter, Paging, SearchQuery, ShortPaging, StreamParameters, TICKET, TextFilter, UserIdsQuery,
-    UsernameQuery,
+    AuditLogFilter, CategoryFilter, CommentAuthorQuery, CommentPaging, FeedPaging, IfMatchHeader, IfNoneMatch,
+    ImageConditions, NotificationFilter, Paging, ReportFilter, SearchQuery, ShortPaging, StreamParameters, TICKET,
+    TextFilter, UserIdsQuery, UsernameQuery,
 };
 pub(crate) use self::preconditions::IfMatch;

@@ -1,5 +1,6 @@
 //! What requests say in their path, query and headers, each described once.
 
+use agora_domain::audit::Action;
 use agora_domain::comments::CommentOrder;
 use agora_domain::entities::Hashtag;
 use agora_domain::idempotency::IdempotencyKey;
@@ -7,6 +8,7 @@ use agora_domain::notices::NotificationKind;
 use agora_domain::page::PageSize;
 use agora_domain::people::UserIds;
 use agora_domain::products::{Category, SearchText};
+use agora_domain::reports::ReportStatus;
 use agora_domain::search::Query as SearchedFor;
 use serde_json::json;
 use utoipa::IntoParams;
@@ -73,6 +75,17 @@ groups! {
     ];
     /// Whose comments are deleted.
     CommentAuthorQuery = [required(query("author", "Names the user who wrote them.", text().format(format("uuid"))))];
+    /// Which reports are listed.
+    ReportFilter = [query(
+        "status", "Only those with this status. Without it, all.",
+        text().enum_values(Some(ReportStatus::ALL.map(ReportStatus::as_str))),
+    )];
+    /// Which entries of the audit log are listed: those that have everything that is given.
+    AuditLogFilter = [
+        query("actor", "The id of the administrator, or `cli` for the command line.", text()),
+        query("target", "The id of what the act was done to.", text().format(format("uuid"))),
+        query("action", "What was done.", text().enum_values(Some(Action::ALL.map(Action::as_str)))),
+    ];
     /// The page of the following feed.
     FeedPaging = [
         size("", Some(PageSize::SHORT_DEFAULT.get())),
@@ -149,6 +162,7 @@ pub(crate) fn in_path(name: &str) -> Parameter {
         "followedId" => ("Names the user who is followed.", id()),
         "notificationId" => ("Names the notification.", id()),
         "postId" => ("Names the post.", id()),
+        "reportId" => ("Names the report.", id()),
         "userId" => ("Names the user.", id()),
         _ => ("Names it.", id()),
     };

@@ -39,6 +39,11 @@ impl Serialize for Instant {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 pub(crate) fn image_url(state: &State, key: Option<&ImageKey>) -> Option<String> {
     key.map(|key| state.image_url(key))
 }
@@ -222,6 +227,10 @@ views! {
         liked_by_me: bool = view.liked_by_viewer,
         created_at: Instant [schema::created_at] = Instant(view.comment.created_at),
         updated_at: Instant [schema::updated_at] = Instant(view.comment.updated_at),
+        /// True where an administrator has hidden it, and absent otherwise. Only administrators and its author see it then.
+        #[serde(skip_serializing_if = "is_false")]
+        #[schema(required = false)]
+        hidden: bool = view.comment.is_hidden,
     }
 
     /// A comment with the post it is on, which is the same in every entry of a list.
@@ -232,6 +241,10 @@ views! {
         author: UserSummaryBody<'a> = UserSummaryBody::of(&view.author),
         created_at: Instant [schema::created_at] = Instant(view.comment.created_at),
         updated_at: Instant [schema::updated_at] = Instant(view.comment.updated_at),
+        /// True where an administrator has hidden it, and absent otherwise. Only administrators and its author see it then.
+        #[serde(skip_serializing_if = "is_false")]
+        #[schema(required = false)]
+        hidden: bool = view.comment.is_hidden,
         /// Rendered once for all entries.
         #[schema(value_type = CommentedPost)]
         post: &'a RawValue = post,
@@ -348,6 +361,10 @@ pub(crate) struct PostBody<'a, A> {
     comment_count: u64,
     /// Whether the caller has bookmarked it.
     bookmarked_by_me: bool,
+    /// True where an administrator has hidden it, and absent otherwise. Only administrators and its author see it then.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    hidden: bool,
     #[schema(schema_with = schema::reference::<A>)]
     author: A,
 }
@@ -359,7 +376,7 @@ impl<'a, A> PostBody<'a, A> {
             id: post.id.uuid(),
             content: post.text.as_str(),
             entities: EntityList(post.entities.as_ref()),
-            image: image_url(state, post.image.as_ref()),
+            image: image_url(state, post.shown_image()),
             visibility: post.visibility.as_str(),
             created_at: Instant(post.created_at),
             updated_at: Instant(post.updated_at),
@@ -368,6 +385,7 @@ impl<'a, A> PostBody<'a, A> {
             liked_by_me: view.liked_by_viewer,
             comment_count: view.comment_count,
             bookmarked_by_me: view.bookmarked_by_viewer,
+            hidden: post.is_hidden,
             author: author(&view.author),
         }
     }

@@ -179,7 +179,8 @@ async fn for_the_headers_of_a_list_one_entry_is_read_and_rights_are_checked() {
     ports.posts.expect_find_access().returning(move |id, _| {
         let visibility = if id.uuid().is_nil() { Visibility::Private } else { Visibility::Public };
         let author = UserId::new(Uuid::from_u128(2));
-        Ok(Some(PostAccess { id, author, visibility, standing: Standing::Stranger }))
+        let (is_hidden, standing) = (false, Standing::Stranger);
+        Ok(Some(PostAccess { id, author, visibility, is_hidden, standing }))
     });
     ports.posts.expect_list_likers().withf(|_, _, page| page.size.get() == 1).times(2).returning(|_, _, page| {
         let liker = |_| Liker {

@@ -10,6 +10,7 @@ use agora_domain::accounts::{
     Accounts, Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, MockTokenIssuer,
     PasswordHasher,
 };
+use agora_domain::audit_log::{AuditLog, MockAuditRepository};
 use agora_domain::blocks::{Blocks, MockBlockRepository};
 use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
 use agora_domain::clock::{MockClock, Timestamp};
@@ -25,6 +26,7 @@ use agora_domain::notifications::{MockNotificationRepository, Notifications};
 use agora_domain::people::{MockPeopleRepository, People};
 use agora_domain::posts::{MockPostRepository, Posts};
 use agora_domain::products::{CatalogVersion, MockProductRepository, Products};
+use agora_domain::reports::{MockReportRepository, Reports};
 use agora_domain::search::{MockSearchRepository, Search};
 use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies, serve};
 use uuid::Uuid;
@@ -156,6 +158,16 @@ impl Ports {
                 clock: clock.clone(),
                 ids: ids.clone(),
             },
+            reports: Reports {
+                reports: Arc::new(MockReportRepository::new()),
+                posts: posts.clone(),
+                comments: Arc::new(MockCommentRepository::new()),
+                people: Arc::new(MockPeopleRepository::new()),
+                accounts: accounts.clone(),
+                clock: clock.clone(),
+                ids: ids.clone(),
+            },
+            audit_log: AuditLog { audit: Arc::new(MockAuditRepository::new()) },
             comments: Comments {
                 comments: Arc::new(MockCommentRepository::new()),
                 posts,

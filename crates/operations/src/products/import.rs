@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use agora_config::Config;
 use agora_domain::FieldErrors;
+use agora_domain::audit::{Action, Actor, AuditEntry, Target};
+use agora_domain::clock::Clock;
 use agora_domain::error::Violation;
 use agora_domain::products::{CatalogChange, CatalogSnapshot, ImportPass, ImportPlan, ImportRow, RowPosition};
 use anyhow::{Result, ensure};
@@ -154,6 +156,10 @@ pub async fn import(
         }
     }
     let done = pass.end()?;
-    catalog.commit().await.operator_context(CATALOG)?;
+    let (ids, actor) = (SystemIds, Actor::CommandLine);
+    let entry = AuditEntry::new(&ids, SystemClock.now(), actor, Action::ProductsImported, Target::Catalog);
+    let entry = entry.with_details(format!("{} created, {} updated", done.created, done.updated));
+    let has_changed = done.created + done.updated > 0;
+    catalog.commit(has_changed.then_some(entry)).await.operator_context(CATALOG)?;
     Ok(format!("Imported {}", done.in_words()))
 }

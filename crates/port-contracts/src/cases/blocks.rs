@@ -10,14 +10,13 @@ use agora_domain::comments::{Comment, CommentOrder};
 use agora_domain::entities::Hashtag;
 use agora_domain::error::Resource;
 use agora_domain::id::{PostId, UserId};
-use agora_domain::notices::NotificationKind;
 use agora_domain::page::PageRequest;
 use agora_domain::people::Person;
 use agora_domain::posts::{FeedRequest, PostView, Visibility, VisibleTo};
 use agora_domain::relation::Standing;
 use agora_domain::search::{Needles, PeopleSearch, PostSearch, Query};
 
-use super::notifications::{Telling, member};
+use super::notifications::{KINDS, Telling, member};
 use crate::Repositories;
 use crate::run::{assert_fails, pages, together};
 use crate::world::{ANYBODY, World, at, display_name};
@@ -366,7 +365,7 @@ pub async fn those_blocked_and_muted_are_listed_newest_first_and_keep_their_plac
     }
     w.mute(host, ada, None).await;
     w.block(ada, host).await;
-    db.accounts.set_enabled(disabled, false, w.now()).await.unwrap();
+    db.accounts.set_enabled(disabled, false, &w.entry()).await.unwrap();
     for (sees_all, expected) in [(false, vec![bob, ada]), (true, vec![disabled, bob, ada])] {
         let viewer = Viewer { id: host, sees_all };
         for size in [1, 2, 9] {
@@ -430,10 +429,10 @@ pub async fn a_block_and_a_mute_take_out_what_was_told_and_a_mute_keeps_out_what
         actors.collect::<BTreeSet<_>>()
     };
     let all = |actors: &[UserId]| -> BTreeSet<_> {
-        NotificationKind::ALL.into_iter().flat_map(|kind| actors.iter().map(move |actor| (kind, *actor))).collect()
+        KINDS.into_iter().flat_map(|kind| actors.iter().map(move |actor| (kind, *actor))).collect()
     };
     for is_block in [false, true] {
-        for kind in NotificationKind::ALL {
+        for kind in KINDS {
             for actor in [bob, cleo] {
                 telling.act(kind, actor, w.now()).await;
             }
@@ -446,14 +445,14 @@ pub async fn a_block_and_a_mute_take_out_what_was_told_and_a_mute_keeps_out_what
         }
         w.mute(recipient, bob, None).await;
         assert_eq!(told().await, all(&[cleo]));
-        for kind in NotificationKind::ALL {
+        for kind in KINDS {
             telling.undo(kind, bob).await;
             telling.act(kind, bob, w.now()).await;
         }
         assert_eq!(told().await, all(&[cleo]), "what the muted do is not told");
         assert!(db.blocks.unmute(recipient, bob).await.unwrap());
         assert_eq!(told().await, all(&[cleo]), "and does not come back");
-        for kind in NotificationKind::ALL {
+        for kind in KINDS {
             telling.undo(kind, bob).await;
         }
     }

@@ -124,7 +124,7 @@ pub async fn the_public_timeline_holds_what_is_public_by_enabled_accounts(db: Re
         page.items.into_iter().map(|view| view.post.id).collect::<Vec<_>>()
     };
     assert_eq!(listed().await, [own, of_disabled, public]);
-    db.accounts.set_enabled(ben, false, w.now()).await.unwrap();
+    db.accounts.set_enabled(ben, false, &w.entry()).await.unwrap();
     assert_eq!(listed().await, [own, public]);
     // Runs of hidden ones between those that are shown: no page is short.
     for n in 0..60 {

@@ -46,7 +46,7 @@ async fn stored(db: &Repositories) -> Vec<Product> {
 async fn store(db: &Repositories, changes: Vec<CatalogChange>) -> agora_domain::Result<()> {
     let mut catalog = db.catalog.change().await.unwrap();
     catalog.store(changes).await?;
-    catalog.commit().await
+    catalog.commit(None).await
 }
 
 pub async fn a_snapshot_is_of_one_moment_and_reads_everything_oldest_first(db: Repositories) {
@@ -60,11 +60,11 @@ pub async fn a_snapshot_is_of_one_moment_and_reads_everything_oldest_first(db: R
     expected[4].created_at = expected[3].created_at;
     (expected[5].variants, expected[5].images) = (variants(&[3, 0]), images(2));
     for product in shuffled(&expected) {
-        db.products.create(product, None).await.unwrap();
+        db.products.create(product, &w.entry(), None).await.unwrap();
     }
     let mut snapshot = db.catalog.snapshot().await.unwrap();
     w.product("later").await;
-    db.products.delete(expected[0].id).await.unwrap();
+    db.products.delete(expected[0].id, &w.entry()).await.unwrap();
     for at_once in [1, 2, 3, 100] {
         assert_eq!(all(&mut *snapshot, at_once).await, expected, "{at_once} at once");
     }
@@ -95,7 +95,7 @@ pub async fn changes_are_there_once_they_are_committed(db: Repositories) {
     catalog.store(vec![CatalogChange::Create(two.clone())]).await.unwrap();
     assert_eq!(all(&mut *catalog, 2).await, [changed.clone(), one.clone(), two.clone()], "it sees its own changes");
     assert_eq!(stored(&db).await, [before], "nobody else does");
-    catalog.commit().await.unwrap();
+    catalog.commit(None).await.unwrap();
     assert_eq!(stored(&db).await, [changed, one, two]);
 }
 
@@ -148,13 +148,13 @@ pub async fn readers_go_on_and_another_writer_waits_for_a_transaction(db: Reposi
     catalog.store(vec![CatalogChange::Create(w.new_product("new"))]).await.unwrap();
     let edit = ProductEdit { stock: Some(Stock::parse(9).unwrap()), ..ProductEdit::default() };
     let (writers, id, at) = (db.clone(), before.id, w.now());
-    let mut writer = tokio::spawn(async move { writers.products.edit(id, &edit, at).await });
+    let mut writer = tokio::spawn(async move { writers.products.edit(id, &edit, &w.entry_at(at)).await });
     assert_eq!(db.products.find(id).await.unwrap(), Some(before.clone()), "a reader goes on");
     let early = tokio::time::timeout(Duration::from_millis(50), &mut writer).await;
     assert!(early.is_err(), "the writer did not wait");
     let changed = Product { price: Price::from_hundredths(5).unwrap(), ..before };
     catalog.store(vec![CatalogChange::Update(changed.clone())]).await.unwrap();
-    catalog.commit().await.unwrap();
+    catalog.commit(None).await.unwrap();
     let edited = writer.await.unwrap().unwrap();
     assert_eq!((edited.price, edited.stock.get()), (changed.price, 9), "neither change is lost");
 }

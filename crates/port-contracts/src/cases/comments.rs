@@ -22,9 +22,15 @@ async fn list(db: &Repositories, post: PostId) -> Vec<Comment> {
 
 /// What decides about a comment at the top level of a post of somebody whom the caller does not follow.
 fn access_of(id: CommentId, author: UserId, post: &Post) -> CommentAccess {
-    let post =
-        PostAccess { id: post.id, author: post.author, visibility: post.visibility, standing: Standing::Stranger };
-    CommentAccess { id, author, parent: None, standing: Standing::Stranger, post }
+    let post = PostAccess {
+        id: post.id,
+        author: post.author,
+        visibility: post.visibility,
+        is_hidden: false,
+        standing: Standing::Stranger,
+    };
+    let (parent, standing, is_hidden, hidden_thread) = (None, Standing::Stranger, false, None);
+    CommentAccess { id, author, parent, standing, is_hidden, hidden_thread, post }
 }
 
 async fn count(db: &Repositories, post: PostId, viewer: UserId) -> u64 {

@@ -222,7 +222,7 @@ pub async fn what_decides_who_is_told_is_found_for_many_at_once(db: Repositories
     db.posts.delete(deleted, w.now()).await.unwrap();
     w.like(public, bob).await;
     w.like(public, cleo).await;
-    db.accounts.set_enabled(bob, false, w.now()).await.unwrap();
+    db.accounts.set_enabled(bob, false, &w.entry()).await.unwrap();
     let mut found = db.event_audience.find_posts(vec![private, deleted, public, w.id()]).await.unwrap();
     found.sort_by_key(|state| state.id);
     let state = |id, author, is_author_enabled, visibility, like_count| PostState {
@@ -230,6 +230,7 @@ pub async fn what_decides_who_is_told_is_found_for_many_at_once(db: Repositories
         author,
         is_author_enabled,
         visibility,
+        is_hidden: false,
         like_count,
     };
     let expected =

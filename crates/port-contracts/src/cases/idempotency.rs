@@ -227,7 +227,7 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
         assert_eq!(db.follows.toggle(bob, ada, w.new_relation(), begun(key).await).await.unwrap(), on);
     }
     let product = w.new_product("sku");
-    db.products.create(&product, begun("product").await).await.unwrap();
+    db.products.create(&product, &w.entry(), begun("product").await).await.unwrap();
 
     for (key, outcome) in [
         ("account", Outcome::Registered(account.account.id)),
@@ -259,7 +259,7 @@ pub async fn a_write_that_is_refused_leaves_no_outcome(db: Repositories) {
     let follow = begun("follow").await;
     assert_fails!(db.follows.toggle(ada, w.id(), w.new_relation(), follow).await, Error::NotFound(Resource::User));
     let product = begun("product").await;
-    assert_fails!(db.products.create(&w.new_product("SKU"), product).await, Error::Conflict(Conflict::Sku));
+    assert_fails!(db.products.create(&w.new_product("SKU"), &w.entry(), product).await, Error::Conflict(Conflict::Sku));
     let account = begun("account").await;
     assert_fails!(db.accounts.create(&w.new_account("ADA"), account).await, Error::Conflict(Conflict::Username));
     for key in ["like", "comment", "follow", "product", "account"] {
@@ -283,7 +283,7 @@ pub async fn an_attempt_that_was_replaced_writes_nothing(db: Repositories) {
     assert_undone(db.comments.create(&w.new_comment(post, bob), lost).await);
     assert_undone(db.posts.toggle_like(post, bob, w.new_relation(), lost).await);
     assert_undone(db.follows.toggle(bob, ada, w.new_relation(), lost).await);
-    assert_undone(db.products.create(&product, lost).await);
+    assert_undone(db.products.create(&product, &w.entry(), lost).await);
 
     assert_eq!(db.accounts.find(account.account.id).await.unwrap(), None);
     assert_eq!(db.posts.find(second.id, Viewer::ordinary(ada)).await.unwrap(), None);

@@ -2,12 +2,14 @@
 #![allow(missing_docs, reason = "the name of a case states the behaviour")]
 
 pub(crate) mod accounts;
+pub(crate) mod audit_log;
 pub(crate) mod blocks;
 pub(crate) mod bookmarks;
 pub(crate) mod catalog;
 pub(crate) mod comments;
 pub(crate) mod events;
 pub(crate) mod follows;
+pub(crate) mod hiding;
 pub(crate) mod idempotency;
 pub(crate) mod images;
 pub(crate) mod likes;
@@ -16,6 +18,7 @@ pub(crate) mod paging;
 pub(crate) mod people;
 pub(crate) mod posts;
 pub(crate) mod products;
+pub(crate) mod reports;
 pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod texts;

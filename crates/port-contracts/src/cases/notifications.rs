@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 pub use self::model::whatever_happens_everybody_is_told_what_the_model_says;
-pub(super) use self::telling::{Telling, member};
+pub(super) use self::telling::{KINDS, Telling, member};
 use crate::Repositories;
 use crate::run::assert_fails;
 use crate::world::{ANYBODY, World, at, preview};
@@ -186,7 +186,7 @@ pub async fn a_recipient_is_told_what_they_want_to_be(db: Repositories) {
     w.follow(ada, cleo).await;
     let telling = Telling::new(&db, &w, ada).await;
     assert_eq!(db.notifications.settings(ada).await.unwrap(), NotificationSettings::default());
-    for kind in NotificationKind::ALL {
+    for kind in KINDS {
         for (policy, expected) in [
             (NotificationPolicy::None, vec![]),
             (NotificationPolicy::Following, vec![cleo]),

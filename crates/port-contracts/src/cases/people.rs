@@ -78,7 +78,7 @@ pub async fn a_person_is_found_with_every_field_as_each_viewer_stands_to_them(db
         assert_eq!(db.people.find(ada.id, viewer).await.unwrap(), Some(expected));
     }
     assert_eq!(db.people.find(w.id(), bob).await.unwrap(), None);
-    db.accounts.set_enabled(ada.id, false, w.now()).await.unwrap();
+    db.accounts.set_enabled(ada.id, false, &w.entry()).await.unwrap();
     assert!(!person(&db, ada.id).await.enabled);
 }
 
@@ -237,7 +237,7 @@ pub async fn the_directory_holds_enabled_accounts_that_are_discoverable_newest_f
     for size in [1, 10] {
         assert_eq!(listed(size).await, [shy.id, old.id]);
     }
-    db.accounts.set_enabled(disabled.id, true, w.now()).await.unwrap();
+    db.accounts.set_enabled(disabled.id, true, &w.entry()).await.unwrap();
     assert_eq!(listed(10).await, [shy.id, disabled.id, old.id]);
     assert!(!listed(10).await.contains(&hermit.id));
 }
@@ -253,7 +253,7 @@ pub async fn lists_of_followers_leave_disabled_accounts_out_unless_asked_for(db:
     }
     let hidden = [others[1], others[2], others[5]];
     for user in hidden {
-        db.accounts.set_enabled(user, false, w.now()).await.unwrap();
+        db.accounts.set_enabled(user, false, &w.entry()).await.unwrap();
     }
     for with_disabled in [false, true] {
         let viewer = Viewer { id: viewer, sees_all: with_disabled };

@@ -188,7 +188,7 @@ pub async fn products_are_found_by_the_words_of_all_their_fields(db: Repositorie
         product.name = ProductName::parse(name).unwrap();
         product.description = Description::parse(description).unwrap();
         product.category = Category::parse(category).unwrap();
-        db.products.create(&product, None).await.unwrap();
+        db.products.create(&product, &w.entry(), None).await.unwrap();
         product.id
     };
     let mug = product("MUG-1", "Blue mug", "For tea, and coffee", "Kitchen").await;
@@ -205,12 +205,12 @@ pub async fn products_are_found_by_the_words_of_all_their_fields(db: Repositorie
         pack(&db).await;
     }
     let edit = ProductEdit { stock: Some(Stock::parse(1).unwrap()), ..ProductEdit::default() };
-    db.products.edit(pot, &edit, w.now()).await.unwrap();
+    db.products.edit(pot, &edit, &w.entry_at(w.now())).await.unwrap();
     assert_eq!(skus(&db, "teapot").await, ["POT-7"]);
     let edit = ProductEdit { name: Some(ProductName::parse("Kettle").unwrap()), ..ProductEdit::default() };
-    db.products.edit(pot, &edit, w.now()).await.unwrap();
+    db.products.edit(pot, &edit, &w.entry_at(w.now())).await.unwrap();
     assert_eq!((skus(&db, "teapot").await, skus(&db, "kettle").await), (vec![], vec!["POT-7".to_owned()]));
-    db.products.delete(mug).await.unwrap();
+    db.products.delete(mug, &w.entry()).await.unwrap();
     assert_eq!(skus(&db, "blue").await, ["POT-7"]);
 }
 

@@ -105,12 +105,12 @@ pub async fn a_session_shows_the_present_roles_and_state_once_told_of_a_change(d
         (Role::User, RoleAction::Remove, Roles::NONE),
     ];
     for (role, action, roles) in steps {
-        db.accounts.change_role(ada, RoleChange { role, action }).await.unwrap();
+        db.accounts.change_role(ada, RoleChange { role, action }, &w.entry()).await.unwrap();
         db.sessions.account_changed(ada);
         assert_eq!(state().await, SessionState { session, revoked: false, enabled: true, roles });
     }
     for enabled in [false, true] {
-        db.accounts.set_enabled(ada, enabled, w.now()).await.unwrap();
+        db.accounts.set_enabled(ada, enabled, &w.entry()).await.unwrap();
         db.sessions.account_changed(ada);
         assert_eq!(state().await, SessionState { session, revoked: true, enabled, roles: Roles::NONE });
     }
@@ -166,7 +166,7 @@ pub async fn of_sessions_opened_beside_a_password_change_no_older_one_survives(d
         let (db, password, session, old, at) = (db.clone(), password.clone(), fresh[n / 2], old[n / 2], w.now());
         // To the same password, so that those who log in at the same time are not refused.
         let (verified, new) = (password.clone(), password.clone());
-        let change = PasswordChange { user: ada, verified, new, keep: None, at };
+        let change = PasswordChange { user: ada, verified, new, keep: None, at, entry: None };
         async move {
             match n {
                 0 => assert!(db.accounts.change_password(&change).await.unwrap()),
@@ -191,7 +191,14 @@ pub async fn a_login_in_flight_leaves_no_session_once_password_or_standing_chang
     let verified = db.accounts.find_password(ada).await.unwrap().unwrap();
     let session = Session { id: w.id(), user: ada, opened_at: w.now() };
     let new = PasswordHash::new("$new".to_owned());
-    let change = PasswordChange { user: ada, verified: verified.clone(), new: new.clone(), keep: None, at: w.now() };
+    let change = PasswordChange {
+        user: ada,
+        verified: verified.clone(),
+        new: new.clone(),
+        keep: None,
+        at: w.now(),
+        entry: None,
+    };
     assert!(db.accounts.change_password(&change).await.unwrap());
     assert!(!db.sessions.open(&session, &verified).await.unwrap());
     assert_eq!(db.sessions.find(session.id).await.unwrap(), None);
@@ -201,9 +208,9 @@ pub async fn a_login_in_flight_leaves_no_session_once_password_or_standing_chang
     assert!(!db.sessions.find(session.id).await.unwrap().unwrap().revoked);
 
     let his = Session { id: w.id(), user: bob, opened_at: w.now() };
-    db.accounts.set_enabled(bob, false, w.now()).await.unwrap();
+    db.accounts.set_enabled(bob, false, &w.entry()).await.unwrap();
     assert!(!w.open(&his).await);
-    db.accounts.set_enabled(bob, true, w.now()).await.unwrap();
+    db.accounts.set_enabled(bob, true, &w.entry()).await.unwrap();
     assert_eq!(db.sessions.find(his.id).await.unwrap(), None);
     assert!(w.open(&his).await);
 }

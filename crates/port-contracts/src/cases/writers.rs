@@ -23,7 +23,7 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
         let (account, post, product) =
             (w.new_account(&format!("late {n}")), w.new_post(user), w.new_product(&format!("sku {n}")));
         let (session, reply) = (Session { id: w.id(), user, opened_at: w.now() }, w.new_comment(shared, user));
-        let (relation, now) = (w.new_relation(), w.now());
+        let (relation, now, entry) = (w.new_relation(), w.now(), w.entry());
         let (biography, profile_picture) = (Some(biography("Busy")), Some(pictures[n].clone()));
         let profile = ProfileChanges { biography, profile_picture, ..ProfileChanges::default() };
         let edit = PostEdit { text: Some(post_text(&format!("Edit {n}"))), ..PostEdit::default() };
@@ -49,7 +49,7 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
                     db.accounts.update_profile(user, &profile, now).await.unwrap();
                     db.posts.list_all(Viewer::ordinary(user), PageRequest::FIRST).await.unwrap();
                 }
-                _ => db.products.create(&product, None).await.unwrap(),
+                _ => db.products.create(&product, &entry, None).await.unwrap(),
             }
         }
     }))

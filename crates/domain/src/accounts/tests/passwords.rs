@@ -41,7 +41,7 @@ fn expect_change(ports: &mut Ports, new: &'static str) {
         .in_sequence(&mut order)
         .withf(move |change| {
             let (verified, new) = (hash("stored"), hash(new));
-            *change == PasswordChange { user: ALICE, verified, new, keep: Some(SESSION), at: NOW }
+            *change == PasswordChange { user: ALICE, verified, new, keep: Some(SESSION), at: NOW, entry: None }
         })
         .returning(|_| Ok(true));
     ports.sessions.expect_account_changed().once().in_sequence(&mut order).withf(|id| *id == ALICE).return_const(());

@@ -1,6 +1,7 @@
 //! What callers may do, and what administrators do to accounts.
 
 use super::*;
+use crate::audit::{Action, Actor, AuditEntry, Target};
 use crate::error::Resource;
 use crate::page::{Page, PageRequest};
 
@@ -110,6 +111,11 @@ fn accounts_are_enabled_and_disabled_but_the_last_enabled_admin_stays() {
     }
 }
 
+/// Returns the record of an act done to Bob's account.
+fn entry_by(actor: Actor, action: Action) -> AuditEntry {
+    AuditEntry { id: NEW_ID.into(), at: NOW, actor, action, target: Target::User(BOB), details: None }
+}
+
 #[tokio::test]
 async fn a_change_of_role_or_state_takes_effect_with_the_next_request() {
     let mut ports = Ports::default();
@@ -117,13 +123,18 @@ async fn a_change_of_role_or_state_takes_effect_with_the_next_request() {
         .accounts
         .expect_change_role()
         .once()
-        .withf(|id, change| (*id, *change) == (BOB, ADD_ADMIN))
-        .returning(|_, _| Ok(()));
+        .withf(|id, change, entry| {
+            let recorded = entry_by(Actor::Account(ALICE), Action::RoleAdded).with_details("ADMIN");
+            (*id, *change) == (BOB, ADD_ADMIN) && *entry == recorded
+        })
+        .returning(|_, _, _| Ok(()));
     ports
         .accounts
         .expect_set_enabled()
         .once()
-        .withf(|id, enabled, at| (*id, *enabled, *at) == (BOB, false, NOW))
+        .withf(|id, enabled, entry| {
+            (*id, *enabled) == (BOB, false) && *entry == entry_by(Actor::Account(ALICE), Action::AccountDisabled)
+        })
         .returning(|_, _, _| Ok(()));
     ports.sessions.expect_account_changed().times(2).withf(|id| *id == BOB).return_const(());
     let (accounts, bob) = managing(ports).await;
@@ -134,7 +145,7 @@ async fn a_change_of_role_or_state_takes_effect_with_the_next_request() {
 #[tokio::test]
 async fn a_refused_change_is_reported() {
     let mut ports = Ports::default();
-    ports.accounts.expect_change_role().returning(|_, _| Err(Error::Disallowed(Disallowed::LastAdmin)));
+    ports.accounts.expect_change_role().returning(|_, _, _| Err(Error::Disallowed(Disallowed::LastAdmin)));
     ports.accounts.expect_set_enabled().returning(|_, _, _| Err(Error::Disallowed(Disallowed::LastAdmin)));
     // Reported whatever the outcome: an acknowledgement may have been lost.
     ports.sessions.expect_account_changed().times(2).return_const(());
@@ -146,7 +157,7 @@ async fn a_refused_change_is_reported() {
 #[tokio::test]
 async fn an_account_deleted_meanwhile_is_not_found() {
     let mut ports = Ports::default();
-    ports.accounts.expect_change_role().returning(|_, _| Err(Error::NotFound(Resource::User)));
+    ports.accounts.expect_change_role().returning(|_, _, _| Err(Error::NotFound(Resource::User)));
     ports.accounts.expect_set_enabled().returning(|_, _, _| Err(Error::NotFound(Resource::User)));
     // Reported whatever the outcome: an acknowledgement may have been lost.
     ports.sessions.expect_account_changed().times(2).return_const(());
@@ -203,8 +214,11 @@ async fn the_operator_manages_accounts_by_name() {
         .accounts
         .expect_change_role()
         .once()
-        .withf(|id, change| (*id, *change) == (BOB, ADD_ADMIN))
-        .returning(|_, _| Ok(()));
+        .withf(|id, change, entry| {
+            let recorded = entry_by(Actor::CommandLine, Action::RoleAdded).with_details("ADMIN");
+            (*id, *change) == (BOB, ADD_ADMIN) && *entry == recorded
+        })
+        .returning(|_, _, _| Ok(()));
     ports.sessions.expect_account_changed().once().withf(|id| *id == BOB).return_const(());
     let identifier = LoginIdentifier::parse("Bob@example.com").unwrap();
     let accounts = ports.accounts();
@@ -245,7 +259,9 @@ async fn the_operator_resets_a_password_and_ends_every_session() {
         ports.accounts.expect_find_id().returning(|_| Ok(Some(BOB)));
         ports.passwords.expect_hash().once().withf(|_, by| *by == Requester::local()).returning(|_, _| Ok(hash("new")));
         ports.accounts.expect_find_password().once().withf(|id| *id == BOB).returning(|_| Ok(Some(hash("old"))));
-        let expected = PasswordChange { user: BOB, verified: hash("old"), new: hash("new"), keep: None, at: NOW };
+        let (verified, new, entry) =
+            (hash("old"), hash("new"), Some(entry_by(Actor::CommandLine, Action::PasswordReset)));
+        let expected = PasswordChange { user: BOB, verified, new, keep: None, at: NOW, entry };
         ports
             .accounts
             .expect_change_password()

@@ -32,7 +32,7 @@ pub async fn has_admin_tells_whether_any_account_has_the_role(db: Repositories) 
     assert!(!db.accounts.has_admin().await.unwrap());
     let ada = w.account("Ada").await;
     assert!(!db.accounts.has_admin().await.unwrap());
-    db.accounts.change_role(ada.id, change(Role::Admin, RoleAction::Add)).await.unwrap();
+    db.accounts.change_role(ada.id, change(Role::Admin, RoleAction::Add), &w.entry()).await.unwrap();
     assert!(db.accounts.has_admin().await.unwrap());
 }
 
@@ -43,7 +43,7 @@ pub async fn those_with_admin_are_listed_oldest_first_the_disabled_too(db: Repos
     w.account("Ada").await;
     let ben = w.account_with("Ben", |account| account.roles = ADMIN_ONLY).await;
     let cat = w.admin("Cat").await;
-    db.accounts.set_enabled(cat.id, false, w.now()).await.unwrap();
+    db.accounts.set_enabled(cat.id, false, &w.entry()).await.unwrap();
     let listed = db.accounts.list_admins().await.unwrap();
     assert_eq!(listed, [root, ben, Account { enabled: false, ..cat }]);
 }
@@ -62,7 +62,7 @@ pub async fn sessions_that_go_on_are_counted_from_an_instant(db: Repositories) {
     assert_eq!((count(ada, 9).await, count(ada, 10).await, count(ada, 30).await, count(bob, 9).await), (3, 2, 0, 1));
     db.sessions.revoke(opened[3], w.now()).await.unwrap();
     assert_eq!((count(ada, 9).await, count(ada, 10).await), (2, 1));
-    db.accounts.set_enabled(ada, false, w.now()).await.unwrap();
+    db.accounts.set_enabled(ada, false, &w.entry()).await.unwrap();
     assert_eq!((count(ada, 9).await, count(bob, 9).await), (0, 1));
 }
 
@@ -87,7 +87,7 @@ pub async fn a_role_is_given_and_taken_and_nothing_else_changes(db: Repositories
     ];
     for (n, (before, change, after)) in table.into_iter().enumerate() {
         let account = w.account_with(&format!("user {n}"), |account| account.roles = before).await;
-        db.accounts.change_role(account.id, change).await.unwrap();
+        db.accounts.change_role(account.id, change, &w.entry()).await.unwrap();
         assert_eq!(find(&db, account.id).await, Account { roles: after, ..account }, "{before:?} {change:?}");
     }
 }
@@ -97,12 +97,12 @@ pub async fn changing_an_unknown_account_fails(db: Repositories) {
     w.admin("Root").await;
     for action in [RoleAction::Add, RoleAction::Remove] {
         assert_fails!(
-            db.accounts.change_role(w.id(), change(Role::Admin, action)).await,
+            db.accounts.change_role(w.id(), change(Role::Admin, action), &w.entry()).await,
             Error::NotFound(Resource::User)
         );
     }
     for enabled in [true, false] {
-        assert_fails!(db.accounts.set_enabled(w.id(), enabled, w.now()).await, Error::NotFound(Resource::User));
+        assert_fails!(db.accounts.set_enabled(w.id(), enabled, &w.entry()).await, Error::NotFound(Resource::User));
     }
 }
 
@@ -112,24 +112,24 @@ pub async fn the_last_enabled_admin_keeps_the_role_and_stays_enabled(db: Reposit
     let opened = w.session(root.id).await;
     w.account("User").await;
     w.account_with("Disabled", |account| (account.roles, account.enabled) = (Roles::ADMIN_AND_USER, false)).await;
-    assert_fails!(db.accounts.change_role(root.id, DEMOTION).await, Error::Disallowed(_));
-    assert_fails!(db.accounts.set_enabled(root.id, false, w.now()).await, Error::Disallowed(_));
+    assert_fails!(db.accounts.change_role(root.id, DEMOTION, &w.entry()).await, Error::Disallowed(_));
+    assert_fails!(db.accounts.set_enabled(root.id, false, &w.entry()).await, Error::Disallowed(_));
     assert_eq!(find(&db, root.id).await, root);
     assert!(!session(&db, root.id, opened.id).await.revoked);
     // What leaves the role alone is not refused.
-    db.accounts.change_role(root.id, change(Role::User, RoleAction::Remove)).await.unwrap();
-    db.accounts.set_enabled(root.id, true, w.now()).await.unwrap();
+    db.accounts.change_role(root.id, change(Role::User, RoleAction::Remove), &w.entry()).await.unwrap();
+    db.accounts.set_enabled(root.id, true, &w.entry()).await.unwrap();
     // Nor is anything once there is another.
     w.admin("Second").await;
-    db.accounts.change_role(root.id, DEMOTION).await.unwrap();
+    db.accounts.change_role(root.id, DEMOTION, &w.entry()).await.unwrap();
     assert_eq!(find(&db, root.id).await.roles, Roles::NONE);
 }
 
 pub async fn a_disabled_admin_may_lose_the_role(db: Repositories) {
     let w = World::new(&db);
     let old = w.account_with("Old", |account| (account.roles, account.enabled) = (ADMIN_ONLY, false)).await;
-    db.accounts.set_enabled(old.id, false, w.now()).await.unwrap();
-    db.accounts.change_role(old.id, DEMOTION).await.unwrap();
+    db.accounts.set_enabled(old.id, false, &w.entry()).await.unwrap();
+    db.accounts.change_role(old.id, DEMOTION, &w.entry()).await.unwrap();
     assert_eq!(find(&db, old.id).await, Account { roles: Roles::NONE, ..old });
 }
 
@@ -137,8 +137,8 @@ pub async fn admins_who_demote_each_other_at_once_leave_one(db: Repositories) {
     let w = World::new(&db);
     let (one, other) = (w.admin("One").await, w.admin("Other").await);
     let outcomes = together([one.id, other.id].map(|id| {
-        let db = db.clone();
-        async move { db.accounts.change_role(id, DEMOTION).await }
+        let (db, entry) = (db.clone(), w.entry());
+        async move { db.accounts.change_role(id, DEMOTION, &entry).await }
     }))
     .await;
     leaves_one_of_all(outcomes);
@@ -153,11 +153,11 @@ pub async fn many_admins_demoted_and_disabled_at_once_leave_one(db: Repositories
         admins.push(w.admin(&format!("admin {n}")).await.id);
     }
     let outcomes = together(admins.iter().enumerate().map(|(n, &id)| {
-        let (db, at) = (db.clone(), w.now());
+        let (db, entry) = (db.clone(), w.entry());
         async move {
             match n % 2 {
-                0 => db.accounts.change_role(id, DEMOTION).await,
-                _ => db.accounts.set_enabled(id, false, at).await,
+                0 => db.accounts.change_role(id, DEMOTION, &entry).await,
+                _ => db.accounts.set_enabled(id, false, &entry).await,
             }
         }
     }))
@@ -183,7 +183,7 @@ pub async fn an_account_is_disabled_and_enabled_and_nothing_else_changes(db: Rep
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     for enabled in [true, false, false, true] {
-        db.accounts.set_enabled(ada.id, enabled, w.now()).await.unwrap();
+        db.accounts.set_enabled(ada.id, enabled, &w.entry()).await.unwrap();
         assert_eq!(find(&db, ada.id).await, Account { enabled, ..ada.clone() });
     }
 }
@@ -196,12 +196,12 @@ pub async fn disabling_revokes_the_accounts_sessions_for_good(db: Repositories) 
     for id in hers {
         assert!(!session(&db, ada, id).await.revoked);
     }
-    db.accounts.set_enabled(ada, true, w.now()).await.unwrap();
+    db.accounts.set_enabled(ada, true, &w.entry()).await.unwrap();
     for id in hers {
         assert!(!session(&db, ada, id).await.revoked, "enabling an enabled account ends nothing");
     }
     for enabled in [false, true] {
-        db.accounts.set_enabled(ada, enabled, w.now()).await.unwrap();
+        db.accounts.set_enabled(ada, enabled, &w.entry()).await.unwrap();
         for id in hers {
             let state = session(&db, ada, id).await;
             assert_eq!((state.revoked, state.enabled), (true, enabled));

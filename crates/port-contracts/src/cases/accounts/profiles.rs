@@ -132,7 +132,7 @@ pub async fn a_hash_is_renewed_in_place_of_the_one_verified_alone_and_ends_no_se
     assert!(!db.sessions.find(session).await.unwrap().unwrap().revoked);
 
     let (verified, new) = (renewed.clone(), changed.clone());
-    let change = PasswordChange { user: ada, verified, new, keep: None, at: w.now() };
+    let change = PasswordChange { user: ada, verified, new, keep: None, at: w.now(), entry: None };
     assert!(db.accounts.change_password(&change).await.unwrap());
     db.accounts.renew_password_hash(ada, &renewed, &late).await.unwrap();
     assert_eq!(db.accounts.find_password(ada).await.unwrap(), Some(changed));
@@ -153,7 +153,7 @@ pub async fn a_new_password_ends_every_session_but_the_one_kept(db: Repositories
         }
         let verified = db.accounts.find_password(ada).await.unwrap().unwrap();
         let password = PasswordHash::new(format!("$new${keep:?}"));
-        let change = PasswordChange { user: ada, verified, new: password.clone(), keep, at: w.now() };
+        let change = PasswordChange { user: ada, verified, new: password.clone(), keep, at: w.now(), entry: None };
         assert!(db.accounts.change_password(&change).await.unwrap());
         db.sessions.account_changed(ada);
         assert_eq!(db.accounts.find_password(ada).await.unwrap(), Some(password));

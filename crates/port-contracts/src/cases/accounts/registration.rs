@@ -218,7 +218,7 @@ pub async fn credentials_tell_whether_the_account_is_enabled(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     for enabled in [false, true] {
-        db.accounts.set_enabled(ada.id, enabled, w.now()).await.unwrap();
+        db.accounts.set_enabled(ada.id, enabled, &w.entry()).await.unwrap();
         let found = db.accounts.find_credentials(&identifier("ada")).await.unwrap().unwrap();
         assert_eq!((found.user, found.enabled), (ada.id, enabled));
     }

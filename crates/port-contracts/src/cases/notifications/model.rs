@@ -15,7 +15,7 @@ use agora_domain::relation::NewRelation;
 use uuid::Uuid;
 
 use super::DAY;
-use super::telling::member;
+use super::telling::{KINDS, member};
 use crate::Repositories;
 use crate::world::{ANYBODY, World, at, comment_text, dice, entities};
 
@@ -188,7 +188,8 @@ impl Both {
     async fn comment(&mut self, post: PostId, author: UserId, answered: Option<CommentId>, mentioned: Option<UserId>) {
         let id: CommentId = self.w.id();
         let content = comment_text("Indeed");
-        let comment = Comment { id, post, author, content, created_at: self.now, updated_at: self.now };
+        let comment =
+            Comment { id, post, author, content, created_at: self.now, updated_at: self.now, is_hidden: false };
         let mut recipients = BTreeMap::new();
         let reply_to = answered.map(|answered| (self.model.comments[&answered].1, NotificationKind::Reply));
         let mention = mentioned.map(|mentioned| (mentioned, NotificationKind::Mention));
@@ -285,7 +286,7 @@ pub async fn whatever_happens_everybody_is_told_what_the_model_says(db: Reposito
                 both.model.comments.retain(|id, (.., thread)| *id != comment && *thread != comment);
             }
             (34..36, ..) => {
-                let kind = NotificationKind::ALL[roll(NotificationKind::ALL.len())];
+                let kind = KINDS[roll(KINDS.len())];
                 let policy = NotificationPolicy::ALL[roll(4).saturating_sub(1)];
                 let chosen = both.model.settings.entry(user).or_default();
                 *chosen = chosen.with(kind, policy);

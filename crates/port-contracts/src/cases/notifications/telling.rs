@@ -32,6 +32,16 @@ pub(in crate::cases) struct Telling {
     comment: Comment,
 }
 
+/// What anybody may be told of: all but reports, of which administrators are.
+pub(in crate::cases) const KINDS: [NotificationKind; 6] = [
+    NotificationKind::Like,
+    NotificationKind::Comment,
+    NotificationKind::Reply,
+    NotificationKind::Mention,
+    NotificationKind::Follow,
+    NotificationKind::CommentLike,
+];
+
 impl Telling {
     /// With a post by the recipient.
     pub(in crate::cases) async fn new(db: &Repositories, w: &Arc<World>, recipient: UserId) -> Self {
@@ -81,11 +91,13 @@ impl Telling {
                 let subject = Subject::Comment(*post, made);
                 let notices = vec![Notice { subject, ..self.notice(kind, actor, at, id) }];
                 let content = comment_text("Indeed");
-                let new = Comment { id: made, post: *post, author: actor, content, created_at: at, updated_at: at };
+                let (created_at, updated_at, is_hidden) = (at, at, false);
+                let new = Comment { id: made, post: *post, author: actor, content, created_at, updated_at, is_hidden };
                 let reply = (kind == NotificationKind::Reply).then_some(Answer { thread: comment.id, to: comment.id });
                 let new = NewComment { comment: new, reply, entities: entities(""), notices };
                 db.comments.create(&new, None).await.unwrap();
             }
+            NotificationKind::Report => unreachable!("it is none of KINDS"),
         }
     }
 
@@ -115,6 +127,7 @@ impl Telling {
             }
             NotificationKind::Follow => self.db.follows.unset(actor, self.recipient).await.unwrap(),
             NotificationKind::Comment | NotificationKind::Reply | NotificationKind::Mention => {}
+            NotificationKind::Report => unreachable!("it is none of KINDS"),
         }
     }
 

@@ -111,7 +111,7 @@ pub async fn a_post_is_found_as_each_viewer_sees_it(db: Repositories) {
             let found = db.posts.find(post.id, Viewer::ordinary(viewer.id)).await.unwrap();
             let standing = Standing::of(viewer_follows, false);
             assert_eq!(found, Some(FoundPost { view, standing }));
-            let access = PostAccess { id: post.id, author: ada.id, visibility, standing };
+            let access = PostAccess { id: post.id, author: ada.id, visibility, is_hidden: false, standing };
             assert_eq!(db.posts.find_access(post.id, viewer.id).await.unwrap(), Some(access));
         }
     }

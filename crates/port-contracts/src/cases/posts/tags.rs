@@ -122,7 +122,7 @@ pub async fn posts_of_disabled_accounts_are_listed_by_no_hashtag(db: Repositorie
     let [ada, bob] = w.users().await;
     let (hidden, shown) = (w.post_saying(ada, "#a").await.id, w.post_saying(bob, "#a").await.id);
     for (enabled, expected) in [(false, vec![shown]), (true, vec![shown, hidden])] {
-        db.accounts.set_enabled(ada, enabled, w.now()).await.unwrap();
+        db.accounts.set_enabled(ada, enabled, &w.entry()).await.unwrap();
         for visible in [member(bob), admin(bob)] {
             assert_eq!(tagged(&db, "a", visible, 1).await, expected);
         }

@@ -53,18 +53,18 @@ pub async fn every_change_of_a_product_makes_another_version_of_the_catalog(db: 
     let product = w.product("one").await;
     seen.push(db.products.version().await.unwrap());
     let edit = ProductEdit { name: Some(name("Another name")), ..ProductEdit::default() };
-    db.products.edit(product.id, &edit, at(1)).await.unwrap();
+    db.products.edit(product.id, &edit, &w.entry_at(at(1))).await.unwrap();
     seen.push(db.products.version().await.unwrap());
     // A change of what belongs to it alone.
     let edit = ProductEdit { variants: Some(vec![variant("red")]), ..ProductEdit::default() };
-    db.products.edit(product.id, &edit, at(2)).await.unwrap();
+    db.products.edit(product.id, &edit, &w.entry_at(at(2))).await.unwrap();
     seen.push(db.products.version().await.unwrap());
     let mut change = db.catalog.change().await.unwrap();
     change.store(vec![CatalogChange::Update(product.clone())]).await.unwrap();
     assert_eq!(seen.last(), Some(&db.products.version().await.unwrap()), "not before it is committed");
-    change.commit().await.unwrap();
+    change.commit(None).await.unwrap();
     seen.push(db.products.version().await.unwrap());
-    db.products.delete(product.id).await.unwrap();
+    db.products.delete(product.id, &w.entry()).await.unwrap();
     seen.push(db.products.version().await.unwrap());
     for (n, version) in seen.iter().enumerate() {
         assert!(!seen[..n].contains(version), "state {n} has the name of an earlier one");
@@ -175,7 +175,7 @@ pub async fn a_text_is_found_wherever_it_is_in_a_large_catalog_and_as_soon_as_it
     for some in products.chunks(300) {
         change.store(some.iter().cloned().map(CatalogChange::Create).collect()).await.unwrap();
     }
-    change.commit().await.unwrap();
+    change.commit(None).await.unwrap();
     let expect = async |products: &[Product], of: Option<&str>, text: &str| {
         let filter = product_filter(of, Some(text));
         let (key, of) = (filter.text_key.clone().unwrap(), filter.category_key.clone());
@@ -214,8 +214,8 @@ pub async fn a_text_is_found_wherever_it_is_in_a_large_catalog_and_as_soon_as_it
 
     // What changes is found by what it is now.
     let edit = ProductEdit { name: Some(name("now with qx")), ..ProductEdit::default() };
-    products[1_299] = db.products.edit(products[1_299].id, &edit, at(1)).await.unwrap();
-    db.products.delete(products.remove(1_290).id).await.unwrap();
+    products[1_299] = db.products.edit(products[1_299].id, &edit, &w.entry_at(at(1))).await.unwrap();
+    db.products.delete(products.remove(1_290).id, &w.entry()).await.unwrap();
     products.push(w.product_with("new", |product| product.name = name("qy is new")).await);
     for (text, count) in [("qx", 1), ("now with qx", 1), ("qz", 0), ("qy is new", 1), ("sku-1299", 1)] {
         assert_eq!(expect(&products, None, text).await, count, "{text}");
@@ -289,13 +289,13 @@ pub async fn filters_see_a_product_as_it_is_after_an_edit(db: Repositories) {
         sku: Some(Sku::parse("NEW sku").unwrap()),
         ..ProductEdit::default()
     };
-    db.products.edit(product.id, &edit, w.now()).await.unwrap();
+    db.products.edit(product.id, &edit, &w.entry_at(w.now())).await.unwrap();
     for text in ["new name", "new description", "new sku"] {
         assert_eq!(skus(&db, Some("new"), Some(text)).await, ["NEW sku"], "{text}");
     }
     assert!(skus(&db, None, Some("old")).await.is_empty());
     assert!(skus(&db, Some("old"), None).await.is_empty());
-    db.products.delete(product.id).await.unwrap();
+    db.products.delete(product.id, &w.entry()).await.unwrap();
     assert!(skus(&db, Some("new"), Some("new")).await.is_empty());
 }
 
@@ -325,7 +325,7 @@ pub async fn paging_through_a_filtered_list_survives_arrivals_and_deletions(db: 
         if round <= 3 {
             store(&format!("late {round}"), "Tea", "Red cup", 1_000_000).await;
         }
-        db.products.delete(read.last().unwrap().id).await.unwrap();
+        db.products.delete(read.last().unwrap().id, &w.entry()).await.unwrap();
     };
     let listed = walk(2, async |page| db.products.list(&filter, page).await, disturb).await;
     let listed: Vec<_> = listed.into_iter().map(|product| product.id).collect();
@@ -343,7 +343,7 @@ pub async fn paging_through_the_short_list_survives_arrivals_and_deletions(db: R
     let disturb = async |read: &[ProductSummary]| {
         round += 1;
         w.product_with(&format!("early {round}"), |product| product.created_at = at(-1)).await;
-        db.products.delete(read.last().unwrap().id).await.unwrap();
+        db.products.delete(read.last().unwrap().id, &w.entry()).await.unwrap();
     };
     let listed = walk(2, async |page| db.products.list_short(page).await, disturb).await;
     assert_eq!(listed.into_iter().map(|product| product.id).collect::<Vec<_>>(), ids);

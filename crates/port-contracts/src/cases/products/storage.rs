@@ -85,7 +85,7 @@ pub async fn the_instants_of_a_product_are_kept_to_the_millisecond(db: Repositor
         let product = w.product_with(&name, |new| (new.created_at, new.updated_at) = (instant, later)).await;
         assert_eq!(find(&db, product.id).await, product);
         let edit = ProductEdit { stock: Some(stock(9)), ..ProductEdit::default() };
-        let edited = db.products.edit(product.id, &edit, instant).await.unwrap();
+        let edited = db.products.edit(product.id, &edit, &w.entry_at(instant)).await.unwrap();
         assert_eq!(edited, Product { stock: stock(9), updated_at: instant, ..product });
         assert_eq!(find(&db, edited.id).await, edited);
     }
@@ -114,12 +114,12 @@ pub async fn an_unknown_product_is_not_found(db: Repositories) {
     let unknown: ProductId = w.id();
     let edit = ProductEdit { stock: Some(stock(9)), ..ProductEdit::default() };
     assert_eq!(db.products.find(unknown).await.unwrap(), None);
-    assert_fails!(db.products.edit(unknown, &edit, w.now()).await, Error::NotFound(Resource::Product));
+    assert_fails!(db.products.edit(unknown, &edit, &w.entry_at(w.now())).await, Error::NotFound(Resource::Product));
     assert_fails!(
-        db.products.edit(unknown, &ProductEdit::default(), w.now()).await,
+        db.products.edit(unknown, &ProductEdit::default(), &w.entry_at(w.now())).await,
         Error::NotFound(Resource::Product)
     );
-    assert_fails!(db.products.delete(unknown).await, Error::NotFound(Resource::Product));
+    assert_fails!(db.products.delete(unknown, &w.entry()).await, Error::NotFound(Resource::Product));
 }
 
 pub async fn a_sku_is_taken_in_any_letter_case(db: Repositories) {
@@ -129,18 +129,21 @@ pub async fn a_sku_is_taken_in_any_letter_case(db: Repositories) {
         w.product(one).await;
         for taken in [one, other] {
             let late = w.new_product(taken);
-            assert_fails!(db.products.create(&late, None).await, Error::Conflict(Conflict::Sku));
+            assert_fails!(db.products.create(&late, &w.entry(), None).await, Error::Conflict(Conflict::Sku));
             assert_eq!(db.products.find(late.id).await.unwrap(), None);
             // The rest of the edit is not carried out either.
             let edit = ProductEdit { sku: Some(sku(taken)), stock: Some(stock(99)), ..ProductEdit::default() };
-            assert_fails!(db.products.edit(product.id, &edit, w.now()).await, Error::Conflict(Conflict::Sku));
+            assert_fails!(
+                db.products.edit(product.id, &edit, &w.entry_at(w.now())).await,
+                Error::Conflict(Conflict::Sku)
+            );
             assert_eq!(find(&db, product.id).await, product);
         }
     }
     product.sku = sku("free");
     product.updated_at = w.now();
     let edit = ProductEdit { sku: Some(product.sku.clone()), ..ProductEdit::default() };
-    assert_eq!(db.products.edit(product.id, &edit, product.updated_at).await.unwrap(), product);
+    assert_eq!(db.products.edit(product.id, &edit, &w.entry_at(product.updated_at)).await.unwrap(), product);
     w.product("OTHER").await;
 }
 
@@ -152,7 +155,7 @@ pub async fn a_product_may_respell_its_own_sku(db: Repositories) {
             let now = w.now();
             let edit = ProductEdit { sku: Some(sku(spelling)), ..ProductEdit::default() };
             product = product.apply(&edit, now).unwrap();
-            assert_eq!(db.products.edit(product.id, &edit, now).await.unwrap(), product);
+            assert_eq!(db.products.edit(product.id, &edit, &w.entry_at(now)).await.unwrap(), product);
             assert_eq!(find(&db, product.id).await, product);
         }
     }
@@ -165,14 +168,14 @@ pub async fn of_products_given_one_sku_at_once_one_gets_it(db: Repositories) {
         edited.push(w.product(&format!("old {n}")).await.id);
     }
     let outcomes = together((0..20).map(|n| {
-        let (db, new, at) = (db.clone(), w.new_product(if n % 4 < 2 { "Été" } else { "éTÉ" }), w.now());
+        let (db, new, entry) = (db.clone(), w.new_product(if n % 4 < 2 { "Été" } else { "éTÉ" }), w.entry());
         let product = edited[n / 2];
         async move {
             if n % 2 == 0 {
-                return db.products.create(&new, None).await;
+                return db.products.create(&new, &entry, None).await;
             }
             let edit = ProductEdit { sku: Some(new.sku), ..ProductEdit::default() };
-            db.products.edit(product, &edit, at).await.map(drop)
+            db.products.edit(product, &edit, &entry).await.map(drop)
         }
     }))
     .await;
@@ -211,7 +214,7 @@ pub async fn an_edit_changes_what_is_given(db: Repositories) {
     for edit in steps {
         let now = w.now();
         expected = expected.apply(&edit, now).unwrap();
-        let edited = db.products.edit(expected.id, &edit, now).await.unwrap();
+        let edited = db.products.edit(expected.id, &edit, &w.entry_at(now)).await.unwrap();
         assert_eq!(edited, expected, "{edit:?}");
         assert_eq!(find(&db, expected.id).await, expected, "{edit:?}");
     }
@@ -224,9 +227,10 @@ pub async fn of_edits_of_one_version_made_at_once_one_takes_effect(db: Repositor
     let outcomes = together((0..16).map(|n| {
         // At the very instant of the version that it is meant for.
         let (db, id, at) = (db.clone(), product.id, product.updated_at);
+        let entry = w.entry_at(at);
         let versions = Versions::OneOf(vec![at]);
         let edit = ProductEdit { stock: Some(stock(100 + n)), versions, ..ProductEdit::default() };
-        async move { db.products.edit(id, &edit, at).await }
+        async move { db.products.edit(id, &edit, &entry).await }
     }))
     .await;
     let mut edited = Vec::new();
@@ -254,7 +258,7 @@ pub async fn an_edit_that_breaks_the_rule_of_stock_changes_nothing(db: Repositor
         ProductEdit { stock: Some(stock(3)), variants: Some(vec![variant("red", "S", 2)]), ..renamed.clone() },
         ProductEdit { variants: Some(vec![most, variant("blue", "S", 1)]), ..renamed },
     ] {
-        assert_fails!(db.products.edit(product.id, &edit, w.now()).await, Error::Invalid(_));
+        assert_fails!(db.products.edit(product.id, &edit, &w.entry_at(w.now())).await, Error::Invalid(_));
         assert_eq!(find(&db, product.id).await, product);
     }
 }
@@ -277,8 +281,8 @@ pub async fn edits_of_a_product_made_at_once_all_take_effect(db: Repositories) {
         expected = expected.apply(edit, w.now()).unwrap();
     }
     together(edits.map(|edit| {
-        let (db, at) = (db.clone(), w.now());
-        async move { db.products.edit(product, &edit, at).await.unwrap() }
+        let (db, entry) = (db.clone(), w.entry());
+        async move { db.products.edit(product, &edit, &entry).await.unwrap() }
     }))
     .await;
     let edited = find(&db, product).await;
@@ -293,9 +297,9 @@ pub async fn a_deleted_product_is_gone_and_its_sku_free(db: Repositories) {
         })
         .await;
     let kept = w.product("kept").await;
-    db.products.delete(deleted.id).await.unwrap();
+    db.products.delete(deleted.id, &w.entry()).await.unwrap();
     assert_eq!(db.products.find(deleted.id).await.unwrap(), None);
-    assert_fails!(db.products.delete(deleted.id).await, Error::NotFound(Resource::Product));
+    assert_fails!(db.products.delete(deleted.id, &w.entry()).await, Error::NotFound(Resource::Product));
     // Under the same id it would inherit variants and images that were left behind.
     let again = w.product_with("GONE", |product| product.id = deleted.id).await;
     for product in [again, kept] {

@@ -1,0 +1,54 @@
+//! What administrators did.
+
+use agora_domain::audit::Actor;
+use agora_domain::audit_log::AuditFilter;
+use diesel::{
+    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, QueryDsl, SelectableHelper,
+};
+
+use super::{Conn, RunQueryDsl};
+use crate::audit::action_code;
+use crate::error::Outcome;
+use crate::rows::{After, PreviewRow, Slice, Toward};
+use crate::schema::{AuditRecord, audit, users};
+use crate::sql_types::DbId;
+
+/// Stores an entry, in the transaction of the act.
+pub(crate) async fn record(conn: &mut Conn<'_>, entry: AuditRecord) -> Outcome<()> {
+    diesel::insert_into(audit::table).values(entry).execute(conn).await?;
+    Ok(())
+}
+
+/// Returns a part of the entries that pass a filter, each with the account that acted.
+pub(crate) async fn list(
+    conn: &mut Conn<'_>,
+    filter: AuditFilter,
+    Slice { toward, after: After(at, id), limit }: Slice,
+) -> Outcome<Vec<(AuditRecord, Option<PreviewRow>)>> {
+    let actor = users::table.on(audit::actor_id.eq(users::id.nullable()));
+    let mut entries = audit::table
+        .left_join(actor)
+        .select((AuditRecord::as_select(), Option::<PreviewRow>::as_select()))
+        .limit(limit)
+        .into_boxed();
+    entries = match filter.actor {
+        None => entries,
+        Some(Actor::CommandLine) => entries.filter(audit::actor_id.is_null()),
+        Some(Actor::Account(id)) => entries.filter(audit::actor_id.eq(DbId(id.uuid()))),
+    };
+    if let Some(target) = filter.target {
+        entries = entries.filter(audit::target_id.eq(DbId(target)));
+    }
+    if let Some(action) = filter.action {
+        entries = entries.filter(audit::action.eq(action_code(action)));
+    }
+    entries = match toward {
+        Toward::Older => entries
+            .filter(audit::created_at.le(at).and(audit::created_at.lt(at).or(audit::id.lt(id))))
+            .order((audit::created_at.desc(), audit::id.desc())),
+        Toward::Newer => entries
+            .filter(audit::created_at.ge(at).and(audit::created_at.gt(at).or(audit::id.gt(id))))
+            .order((audit::created_at.asc(), audit::id.asc())),
+    };
+    Ok(entries.load(conn).await?)
+}

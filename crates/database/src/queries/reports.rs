@@ -1,0 +1,86 @@
+//! What users report.
+
+use agora_domain::Error;
+use agora_domain::error::Resource;
+use agora_domain::notices::Notice;
+use agora_domain::reports::{REPORTS_AN_HOUR, Report, ReportDecision, ReportStatus, Reported};
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+
+use super::accounts::NO_USER;
+use super::{Conn, RunQueryDsl, audit, notices};
+use crate::error::{Failure, Outcome};
+use crate::reports::status_code;
+use crate::rows::{After, PreviewRow, Slice, Toward};
+use crate::schema::{AuditRecord, ReportRecord, reports, users};
+use crate::sql_types::{DbId, DbInstant};
+
+const NO_REPORT: Failure = Failure::Rule(Error::NotFound(Resource::Report));
+
+/// Stores a report, unless its reporter has an open one about the same thing, and tells of it.
+pub(crate) async fn create(conn: &mut Conn<'_>, report: Report, told: Vec<Notice>) -> Outcome<Reported> {
+    let record = ReportRecord::of(&report);
+    // Nobody else makes one of the same reporter meanwhile.
+    super::lock_user(conn, record.reporter_id).await?.ok_or(NO_USER)?;
+    let of_reporter = reports::table.filter(reports::reporter_id.eq(record.reporter_id));
+    let open = of_reporter
+        .filter(reports::status.eq(status_code(ReportStatus::Open)))
+        .filter(reports::target_kind.eq(record.target_kind).and(reports::target_id.eq(record.target_id)));
+    if let Some(open) = open.select(reports::id).get_result::<DbId>(conn).await.optional()? {
+        return Ok(Reported::AlreadyOpen(open.0.into()));
+    }
+    let since = DbInstant(report.created_at.plus_millis(-REPORTS_AN_HOUR.period_millis()));
+    let newest =
+        of_reporter.filter(reports::created_at.gt(since)).order((reports::created_at.desc(), reports::id.desc()));
+    let oldest_counted = newest.select(reports::created_at).offset(i64::from(REPORTS_AN_HOUR.most) - 1).limit(1);
+    if let Some(oldest) = oldest_counted.get_result::<DbInstant>(conn).await.optional()? {
+        return Err(Failure::Rule(Report::too_many(oldest.0, report.created_at)));
+    }
+    diesel::insert_into(reports::table).values(record).execute(conn).await?;
+    notices::tell(conn, &told).await?;
+    Ok(Reported::Created(report.id))
+}
+
+pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<(ReportRecord, PreviewRow)>> {
+    let found = reports::table.inner_join(users::table).filter(reports::id.eq(id));
+    let found = found.select((ReportRecord::as_select(), PreviewRow::as_select()));
+    Ok(found.get_result(conn).await.optional()?)
+}
+
+/// Returns a part of the reports with a status, or of all of them, each with who made it.
+pub(crate) async fn list(
+    conn: &mut Conn<'_>,
+    status: Option<i16>,
+    Slice { toward, after: After(at, id), limit }: Slice,
+) -> Outcome<Vec<(ReportRecord, PreviewRow)>> {
+    // Planned for the status: few may have it.
+    let mut found = reports::table
+        .inner_join(users::table)
+        .select((ReportRecord::as_select(), PreviewRow::as_select()))
+        .limit(limit)
+        .into_boxed();
+    if let Some(status) = status {
+        found = found.filter(reports::status.eq(status));
+    }
+    found = match toward {
+        Toward::Older => found
+            .filter(reports::created_at.le(at).and(reports::created_at.lt(at).or(reports::id.lt(id))))
+            .order((reports::created_at.desc(), reports::id.desc())),
+        Toward::Newer => found
+            .filter(reports::created_at.ge(at).and(reports::created_at.gt(at).or(reports::id.gt(id))))
+            .order((reports::created_at.asc(), reports::id.asc())),
+    };
+    Ok(found.load(conn).await?)
+}
+
+/// Applies the domain's rule of deciding to the stored report.
+pub(crate) async fn decide(conn: &mut Conn<'_>, id: DbId, decision: ReportDecision, entry: AuditRecord) -> Outcome<()> {
+    super::lock_report(conn, id).await?;
+    let stored = reports::table.find(id).select(ReportRecord::as_select()).get_result(conn).await.optional()?;
+    let stored = stored.ok_or(NO_REPORT)?.report()?;
+    let decided = stored.clone().decided(&decision);
+    if decided == stored {
+        return Ok(());
+    }
+    diesel::update(reports::table.find(id)).set(ReportRecord::of(&decided)).execute(conn).await?;
+    audit::record(conn, entry).await
+}

@@ -1,0 +1,106 @@
+//! The repository of reports.
+
+use agora_domain::Result;
+use agora_domain::audit::AuditEntry;
+use agora_domain::id::ReportId;
+use agora_domain::idempotency::{AttemptId, Outcome as Done};
+use agora_domain::notices::Notice;
+use agora_domain::page::{Page, PageRequest};
+use agora_domain::reports::{
+    Report, ReportCategory, ReportComment, ReportDecision, ReportNote, ReportRepository, ReportStatus, ReportTarget,
+    ReportTargetKind, ReportView, Reported,
+};
+use async_trait::async_trait;
+
+use crate::error::Outcome;
+use crate::rows::{PreviewRow, Slice, corrupt, keyset, page_of};
+use crate::schema::{AuditRecord, ReportRecord};
+use crate::sql_types::{DbId, DbInstant};
+use crate::{Database, call, once};
+
+const fn kind_code(kind: ReportTargetKind) -> i16 {
+    match kind {
+        ReportTargetKind::Post => 0,
+        ReportTargetKind::Comment => 1,
+        ReportTargetKind::User => 2,
+    }
+}
+
+const fn category_code(category: ReportCategory) -> i16 {
+    match category {
+        ReportCategory::Spam => 0,
+        ReportCategory::Abuse => 1,
+        ReportCategory::Illegal => 2,
+        ReportCategory::Other => 3,
+    }
+}
+
+pub(crate) const fn status_code(status: ReportStatus) -> i16 {
+    match status {
+        ReportStatus::Open => 0,
+        ReportStatus::Resolved => 1,
+        ReportStatus::Rejected => 2,
+    }
+}
+
+impl ReportRecord {
+    pub(crate) fn of(report: &Report) -> Self {
+        Self {
+            id: DbId(report.id.uuid()),
+            created_at: DbInstant(report.created_at),
+            reporter_id: DbId(report.reporter.uuid()),
+            target_kind: kind_code(report.target.kind()),
+            target_id: DbId(report.target.id()),
+            category: category_code(report.category),
+            comment: report.comment.as_ref().map(|comment| comment.as_str().to_owned()),
+            status: status_code(report.status),
+            note: report.note.as_ref().map(|note| note.as_str().to_owned()),
+        }
+    }
+
+    pub(crate) fn report(self) -> Outcome<Report> {
+        let kind = ReportTargetKind::ALL.into_iter().find(|kind| kind_code(*kind) == self.target_kind);
+        let category = ReportCategory::ALL.into_iter().find(|category| category_code(*category) == self.category);
+        let status = ReportStatus::ALL.into_iter().find(|status| status_code(*status) == self.status);
+        let kind = kind.ok_or_else(|| corrupt("kind of what is reported"))?;
+        Ok(Report {
+            id: self.id.0.into(),
+            created_at: self.created_at.0,
+            reporter: self.reporter_id.0.into(),
+            target: ReportTarget::of(kind, self.target_id.0),
+            category: category.ok_or_else(|| corrupt("category of a report"))?,
+            comment: self.comment.map(ReportComment::restore),
+            status: status.ok_or_else(|| corrupt("status of a report"))?,
+            note: self.note.map(ReportNote::restore),
+        })
+    }
+}
+
+fn view((record, reporter): (ReportRecord, PreviewRow)) -> Outcome<ReportView> {
+    Ok(ReportView { report: record.report()?, reporter: reporter.preview()? })
+}
+
+#[async_trait]
+impl ReportRepository for Database {
+    async fn create(&self, report: &Report, notices: &[Notice], attempt: Option<AttemptId>) -> Result<Reported> {
+        let (report, told) = (report.clone(), notices.to_vec());
+        once!(self, attempt, write reports::create(report, told), did reported => Done::ReportCreated(match reported {
+            Reported::Created(id) | Reported::AlreadyOpen(id) => id,
+        }))
+    }
+
+    async fn find(&self, id: ReportId) -> Result<Option<ReportView>> {
+        Ok(call!(self, read reports::find(DbId(id.uuid())))?.map(view).transpose()?)
+    }
+
+    async fn list(&self, status: Option<ReportStatus>, page: PageRequest) -> Result<Page<ReportView>> {
+        let (status, slice) = (status.map(status_code), Slice::newest_first(page));
+        let rows = call!(self, list reports::list(status, slice))?;
+        page_of(page, rows, |row| Ok((keyset(row.0.created_at, row.0.id), view(row)?)))
+    }
+
+    async fn decide(&self, id: ReportId, decision: &ReportDecision, entry: &AuditEntry) -> Result<()> {
+        let (decision, entry) = (decision.clone(), AuditRecord::of(entry));
+        call!(self, write reports::decide(DbId(id.uuid()), decision, entry))
+    }
+}

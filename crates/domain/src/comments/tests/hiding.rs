@@ -1,0 +1,89 @@
+//! Comments that administrators hide.
+
+use super::*;
+use crate::accounts::Admin;
+use crate::audit::{Action, Actor, AuditEntry, Hiding, Reason, Target};
+use crate::posts::HIDDEN;
+
+fn admin() -> Admin {
+    let session = Session { id: SessionId::new(Uuid::nil()), user: OTHER, opened_at: NOW };
+    Caller { user: OTHER, session, roles: ADMIN }.admin().unwrap()
+}
+
+/// What is hidden: the comment, its thread, which somebody else wrote, or its post.
+fn worlds() -> [(&'static str, CommentAccess, &'static [UserId]); 4] {
+    let shown = access(Visibility::Public, Standing::Stranger);
+    let post = PostAccess { is_hidden: true, ..shown.post };
+    [
+        ("nothing", shown, &[WRITER, POST_AUTHOR, OTHER]),
+        ("the comment", CommentAccess { is_hidden: true, ..shown }, &[WRITER]),
+        ("its thread", CommentAccess { hidden_thread: Some(OTHER), ..shown }, &[OTHER]),
+        ("the post", CommentAccess { post, ..shown }, &[POST_AUTHOR]),
+    ]
+}
+
+#[test]
+fn what_is_hidden_is_there_for_whoever_wrote_it_and_administrators_alone() {
+    for (world, access, seeing) in worlds() {
+        for user in [WRITER, POST_AUTHOR, OTHER] {
+            for outcome in
+                [access.ensure_there(&member(user, Roles::USER)), access.ensure_may_view(&member(user, Roles::USER))]
+            {
+                match outcome {
+                    Ok(()) => assert!(seeing.contains(&user), "{world} {user}"),
+                    Err(Error::NotFound(Resource::Comment)) => assert!(!seeing.contains(&user), "{world} {user}"),
+                    Err(other) => panic!("{world} {user}: {other:?}"),
+                }
+            }
+            access.ensure_there(&member(user, ADMIN)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_is_hidden_is_deleted_by_whoever_wrote_it_but_not_edited_nor_answered() {
+    for (world, access, seeing) in worlds() {
+        let is_shown = world == "nothing";
+        let writer = member(WRITER, Roles::USER);
+        access.ensure_may_delete(&writer).unwrap();
+        match access.ensure_may_edit(&writer) {
+            Ok(()) => assert!(is_shown, "{world}"),
+            Err(Error::Forbidden(Forbidden::Hidden)) => assert_eq!(world, "the comment"),
+            Err(Error::NotFound(Resource::Comment)) => assert!(!seeing.contains(&WRITER), "{world}"),
+            Err(other) => panic!("{world}: {other:?}"),
+        }
+        let post_author = access.ensure_may_delete(&member(POST_AUTHOR, Roles::USER));
+        assert_eq!(post_author.is_ok(), seeing.contains(&POST_AUTHOR), "{world}");
+        // On a hidden post, its author and administrators still comment.
+        let may_answer = is_shown || world == "the post";
+        assert_eq!(access.ensure_may_answer(&member(OTHER, ADMIN)).is_ok(), may_answer, "{world}");
+    }
+    assert!(matches!(HIDDEN, Error::Forbidden(Forbidden::Hidden)));
+}
+
+#[tokio::test]
+async fn a_comment_is_hidden_and_shown_with_a_record_of_who_and_why() {
+    for (hidden, action) in [(true, Action::CommentHidden), (false, Action::CommentShown)] {
+        let comments = comments(|comments, _| {
+            let found = access(Visibility::Private, Standing::Stranger);
+            comments.expect_find_access().once().returning(move |_, _| Ok(Some(found)));
+            comments
+                .expect_set_hidden()
+                .once()
+                .withf(move |id, to, entry| {
+                    let (id_of_entry, actor, target) =
+                        (COMMENT.uuid().into(), Actor::Account(OTHER), Target::Comment(COMMENT));
+                    let details = Some("Rude".to_owned());
+                    let expected = AuditEntry { id: id_of_entry, at: NOW, actor, action, target, details };
+                    (*id, *to) == (COMMENT, hidden) && *entry == expected
+                })
+                .returning(|_, _, _| Ok(()));
+        });
+        let admin = admin();
+        let managed = comments.managed(&admin, COMMENT).await.unwrap();
+        comments.set_hidden(managed, &Hiding { hidden, reason: Reason::parse("Rude").unwrap() }).await.unwrap();
+    }
+    let none = comments(|comments, _| _ = comments.expect_find_access().returning(|_, _| Ok(None)));
+    let admin = admin();
+    assert!(matches!(none.managed(&admin, COMMENT).await, Err(Error::NotFound(Resource::Comment))));
+}

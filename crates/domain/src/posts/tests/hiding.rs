@@ -1,0 +1,192 @@
+//! Posts that administrators hide.
+
+use super::*;
+use crate::accounts::Admin;
+use crate::audit::{Action, Actor, AuditEntry, Hiding, Reason, Target};
+use crate::error::Forbidden;
+use crate::idempotency::Attempt;
+use crate::media::OpenImage;
+use futures_util::StreamExt;
+use futures_util::stream;
+
+fn admin() -> Admin {
+    caller(OTHER, ADMIN).admin().unwrap()
+}
+
+fn hiding(hidden: bool) -> Hiding {
+    Hiding { hidden, reason: Reason::parse(" Rude ").unwrap() }
+}
+
+fn hidden_access(standing: Standing) -> PostAccess {
+    PostAccess { id: POST, author: AUTHOR, visibility: Visibility::Public, is_hidden: true, standing }
+}
+
+fn is_entry(entry: &AuditEntry, action: Action) -> bool {
+    let (actor, target, details) = (Actor::Account(OTHER), Target::Post(POST), Some("Rude".to_owned()));
+    *entry == AuditEntry { id: POST.uuid().into(), at: NOW, actor, action, target, details }
+}
+
+#[test]
+fn a_hidden_post_is_there_for_its_author_and_administrators_alone() {
+    for (viewer, is_there, is_author) in [
+        (author(), true, true),
+        (member(OTHER, Roles::ADMIN_AND_USER), true, false),
+        (member(OTHER, Roles::USER), false, false),
+    ] {
+        for standing in [Standing::Stranger, Standing::Follower, Standing::Apart] {
+            let access = hidden_access(standing);
+            for outcome in [access.ensure_there(&viewer), access.ensure_may_view(&viewer), access.ensure_shown(&viewer)]
+            {
+                match outcome {
+                    Ok(()) => assert!(is_there),
+                    Err(Error::NotFound(Resource::Post)) => assert!(!is_there),
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+            let (may_edit, may_delete) = (access.ensure_may_edit(&viewer), access.ensure_author(&viewer));
+            let expected = match (is_there, is_author) {
+                (true, true) => Forbidden::Hidden,
+                (true, false) => Forbidden::NotPostAuthor,
+                (false, _) => {
+                    assert!(matches!(may_edit, Err(Error::NotFound(Resource::Post))));
+                    assert!(matches!(may_delete, Err(Error::NotFound(Resource::Post))));
+                    continue;
+                }
+            };
+            assert!(matches!(may_edit, Err(Error::Forbidden(reason)) if reason == expected));
+            assert_eq!(may_delete.is_ok(), is_author);
+        }
+    }
+}
+
+#[test]
+fn a_hidden_post_shows_no_image_and_takes_no_edit() {
+    let shown = post("hello", Some(old_image()));
+    assert_eq!(shown.shown_image(), Some(&old_image()));
+    let hidden = Post { is_hidden: true, ..shown };
+    assert_eq!(hidden.shown_image(), None);
+    let edited = hidden.apply(&PostEdit::default(), NOW);
+    assert!(matches!(edited, Err(Error::Forbidden(Forbidden::Hidden))));
+}
+
+#[tokio::test]
+async fn nobody_likes_a_hidden_post_nor_takes_a_like_back() {
+    for standing in [Standing::Stranger, Standing::Follower, Standing::Apart] {
+        let mut ports = Ports::default();
+        ports.posts.expect_find_access().returning(move |_, _| Ok(Some(hidden_access(standing))));
+        let (posts, viewer) = (ports.build(), member(OTHER, Roles::USER));
+        for outcome in [
+            posts.toggle_like(&viewer, POST, Attempt::Unnamed).await.map(drop),
+            posts.like(&viewer, POST).await,
+            posts.unlike(&viewer, POST).await,
+        ] {
+            assert!(matches!(outcome, Err(Error::NotFound(Resource::Post))));
+        }
+    }
+}
+
+/// Ports with a post that is hidden or not.
+fn with_post(image: Option<ImageKey>, is_hidden: bool) -> Ports {
+    let mut ports = Ports::default();
+    let visibility = Visibility::Public;
+    let access = PostAccess { id: POST, author: AUTHOR, visibility, is_hidden, standing: Standing::Stranger };
+    ports.posts.expect_find_access().returning(move |_, _| Ok(Some(access)));
+    let view = view(Post { is_hidden, ..post("hello", image) });
+    ports
+        .posts
+        .expect_find()
+        .returning(move |_, _| Ok(Some(FoundPost { view: view.clone(), standing: Standing::Stranger })));
+    ports
+}
+
+/// Finds the image and stores it under another key as well, so many times.
+fn copy_image(ports: &mut Ports, times: usize) {
+    ports.images.expect_open().times(times).withf(|key, range| *key == old_image() && range.is_none()).returning(
+        |_, _| {
+            let bytes = [&b"cl"[..], b"ean"].map(|part| Ok(Bytes::from_static(part)));
+            Ok(Some(OpenImage { size: 5, range: Some(0..5), bytes: stream::iter(bytes).boxed() }))
+        },
+    );
+    ports
+        .images
+        .expect_new_key()
+        .times(times)
+        .withf(|format| *format == ImageFormat::Png)
+        .returning(|_| Ok(new_image()));
+    ports.unnamed.expect_announce().times(times).withf(|key, _| *key == new_image()).returning(|_, _| Ok(()));
+    ports
+        .images
+        .expect_put()
+        .times(times)
+        .withf(|key, bytes| (key, &**bytes) == (&new_image(), b"clean"))
+        .returning(|_, _| Ok(()));
+}
+
+async fn set_hidden(ports: Ports, hidden: bool) -> Result<()> {
+    let posts = ports.build();
+    let managed = posts.managed(&admin(), POST).await.unwrap();
+    posts.set_hidden(managed, &hiding(hidden)).await
+}
+
+#[tokio::test]
+async fn a_post_is_hidden_with_a_copy_of_its_image_whose_original_is_deleted() {
+    for (has_changed, dropped) in [(true, old_image as fn() -> ImageKey), (false, new_image)] {
+        let mut ports = with_post(Some(old_image()), false);
+        copy_image(&mut ports, 1);
+        ports
+            .posts
+            .expect_set_hidden()
+            .once()
+            .withf(|id, change, entry| {
+                let expected = PostHiding { hidden: true, image: Some(old_image()), copy: Some(new_image()) };
+                *id == POST && *change == expected && is_entry(entry, Action::PostHidden)
+            })
+            .returning(move |_, _, _| Ok(has_changed));
+        ports.drop_image(dropped, 1);
+        set_hidden(ports, true).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_post_is_shown_again_with_the_image_that_it_has() {
+    let mut ports = with_post(Some(old_image()), true);
+    ports
+        .posts
+        .expect_set_hidden()
+        .once()
+        .withf(|_, change, entry| {
+            let expected = PostHiding { hidden: false, image: Some(old_image()), copy: None };
+            *change == expected && is_entry(entry, Action::PostShown)
+        })
+        .returning(|_, _, _| Ok(true));
+    set_hidden(ports, false).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_hidden_or_shown_already_stays_so_and_what_is_gone_is_not_found() {
+    for hidden in [true, false] {
+        set_hidden(with_post(Some(old_image()), hidden), hidden).await.unwrap();
+    }
+    let mut ports = Ports::default();
+    ports.posts.expect_find_access().returning(|_, _| Ok(None));
+    assert!(matches!(ports.build().managed(&admin(), POST).await, Err(Error::NotFound(Resource::Post))));
+}
+
+#[tokio::test]
+async fn a_post_whose_image_changes_meanwhile_is_hidden_in_the_next_attempt() {
+    let mut ports = with_post(Some(old_image()), false);
+    copy_image(&mut ports, 2);
+    let mut order = Sequence::new();
+    ports.posts.expect_set_hidden().once().in_sequence(&mut order).returning(|_, _, _| Err(Error::Stale));
+    ports.posts.expect_set_hidden().once().in_sequence(&mut order).returning(|_, _, _| Ok(true));
+    ports.drop_image(new_image, 1);
+    ports.drop_image(old_image, 1);
+    set_hidden(ports, true).await.unwrap();
+}
+
+#[tokio::test]
+async fn it_is_not_tried_for_ever() {
+    let mut ports = with_post(None, false);
+    ports.posts.expect_set_hidden().times(3).returning(|_, _, _| Err(Error::Stale));
+    assert!(matches!(set_hidden(ports, true).await, Err(Error::Stale)));
+}

@@ -1,0 +1,236 @@
+//! Reports, and the rules about them.
+
+use std::str::FromStr;
+
+use crate::accounts::UserPreview;
+use crate::audit::{Action, named};
+use crate::clock::Timestamp;
+use crate::error::ViolationKind::NotAllowed;
+use crate::error::{Error, Result, Violation};
+use crate::id::{CommentId, PostId, ReportId, UserId};
+use crate::limits::{Allowance, Limit};
+use crate::text;
+use uuid::Uuid;
+
+named! {
+    /// What kind of thing is reported.
+    ReportTargetKind "targetType must be POST, COMMENT or USER" {
+        /// A post.
+        Post = "POST",
+        /// A comment.
+        Comment = "COMMENT",
+        /// A user.
+        User = "USER",
+    }
+}
+
+named! {
+    /// What is wrong with what is reported.
+    ReportCategory "category must be SPAM, ABUSE, ILLEGAL or OTHER" {
+        /// It is unwanted advertising.
+        Spam = "SPAM",
+        /// It insults, threatens or harasses.
+        Abuse = "ABUSE",
+        /// It is against the law.
+        Illegal = "ILLEGAL",
+        /// Something else.
+        Other = "OTHER",
+    }
+}
+
+named! {
+    /// What became of a report.
+    ReportStatus "status must be OPEN, RESOLVED or REJECTED" {
+        /// Nothing yet.
+        Open = "OPEN",
+        /// It was found to be right.
+        Resolved = "RESOLVED",
+        /// It was found to be wrong.
+        Rejected = "REJECTED",
+    }
+}
+
+/// What is reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReportTarget {
+    /// A post.
+    Post(PostId),
+    /// A comment.
+    Comment(CommentId),
+    /// A user.
+    User(UserId),
+}
+
+impl ReportTarget {
+    /// The thing of a kind that an id names.
+    pub fn of(kind: ReportTargetKind, id: Uuid) -> Self {
+        match kind {
+            ReportTargetKind::Post => Self::Post(id.into()),
+            ReportTargetKind::Comment => Self::Comment(id.into()),
+            ReportTargetKind::User => Self::User(id.into()),
+        }
+    }
+
+    /// Returns what kind of thing it is.
+    pub const fn kind(self) -> ReportTargetKind {
+        match self {
+            Self::Post(_) => ReportTargetKind::Post,
+            Self::Comment(_) => ReportTargetKind::Comment,
+            Self::User(_) => ReportTargetKind::User,
+        }
+    }
+
+    /// Returns the id that names it.
+    pub const fn id(self) -> Uuid {
+        match self {
+            Self::Post(id) => id.uuid(),
+            Self::Comment(id) => id.uuid(),
+            Self::User(id) => id.uuid(),
+        }
+    }
+}
+
+/// Declares texts of up to 1,000 characters after trimming, stored as sent.
+macro_rules! remarks {
+    ($($(#[doc = $doc:literal])+ $name:ident $label:literal;)+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The most characters it has.
+            pub const MAX_CHARS: usize = 1000;
+
+            /// Parses what a client sent; a blank text is none.
+            ///
+            /// # Errors
+            /// The violation, in words for the client.
+            pub fn parse(given: &str) -> Result<Option<Self>, Violation> {
+                let given = text::trimmed($label, given, Self::MAX_CHARS)?;
+                Ok((!given.is_empty()).then_some(Self(given)))
+            }
+
+            /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+            pub fn restore(stored: String) -> Self {
+                Self(stored)
+            }
+
+            /// Returns the text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+    )+};
+}
+
+remarks! {
+    /// What a reporter says beyond the category: up to 1,000 characters.
+    ReportComment "Comment";
+    /// What whoever decides about a report says: up to 1,000 characters.
+    ReportNote "Note";
+}
+
+/// What a user reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportFields {
+    /// What.
+    pub target: ReportTarget,
+    /// What is wrong with it.
+    pub category: ReportCategory,
+    /// What else there is to say.
+    pub comment: Option<ReportComment>,
+}
+
+/// A report, which outlives what it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Names it.
+    pub id: ReportId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Who made it.
+    pub reporter: UserId,
+    /// What is reported.
+    pub target: ReportTarget,
+    /// What is wrong with it.
+    pub category: ReportCategory,
+    /// What else there is to say.
+    pub comment: Option<ReportComment>,
+    /// What became of it.
+    pub status: ReportStatus,
+    /// What whoever decided says.
+    pub note: Option<ReportNote>,
+}
+
+/// How many reports an account makes within an hour (`contract`: Safety).
+pub const REPORTS_AN_HOUR: Limit = Limit { most: 20, period_seconds: 3600 };
+
+impl Report {
+    /// Returns why an account that has made so many reports can make no other, given when it made the oldest of them.
+    pub fn too_many(oldest: Timestamp, now: Timestamp) -> Error {
+        let left = oldest.plus_millis(REPORTS_AN_HOUR.period_millis()).unix_millis().saturating_sub(now.unix_millis());
+        let reset_seconds = u32::try_from(left.max(0).unsigned_abs().div_ceil(1000));
+        let reset_seconds = reset_seconds.unwrap_or(REPORTS_AN_HOUR.period_seconds);
+        Error::TooMany(Allowance { limit: REPORTS_AN_HOUR, remaining: 0, reset_seconds })
+    }
+
+    /// Returns the report after a decision. A decision can be changed, but not taken back.
+    #[must_use]
+    pub fn decided(self, decision: &ReportDecision) -> Self {
+        let ReportDecision { verdict, note } = decision.clone();
+        Self { status: verdict.status(), note, ..self }
+    }
+}
+
+/// What is found of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is right.
+    Resolved,
+    /// It is wrong.
+    Rejected,
+}
+
+impl Verdict {
+    /// Returns what the report becomes.
+    pub const fn status(self) -> ReportStatus {
+        match self {
+            Self::Resolved => ReportStatus::Resolved,
+            Self::Rejected => ReportStatus::Rejected,
+        }
+    }
+
+    pub(super) const fn action(self) -> Action {
+        match self {
+            Self::Resolved => Action::ReportResolved,
+            Self::Rejected => Action::ReportRejected,
+        }
+    }
+}
+
+impl FromStr for Verdict {
+    type Err = Violation;
+
+    fn from_str(name: &str) -> Result<Self, Violation> {
+        let verdict = [Self::Resolved, Self::Rejected].into_iter().find(|each| each.status().as_str() == name);
+        verdict.ok_or_else(|| Violation::new(NotAllowed, "status must be RESOLVED or REJECTED"))
+    }
+}
+
+/// What an administrator decides about a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportDecision {
+    /// What is found.
+    pub verdict: Verdict,
+    /// What there is to say of it.
+    pub note: Option<ReportNote>,
+}
+
+/// A report as administrators read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportView {
+    /// The report.
+    pub report: Report,
+    /// Who made it.
+    pub reporter: UserPreview,
+}

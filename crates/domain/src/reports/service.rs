@@ -1,0 +1,140 @@
+//! The use cases of reports.
+
+use std::sync::Arc;
+
+use super::{Report, ReportDecision, ReportFields, ReportRepository, ReportStatus, ReportTarget, ReportView, Reported};
+use crate::accounts::{AccountRepository, Admin, Member};
+use crate::audit::{Actor, AuditEntry, Target};
+use crate::clock::Clock;
+use crate::comments::{CommentRepository, CommentTarget};
+use crate::error::{Error, Resource, Result};
+use crate::id::{IdGenerator, ReportId};
+use crate::idempotency::{Attempt, Outcome};
+use crate::notices::{Act, Subject};
+use crate::page::{Page, PageRequest};
+use crate::people::PeopleRepository;
+use crate::posts::PostRepository;
+
+/// Takes reports, shows them to administrators and keeps what these decide.
+pub struct Reports {
+    /// Where reports are kept.
+    pub reports: Arc<dyn ReportRepository>,
+    /// Where posts are.
+    pub posts: Arc<dyn PostRepository>,
+    /// Where comments are.
+    pub comments: Arc<dyn CommentRepository>,
+    /// Where users are read as others see them.
+    pub people: Arc<dyn PeopleRepository>,
+    /// The accounts, among them those of the administrators.
+    pub accounts: Arc<dyn AccountRepository>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Makes identifiers.
+    pub ids: Arc<dyn IdGenerator>,
+}
+
+/// A report that somebody is about to decide on: proof that it exists and that the caller may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ManagedReport {
+    id: ReportId,
+    actor: Actor,
+}
+
+impl Reports {
+    /// Reports something that the reporter may view, whoever blocks whom. The administrators are told.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is no such thing; [`Error::Forbidden`] when the reporter may not view it;
+    /// [`Error::TooMany`] when the reporter has made too many reports within an hour.
+    pub async fn create(&self, reporter: &Member, fields: ReportFields, attempt: Attempt) -> Result<Reported> {
+        if let Some(Outcome::ReportCreated(id)) = attempt.outcome() {
+            return Ok(Reported::Created(id));
+        }
+        let ReportFields { target, category, comment } = fields;
+        let subject = self.viewable(reporter, target).await?;
+        let (id, now) = (ReportId::new(self.ids.generate()), self.clock.now());
+        let admins = self.accounts.list_admins().await?;
+        let admins = admins.iter().filter(|admin| admin.enabled).map(|admin| admin.id);
+        let notices = Act { actor: reporter.id(), subject, at: now }.tell_of_report(&*self.ids, admins);
+        let (status, note) = (ReportStatus::Open, None);
+        let report = Report { id, created_at: now, reporter: reporter.id(), target, category, comment, status, note };
+        self.reports.create(&report, &notices, attempt.id()).await
+    }
+
+    /// Checks that a user may view what they report, as if nobody blocked anybody; returns what administrators are told of.
+    async fn viewable(&self, reporter: &Member, target: ReportTarget) -> Result<Subject> {
+        match target {
+            ReportTarget::Post(id) => {
+                let access = self.posts.find_access(id, reporter.id()).await?;
+                access.ok_or(Error::NotFound(Resource::Post))?.blocks_aside().ensure_may_view(reporter)?;
+                Ok(Subject::Post(id))
+            }
+            ReportTarget::Comment(id) => {
+                let access = self.comments.find_access(CommentTarget::Comment(id), reporter.id()).await?;
+                let access = access.ok_or(Error::NotFound(Resource::Comment))?;
+                access.blocks_aside().ensure_may_view(reporter)?;
+                Ok(Subject::Comment(access.post.id, id))
+            }
+            ReportTarget::User(id) => {
+                let person = self.people.find(id, reporter.id()).await?;
+                let is_there = person.is_some_and(|person| person.enabled || reporter.is_admin());
+                if is_there { Ok(Subject::Recipient) } else { Err(Error::NotFound(Resource::User)) }
+            }
+        }
+    }
+
+    /// Returns the reports with a status, or all of them, newest first.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn list(&self, _: &Admin, status: Option<ReportStatus>, page: PageRequest) -> Result<Page<ReportView>> {
+        self.reports.list(status, page).await
+    }
+
+    /// Returns the reports with a status, or all of them, newest first: for the operator, not for clients.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn list_for_operator(&self, status: Option<ReportStatus>, page: PageRequest) -> Result<Page<ReportView>> {
+        self.reports.list(status, page).await
+    }
+
+    /// Returns a report.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none.
+    pub async fn get(&self, _: &Admin, id: ReportId) -> Result<ReportView> {
+        self.find(id).await
+    }
+
+    /// Checks that a report exists, before anything of the decision is looked at.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none.
+    pub async fn managed(&self, admin: &Admin, id: ReportId) -> Result<ManagedReport> {
+        self.find(id).await.map(|_| ManagedReport { id, actor: Actor::Account(admin.id()) })
+    }
+
+    /// Checks that a report exists: for the operator, not for clients.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none.
+    pub async fn managed_by_operator(&self, id: ReportId) -> Result<ManagedReport> {
+        self.find(id).await.map(|_| ManagedReport { id, actor: Actor::CommandLine })
+    }
+
+    async fn find(&self, id: ReportId) -> Result<ReportView> {
+        self.reports.find(id).await?.ok_or(Error::NotFound(Resource::Report))
+    }
+
+    /// Decides about a report. A decision can be changed, and nothing happens when it was the same.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn decide(&self, ManagedReport { id, actor }: ManagedReport, decision: &ReportDecision) -> Result<()> {
+        let (action, target) = (decision.verdict.action(), Target::Report(id));
+        let entry = AuditEntry::new(&*self.ids, self.clock.now(), actor, action, target);
+        let details = decision.note.as_ref().map(|note| note.as_str().to_owned());
+        self.reports.decide(id, decision, &AuditEntry { details, ..entry }).await
+    }
+}

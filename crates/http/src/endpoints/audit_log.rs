@@ -1,0 +1,63 @@
+//! `/api/admin/audit`: what administrators did.
+
+use agora_domain::FieldErrors;
+use agora_domain::accounts::Admin;
+use agora_domain::audit_log::{AuditFilter, AuditView};
+use agora_domain::error::{FieldName, Violation, ViolationKind};
+use agora_domain::page::PageRequest;
+use uuid::Uuid;
+
+use crate::core::{ApiError, State, schema};
+use crate::request::{AuditLogFilter, Auth, List, Query, ShortPaging, parse_uuid};
+use crate::response::{Entry, HandlerResult, Instant, ListRequest, MiniBody, SUCCESS, answers, empty_list, views};
+
+answers! {
+    /// What administrators did.
+    AuditLogAnswer { Vec<AuditEntryBody<'static>> }
+}
+
+views! {
+    /// What an administrator did.
+    AuditEntryBody as AuditEntry of view: AuditView, state: &State {
+        /// Names the entry.
+        id: Uuid = view.entry.id.uuid(),
+        at: Instant [schema::acted_at] = Instant(view.entry.at),
+        /// Who did it; null of what was done from the command line.
+        #[schema(required = true)]
+        actor: Option<MiniBody<'a>> = view.actor.as_ref().map(|actor| MiniBody::of(actor, state)),
+        action: &'static str [schema::audit_action] = view.entry.action.as_str(),
+        target_type: &'static str [schema::audit_target_type] = view.entry.target.kind().as_str(),
+        /// Names it; null of the catalog. It may be gone.
+        #[schema(required = true)]
+        target_id: Option<Uuid> = view.entry.target.id(),
+        /// The role, the reason, the note, the SKU, or what an import did; null where there is nothing to say.
+        #[schema(required = true)]
+        details: Option<&'a str> = view.entry.details.as_deref(),
+    }
+}
+
+/// Read what administrators did
+///
+/// Newest first.
+#[utoipa::path(get, path = "", operation_id = "listAuditLog", tag = "Administration",
+    params(AuditLogFilter, ShortPaging),
+    responses((status = 200, description = "A page of entries.", body = AuditLogAnswer)))]
+pub(crate) async fn list(request: ListRequest, admin: Auth<Admin>) -> HandlerResult {
+    let (state, (filter, page)) = (&request.state, filtered_page(&request.query)?);
+    let read = async |page| state.services.audit_log.list(&admin, filter, page).await;
+    let render = |view: &AuditView, entry: Entry<'_>| entry.write(&AuditEntryBody::of(view, state));
+    request.answer(List::AuditLog, page, |_| empty_list(SUCCESS), read, render).await
+}
+
+fn filtered_page(query: &Query) -> Result<(AuditFilter, PageRequest), ApiError> {
+    let mut errors = FieldErrors::default();
+    let actor = errors.check_given(FieldName::AuditActor, query.get(FieldName::AuditActor), str::parse);
+    let target = errors.check_given(FieldName::AuditTarget, query.get(FieldName::AuditTarget), |given| {
+        parse_uuid(given).ok_or_else(|| Violation::new(ViolationKind::InvalidFormat, "target must be a UUID"))
+    });
+    let action = errors.check_given(FieldName::Action, query.get(FieldName::Action), str::parse);
+    match errors.absorb(query.checked_short_page(List::AuditLog))? {
+        Some(page) if errors.is_empty() => Ok((AuditFilter { actor, target, action }, page)),
+        _ => Err(errors.into()),
+    }
+}

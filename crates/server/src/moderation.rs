@@ -1,0 +1,214 @@
+//! `agora audit` and `agora reports`: what administrators did and what users report, without a client.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use agora_config::Config;
+use agora_domain::Error;
+use agora_domain::accounts::{Accounts, LoginIdentifier};
+use agora_domain::audit::{Action, Actor};
+use agora_domain::audit_log::{AuditFilter, AuditLog, AuditView};
+use agora_domain::clock::Timestamp;
+use agora_domain::error::Violation;
+use agora_domain::id::ReportId;
+use agora_domain::page::{Page, PageRequest};
+use agora_domain::reports::{ReportDecision, ReportNote, ReportStatus, ReportView, Reports, Verdict};
+use agora_operations::open;
+use agora_operations::system::SystemClock;
+use anyhow::{Result, anyhow, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
+use uuid::Uuid;
+
+use crate::adapters::Adapters;
+
+/// Which entries of the audit log are shown.
+#[derive(Debug, Args)]
+pub(crate) struct AuditArguments {
+    /// Only what this administrator did, by username or email; `cli` for the command line
+    #[arg(long, value_name = "WHO")]
+    actor: Option<String>,
+    /// Only what was done to what has this id
+    #[arg(long, value_name = "ID")]
+    target: Option<Uuid>,
+    /// Only what is called so, such as `role_added`
+    #[arg(long)]
+    action: Option<String>,
+    /// How many entries at most
+    #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+    limit: usize,
+}
+
+/// What `agora reports` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReportsCommand {
+    /// List reports, newest first
+    List {
+        /// Only those with this status
+        #[arg(long, value_enum, default_value_t = StatusFilter::Open)]
+        status: StatusFilter,
+        /// How many at most
+        #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+        limit: usize,
+    },
+    /// Find a report to be right. What it is about stays as it is
+    Resolve(Decision),
+    /// Find a report to be wrong
+    Reject(Decision),
+}
+
+/// Which reports are listed.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum StatusFilter {
+    Open,
+    Resolved,
+    Rejected,
+    All,
+}
+
+impl StatusFilter {
+    const fn status(self) -> Option<ReportStatus> {
+        match self {
+            Self::Open => Some(ReportStatus::Open),
+            Self::Resolved => Some(ReportStatus::Resolved),
+            Self::Rejected => Some(ReportStatus::Rejected),
+            Self::All => None,
+        }
+    }
+}
+
+/// A report, and what is said of it.
+#[derive(Debug, Args)]
+pub(crate) struct Decision {
+    /// The id of the report
+    id: Uuid,
+    /// What there is to say of it, for other administrators
+    #[arg(long)]
+    note: Option<String>,
+}
+
+async fn adapters(config: &Config) -> Result<Adapters> {
+    let (database, data_dir) = (open::existing_database(config).await?, std::path::absolute(&config.data_dir)?);
+    Adapters::over(database, config, data_dir, Arc::new(SystemClock)).await
+}
+
+/// `agora audit`; returns what to tell the operator.
+///
+/// # Errors
+/// What is wrong with the arguments, or with the database.
+pub(crate) async fn audit(config: &Config, arguments: AuditArguments) -> Result<String> {
+    let AuditArguments { actor, target, action, limit } = arguments;
+    let action = action.as_deref().map(action_called).transpose()?;
+    let adapters = adapters(config).await?;
+    let actor = match actor {
+        Some(name) => Some(actor_called(&adapters.accounts(), &name).await?),
+        None => None,
+    };
+    let (log, filter): (AuditLog, _) = (adapters.audit_log(), AuditFilter { actor, target, action });
+    let entries = all(limit, async |page| log.list_for_operator(filter, page).await).await?;
+    lines(&entries, "No administrator did such a thing.", entry_line)
+}
+
+fn action_called(name: &str) -> Result<Action> {
+    let words = || Action::ALL.map(Action::as_str).join(", ");
+    name.parse().map_err(|_: Violation| anyhow!("no act is called {name}; there are {}", words()))
+}
+
+async fn actor_called(accounts: &Accounts, name: &str) -> Result<Actor> {
+    if let Ok(Actor::CommandLine) = name.parse() {
+        return Ok(Actor::CommandLine);
+    }
+    let identifier = LoginIdentifier::parse(name).map_err(|violation| anyhow!("{violation}"))?;
+    match accounts.managed_by_operator(&identifier).await {
+        Ok(account) => Ok(Actor::Account(account.id())),
+        Err(Error::NotFound(_)) => bail!("no account has the username or email {name}"),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `agora reports`; returns what to tell the operator.
+///
+/// # Errors
+/// What is wrong with the arguments, or with the database.
+pub(crate) async fn reports(config: &Config, command: ReportsCommand) -> Result<String> {
+    let reports = adapters(config).await?.reports();
+    match command {
+        ReportsCommand::List { status, limit } => {
+            let found = all(limit, async |page| reports.list_for_operator(status.status(), page).await).await?;
+            lines(&found, "There is no such report.", report_line)
+        }
+        ReportsCommand::Resolve(decision) => decide(&reports, decision, Verdict::Resolved).await,
+        ReportsCommand::Reject(decision) => decide(&reports, decision, Verdict::Rejected).await,
+    }
+}
+
+async fn decide(reports: &Reports, Decision { id, note }: Decision, verdict: Verdict) -> Result<String> {
+    let note = note.as_deref().map_or(Ok(None), ReportNote::parse).map_err(|violation| anyhow!("{violation}"))?;
+    let report = match reports.managed_by_operator(ReportId::new(id)).await {
+        Err(Error::NotFound(_)) => bail!("no report has the id {id}"),
+        found => found?,
+    };
+    reports.decide(report, &ReportDecision { verdict, note }).await?;
+    Ok(format!("The report {id} is {}.", verdict.status().as_str()))
+}
+
+/// Reads a list to its end, but no more than so many entries.
+async fn all<T>(limit: usize, read: impl AsyncFn(PageRequest) -> agora_domain::Result<Page<T>>) -> Result<Vec<T>> {
+    let (mut found, mut request) = (Vec::new(), PageRequest::PART);
+    loop {
+        let page = read(request).await?;
+        found.extend(page.items);
+        match page.next {
+            Some(from) if found.len() < limit => request.from = from,
+            _ => break,
+        }
+    }
+    found.truncate(limit);
+    Ok(found)
+}
+
+fn lines<T>(entries: &[T], none: &str, line: impl Fn(&T) -> Result<String>) -> Result<String> {
+    let lines = entries.iter().map(line).collect::<Result<Vec<_>>>()?;
+    Ok(if lines.is_empty() { none.to_owned() } else { lines.join("\n") })
+}
+
+fn instant(at: Timestamp) -> Result<String> {
+    Ok(OffsetDateTime::from_unix_timestamp(at.unix_seconds())?.format(&Rfc3339)?)
+}
+
+/// A text of users as one line that controls no terminal.
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}
+
+fn entry_line(AuditView { entry, actor }: &AuditView) -> Result<String> {
+    let actor = match (entry.actor, actor) {
+        (Actor::CommandLine, _) => "cli".to_owned(),
+        (Actor::Account(_), Some(actor)) => actor.username.as_str().to_owned(),
+        (Actor::Account(id), None) => id.to_string(),
+    };
+    let mut line = format!("{}  {actor}  {}  ", instant(entry.at)?, entry.action.as_str());
+    line.push_str(entry.target.kind().as_str());
+    if let Some(id) = entry.target.id() {
+        write!(line, " {id}")?;
+    }
+    if let Some(details) = &entry.details {
+        write!(line, "  {}", quoted(details))?;
+    }
+    Ok(line)
+}
+
+fn report_line(ReportView { report, reporter }: &ReportView) -> Result<String> {
+    let (at, status, category) = (instant(report.created_at)?, report.status.as_str(), report.category.as_str());
+    let (kind, target) = (report.target.kind().as_str(), report.target.id());
+    let mut line = format!("{}  {at}  {status}  {category}  {kind} {target}", report.id);
+    write!(line, "  by {}", reporter.username.as_str())?;
+    if let Some(comment) = &report.comment {
+        write!(line, "  {}", quoted(comment.as_str()))?;
+    }
+    if let Some(note) = &report.note {
+        write!(line, "  note: {}", quoted(note.as_str()))?;
+    }
+    Ok(line)
+}
