@@ -39,6 +39,7 @@ mod manual;
 mod media;
 mod metrics;
 mod migrations;
+mod moderation;
 mod operator;
 mod parallel;
 #[path = "../support/picture.rs"]

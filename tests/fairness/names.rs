@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// The kinds of things that are stored by number.
-const KINDS: [&str; 12] =
-    ["user", "hidden", "large", "small", "crowded", "doomed", "tagged", "like", "follow", "comment", "session", "told"];
+const KINDS: [&str; 14] = [
+    "user", "hidden", "large", "small", "crowded", "doomed", "tagged", "like", "follow", "comment", "session", "told",
+    "report", "entry",
+];
 
 /// What the identifiers of all things of a kind begin with.
 pub(crate) fn id_beginning(kind: &str) -> String {
@@ -56,6 +58,7 @@ impl Names {
             ("crowded", id("crowded", 0)),
             ("answered", id("comment", 99_000)),
             ("told", id("told", 0)),
+            ("reported", id("report", 0)),
         ]);
         Self(known.into_iter().chain(always).map(|(name, text)| (name.to_owned(), text)).collect())
     }

@@ -54,8 +54,8 @@ INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, e
 {rows 98000} SELECT {comment 1000 + n}, {crowded 0}, {mallory}, 'x', {at 2000 + n}, {at n}, '', {comment 99000}, {comment 99000} FROM n;
 INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities, reply_count, like_count)
 VALUES ({comment 99000}, {crowded 0}, {user 1}, '{long 500}', {at 0}, {at 0}, '', 98000, 10000);
-INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities)
-{rows 999} SELECT {comment 99001 + n}, {crowded 0}, {user n}, '{long 500}', {at 1 + n}, {at n}, '' FROM n;
+INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at, entities, is_hidden)
+{rows 999} SELECT {comment 99001 + n}, {crowded 0}, {user n}, '{long 500}', {at 1 + n}, {at n}, '', n % 2 = 0 FROM n;
 INSERT INTO comment_likes (comment_id, user_id, id, created_at)
 {rows 10000} SELECT {comment 99000}, {user 100 + n}, {like 300000 + n}, {at n} FROM n;
 
@@ -66,6 +66,11 @@ INSERT INTO notifications (id, recipient_id, kind, day, target_id, created_at, u
 VALUES ({told 0}, {mallory}, 4, 0, {mallory}, {now}, {at 700000}, 10000, FALSE, FALSE);
 INSERT INTO notification_actors (notification_id, id, actor_id)
 {rows 10000} SELECT {told 0}, {follow 10000 + n}, {user 10000 + n} FROM n;
+
+INSERT INTO reports (id, created_at, reporter_id, target_kind, target_id, category, comment, status, note)
+{rows 20000} SELECT {report n}, {at n}, {user n}, 0, {crowded 0}, 3, '{wide 1000}', n % 3, '{wide 1000}' FROM n;
+INSERT INTO audit (id, created_at, actor_id, action, target_kind, target_id, details)
+{rows 50000} SELECT {entry n}, {at n}, NULL, n % 15, 0, {user n % 100}, '{wide 1000}' FROM n;
 
 INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at, comment_count)
 {rows 16} SELECT {doomed n}, {mallory}, 'x', '', TRUE, 0, {at n}, {at n}, 30000 FROM n;

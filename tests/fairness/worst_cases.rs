@@ -115,6 +115,13 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("PUT",    "/api/users/{userId}/mute",           Member,  &[("{giant}", "", None), ("{busy}", "", Json(r#"{"hours":1}"#))]),
     case("DELETE", "/api/users/{userId}/mute",           Member,  &[("{giant}", "", None), ("{busy}", "", None)]),
     case("GET",    "/api/users/me/mutes",                Member,  &[("", "?size=100", None)]),
+    case("POST",   "/api/reports",                       Member,  &[("", "", Json(r#"{"targetType":"POST","targetId":"{crowded}","category":"OTHER","comment":"{wide 1000}"}"#)), ("", "", Json(r#"{"targetType":"USER","targetId":"{user n}","category":"SPAM"}"#))]),
+    case("GET",    "/api/admin/reports",                 Admin,   &[("", "?size=100", None), ("", "?status=OPEN&size=100", None)]),
+    case("GET",    "/api/admin/reports/{reportId}",      Admin,   &[("{reported}", "", None)]),
+    case("PUT",    "/api/admin/reports/{reportId}",      Admin,   &[("{reported}", "", Json(r#"{"status":"RESOLVED","note":"{wide 1000}"}"#)), ("{reported}", "", Json(r#"{"status":"REJECTED"}"#))]),
+    case("PUT",    "/api/admin/posts/{postId}/hidden",   Admin,   &[("{small n}", "", Json(r#"{"hidden":true,"reason":"{wide 1000}"}"#)), ("{small n}", "", Json(r#"{"hidden":false,"reason":"{wide 1000}"}"#))]),
+    case("PUT",    "/api/admin/comments/{commentId}/hidden", Admin, &[("{comment n}", "", Json(r#"{"hidden":true,"reason":"{wide 1000}"}"#)), ("{comment n}", "", Json(r#"{"hidden":false,"reason":"{wide 1000}"}"#))]),
+    case("GET",    "/api/admin/audit",                   Admin,   &[("", "?size=100", None), ("", "?actor=cli&action=role_added&size=100", None)]),
     case("GET",    "/api/users/lookup",                  Member,  &[("", "?username=root", None), ("", "?username=mallory", None)]),
     case("GET",    "/api/users/profiles",                Member,  &[("", "?{ids user}", None)]),
     case("GET",    "/api/users/directory",               Member,  &[("", "?size=100", None)]),
@@ -167,7 +174,7 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("GET",    "/api/notifications/unread",          Member,  PLAIN),
     case("PUT",    "/api/notifications/read",            Member,  &[("", "", Json(r#"{"upTo":"{told}"}"#))]),
     case("GET",    "/api/notifications/settings",        Member,  PLAIN),
-    case("PUT",    "/api/notifications/settings",        Member,  &[("", "", Json(r#"{"like":"none","comment":"none","reply":"none","mention":"none","follow":"none","commentLike":"none"}"#)), ("", "", Json(r#"{"like":"everyone","comment":"everyone","reply":"everyone","mention":"everyone","follow":"everyone","commentLike":"everyone"}"#))]),
+    case("PUT",    "/api/notifications/settings",        Member,  &[("", "", Json(r#"{"like":"none","comment":"none","reply":"none","mention":"none","follow":"none","commentLike":"none","report":"none"}"#)), ("", "", Json(r#"{"like":"everyone","comment":"everyone","reply":"everyone","mention":"everyone","follow":"everyone","commentLike":"everyone","report":"everyone"}"#))]),
     case("GET",    "/api/notifications/{notificationId}/actors", Member, &[("{told}", "?size=100", None)]),
 
     // One that is refused after all of its topics were looked at: an open one has no end.

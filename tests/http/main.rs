@@ -20,6 +20,7 @@ mod errors;
 mod events;
 mod follows;
 mod health;
+mod hiding;
 mod idempotency;
 mod images;
 mod limits;
@@ -32,6 +33,7 @@ mod privacy;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
 mod products;
+mod reports;
 mod search;
 #[path = "../support/sse.rs"]
 mod sse;

@@ -115,7 +115,7 @@ async fn users_choose_what_they_are_told() {
     let settings = "/api/notifications/settings";
     let mut expected = json!({
         "like": "everyone", "comment": "everyone", "reply": "everyone", "mention": "everyone", "follow": "everyone",
-        "commentLike": "everyone",
+        "commentLike": "everyone", "report": "everyone",
     });
     assert_eq!(server.get(&alice, settings).await.expect(200).data(), expected);
     let change = async |body: Value| server.call_json(&alice, Method::PUT, settings, body).await;

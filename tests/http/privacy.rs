@@ -62,10 +62,13 @@ const READ: &[&str] = &[
     "/api/search",
 ];
 
-/// What is read by nobody else, or by everybody alike.
+/// What is read by nobody else, by administrators alone, or by everybody alike.
 const ALIKE: &[&str] = &[
     "/api/users/me",
     "/api/notifications/settings",
+    "/api/admin/audit",
+    "/api/admin/reports",
+    "/api/admin/reports/{reportId}",
     "/api/products/findAll",
     "/api/products/category/{category}",
     "/api/products",

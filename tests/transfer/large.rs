@@ -44,7 +44,7 @@ async fn fill(url: &str, posts: usize) {
     let comments = |n: usize| {
         let (id, post, author) = (id(4, n), post(n), user(n + 7));
         format!(
-            r#"{{"id":"{id}","post_id":"{post}","author_id":"{author}","content":"Comment {n}","created_at":{n},"updated_at":{n},"parent_id":null,"reply_to_id":null,"reply_count":0,"like_count":0}}"#
+            r#"{{"id":"{id}","post_id":"{post}","author_id":"{author}","content":"Comment {n}","created_at":{n},"updated_at":{n},"parent_id":null,"reply_to_id":null,"reply_count":0,"like_count":0,"is_hidden":false}}"#
         )
     };
     let tables: [(Table, usize, Line<'_>); 4] = [

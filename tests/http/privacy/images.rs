@@ -78,6 +78,33 @@ async fn an_image_that_was_replaced_or_removed_is_gone_at_once() {
 }
 
 #[tokio::test]
+async fn the_image_of_a_hidden_post_is_gone_at_once_and_has_another_address_when_it_is_shown() {
+    let server = Server::start().await;
+    let (alice, root) = (server.user("alice").await, server.root().await);
+    let (post, shown) = publish(&server, &alice, 1).await;
+    let tag = tag(&server, &shown).await;
+    let served = server.fetch(&shown).await.expect(200).body;
+    let hide = async |hidden: bool| {
+        let body = json!({ "hidden": hidden, "reason": "Not for children" });
+        let path = format!("/api/admin/posts/{post}/hidden");
+        server.call_json(&root, Method::PUT, &path, body).await.expect(200);
+    };
+    hide(true).await;
+    expect_gone(&server, &shown, &tag).await;
+    for viewer in [&alice, &root] {
+        assert_eq!(server.view(viewer, &post).await["image"], Value::Null);
+    }
+    hide(false).await;
+    let again = path(&server.view(&alice, &post).await["image"]);
+    assert_ne!(again, shown);
+    expect_gone(&server, &shown, &tag).await;
+    assert_eq!(server.fetch(&again).await.expect(200).body, served);
+    hide(true).await;
+    server.call(&alice, Method::DELETE, &format!("/api/posts/delete/{post}")).await.expect(200);
+    expect_gone(&server, &again, &tag).await;
+}
+
+#[tokio::test]
 async fn the_image_of_a_post_that_is_shown_to_fewer_keeps_its_address_and_nothing_leads_there() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);

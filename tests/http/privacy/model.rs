@@ -35,6 +35,7 @@ pub(super) struct Post {
     pub(super) author: Who,
     pub(super) visibility: Visibility,
     pub(super) deleted: bool,
+    pub(super) hidden: bool,
     /// Who likes it, by when they began to.
     pub(super) likes: Vec<Who>,
     /// Oldest first.
@@ -50,11 +51,33 @@ pub(super) struct Comment {
     pub(super) reply: Option<(String, String)>,
     /// Who wrote the comment answered.
     pub(super) answered: Option<Who>,
+    pub(super) hidden: bool,
     /// Who likes it, by when they began to.
     pub(super) likes: Vec<Who>,
 }
 
 impl Post {
+    /// The comment at the top of the thread of another one, if there is one.
+    fn thread(&self, comment: &Comment) -> Option<&Comment> {
+        let (thread, _) = comment.reply.as_ref()?;
+        self.comments.iter().find(|it| it.id == *thread)
+    }
+
+    /// Whether a comment, or its thread, is hidden.
+    pub(super) fn hides(&self, comment: &Comment) -> bool {
+        comment.hidden || self.thread(comment).is_some_and(|thread| thread.hidden)
+    }
+
+    /// How many comments are counted.
+    pub(super) fn comment_count(&self) -> usize {
+        self.comments.iter().filter(|comment| !self.hides(comment)).count()
+    }
+
+    /// How many replies in the thread of a comment are counted.
+    pub(super) fn reply_count(&self, thread: &str) -> usize {
+        self.replies(thread).into_iter().filter(|comment| !comment.hidden).count()
+    }
+
     /// The replies in the thread of a comment, oldest first.
     pub(super) fn replies(&self, thread: &str) -> Vec<&Comment> {
         let is_in = |comment: &&Comment| comment.reply.as_ref().is_some_and(|(parent, _)| parent == thread);
@@ -110,11 +133,28 @@ impl Model {
         self.is_admin(viewer) || !self.are_apart(viewer, other)
     }
 
+    /// Whether a post is hidden from a viewer.
+    pub(super) fn is_hidden(&self, viewer: Who, post: &Post) -> bool {
+        post.hidden && viewer != post.author && !self.is_admin(viewer)
+    }
+
+    /// Whether a comment, its thread or its post is hidden from a viewer.
+    pub(super) fn is_comment_hidden(&self, viewer: Who, post: &Post, comment: &Comment) -> bool {
+        let hidden = |it: &Comment| it.hidden && viewer != it.author && !self.is_admin(viewer);
+        hidden(comment) || post.thread(comment).is_some_and(hidden) || self.is_hidden(viewer, post)
+    }
+
+    /// Whether lists of comments show one to a viewer who may view the post.
+    pub(super) fn shows(&self, viewer: Who, post: &Post, comment: &Comment) -> bool {
+        self.sees(viewer, comment.author) && !self.is_comment_hidden(viewer, post, comment)
+    }
+
     pub(super) fn may_view(&self, viewer: Who, post: &Post) -> bool {
         let is_follower = || self.is_following(viewer, post.author);
         viewer == post.author
             || self.is_admin(viewer)
             || self.sees(viewer, post.author)
+                && !post.hidden
                 && match post.visibility {
                     Visibility::Public => true,
                     Visibility::Followers => is_follower(),
@@ -131,7 +171,7 @@ impl Model {
     pub(super) fn status_of_view(&self, viewer: Who, post: &Post) -> u16 {
         let of_member = match post {
             Post { deleted: true, .. } => 404,
-            post if !self.sees(viewer, post.author) => 404,
+            post if !self.sees(viewer, post.author) || self.is_hidden(viewer, post) => 404,
             post if self.may_view(viewer, post) => 200,
             _ => 403,
         };
@@ -141,7 +181,7 @@ impl Model {
     /// The status of what is for those who may view a post and see the author of a comment on it.
     pub(super) fn status_of_comment(&self, viewer: Who, post: &Post, comment: &Comment) -> u16 {
         let status = self.status_of_view(viewer, post);
-        if [200, 403].contains(&status) && !self.sees(viewer, comment.author) {
+        if [200, 403].contains(&status) && !self.shows(viewer, post, comment) {
             return self.status(viewer, 404);
         }
         status
@@ -185,7 +225,8 @@ impl Model {
     /// Of which acts somebody is told: the type, the post, the comment, who acted; in no order.
     pub(super) fn told(&self, recipient: Who) -> Vec<Told> {
         let may_view = |post: &Post| self.may_view(recipient, post);
-        let mut told = self.acts(recipient, may_view);
+        let is_shown = |post: &Post, comment: &Comment| !self.is_comment_hidden(recipient, post, comment);
+        let mut told = self.acts(recipient, may_view, is_shown);
         told.retain(|act| !self.untold.contains(&(recipient, act.clone())));
         told
     }
@@ -195,7 +236,7 @@ impl Model {
     pub(super) fn forget(&mut self) {
         let mut untold = Vec::new();
         for recipient in 0..self.accounts.len() {
-            for act in self.acts(recipient, |_| true) {
+            for act in self.acts(recipient, |_| true, |_, _| true) {
                 let actor = act.3;
                 let is_unheard = self.mutes.contains(&(recipient, actor)) || self.are_apart(recipient, actor);
                 let act = (recipient, act);
@@ -208,7 +249,12 @@ impl Model {
     }
 
     /// The acts of others that concern somebody, on posts that are there.
-    fn acts(&self, recipient: Who, is_shown: impl Fn(&Post) -> bool) -> Vec<Told> {
+    fn acts(
+        &self,
+        recipient: Who,
+        is_shown: impl Fn(&Post) -> bool,
+        is_comment_shown: impl Fn(&Post, &Comment) -> bool,
+    ) -> Vec<Told> {
         let mut told: Vec<Told> = Vec::new();
         let followers = self.follows.iter().filter(|(_, followed)| *followed == recipient);
         told.extend(followers.map(|(follower, _)| ("follow", None, None, *follower)));
@@ -218,7 +264,7 @@ impl Model {
             if post.author == recipient {
                 told.extend(post.likes.iter().map(|who| ("like", on_post(), None, *who)));
             }
-            for comment in &post.comments {
+            for comment in post.comments.iter().filter(|comment| is_comment_shown(post, comment)) {
                 let on_comment = || Some(comment.id.clone());
                 if comment.author == recipient {
                     told.extend(comment.likes.iter().map(|who| ("commentLike", on_post(), on_comment(), *who)));
@@ -238,7 +284,8 @@ impl Model {
 
     /// Newest first.
     pub(super) fn public(&self, viewer: Who) -> Vec<&Post> {
-        self.timeline(viewer, |post| post.visibility == Visibility::Public && self.accounts[post.author].enabled)
+        let is_public = |post: &Post| post.visibility == Visibility::Public && !post.hidden;
+        self.timeline(viewer, |post| is_public(post) && self.accounts[post.author].enabled)
     }
 
     /// Newest first.

@@ -19,7 +19,7 @@ fn shown(model: &Model, ids: &[String], viewer: Who, post: &Post) -> Value {
         "author": ids[post.author], "image": null,
         "likedBy": liked_by, "likeCount": post.likes.len(), "likedByMe": post.likes.contains(&viewer),
         "bookmarkedByMe": model.is_bookmarked(viewer, post),
-        "commentCount": post.comments.len(), "mayView": model.may_view(viewer, post),
+        "commentCount": post.comment_count(), "mayView": model.may_view(viewer, post), "hidden": post.hidden,
         "entities": [{ "type": "hashtag", "start": end - 4, "end": end, "tag": "all" }],
     })
 }
@@ -32,6 +32,7 @@ fn seen(view: &Value) -> Value {
         "author": view["author"]["id"], "image": view["image"],
         "likedBy": liked_by, "likeCount": view["likeCount"], "likedByMe": view["likedByMe"],
         "bookmarkedByMe": view["bookmarkedByMe"], "commentCount": view["commentCount"], "mayView": true,
+        "hidden": view["hidden"] == true,
         "entities": view["entities"],
     })
 }
@@ -312,7 +313,7 @@ impl World {
         let Some(found) = self.read(viewer, &path, status).await else { return };
         let of = |comment: &Value| (comment["author"]["id"].clone(), comment["content"].clone());
         let found_texts: Vec<_> = entries(&found).iter().map(of).collect();
-        let visible = post.comments.iter().filter(|it| self.model.sees(viewer, it.author));
+        let visible = post.comments.iter().filter(|it| self.model.shows(viewer, post, it));
         let expected = visible.map(|it| (json!(self.users[it.author].id), json!(it.text)));
         assert_eq!(found_texts, expected.collect::<Vec<_>>(), "{viewer} reads {path}");
         let embedded = shown(&self.model, &self.ids(), viewer, post);
@@ -363,14 +364,18 @@ impl World {
             let end = comment.text.len();
             let tag = json!({ "type": "hashtag", "start": end - 4, "end": end, "tag": "all" });
             let named: Vec<_> = Some(tag).into_iter().filter(|_| comment.text.ends_with('l')).collect();
-            json!({
+            let mut shown = json!({
                 "id": comment.id, "content": comment.text, "entities": named, "parentId": thread, "replyToId": answered,
                 "author": { "id": author.id, "username": author.name, "displayName": null, "profilePicture": null },
-                "replyCount": post.replies(&comment.id).len(), "likeCount": comment.likes.len(),
+                "replyCount": post.reply_count(&comment.id), "likeCount": comment.likes.len(),
                 "likedByMe": comment.likes.contains(&viewer),
-            })
+            });
+            if comment.hidden {
+                shown["hidden"] = json!(true);
+            }
+            shown
         };
-        let expected = expected.into_iter().filter(|comment| self.model.sees(viewer, comment.author));
+        let expected = expected.into_iter().filter(|comment| self.model.shows(viewer, post, comment));
         let expected: Vec<_> = expected.map(shown).collect();
         assert_eq!(found, expected, "{viewer} reads {path}");
     }

@@ -61,6 +61,17 @@ pub(super) enum Step {
         post: usize,
         comment: usize,
     },
+    HidePost {
+        by: Who,
+        post: usize,
+        on: bool,
+    },
+    HideComment {
+        by: Who,
+        post: usize,
+        comment: usize,
+        on: bool,
+    },
     Follow {
         by: Who,
         whom: Who,
@@ -110,6 +121,11 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(by, post, comment, on)| Step::LikeComment { by, post, comment, on }),
         1 => (anybody(), any::<usize>(), any::<usize>())
             .prop_map(|(by, post, comment)| Step::DeleteComment { by, post, comment }),
+        // Most often by the administrator who stays one.
+        3 => (prop_oneof![3 => Just(0), 1 => anybody()], any::<usize>(), mostly())
+            .prop_map(|(by, post, on)| Step::HidePost { by, post, on }),
+        4 => (prop_oneof![3 => Just(0), 1 => anybody()], any::<usize>(), any::<usize>(), mostly())
+            .prop_map(|(by, post, comment, on)| Step::HideComment { by, post, comment, on }),
         6 => (anybody(), anybody(), mostly()).prop_map(|(by, whom, on)| Step::Follow { by, whom, on }),
         3 => (anybody(), anybody(), any::<bool>()).prop_map(|(by, whom, on)| Step::Block { by, whom, on }),
         2 => (anybody(), anybody(), any::<bool>()).prop_map(|(by, whom, on)| Step::Mute { by, whom, on }),
@@ -195,7 +211,8 @@ impl World {
                 let Some(n) = self.post(post) else { return };
                 let path = format!("/api/posts/update/{}", self.model.posts[n].id);
                 let body = json!({ "visibility": to.name() });
-                if self.send(by, Method::PUT, &path, Some(body), self.status_of_author(by, n, 200)).await.0 {
+                let of_author = if self.model.posts[n].hidden { 403 } else { 200 };
+                if self.send(by, Method::PUT, &path, Some(body), self.status_of_author(by, n, of_author)).await.0 {
                     self.model.posts[n].visibility = to;
                 }
             }
@@ -210,7 +227,8 @@ impl World {
                 let Some(n) = self.post(post) else { return };
                 let post = &self.model.posts[n];
                 // Own likes can be taken back, whoever blocks whom.
-                let is_own = !on && !self.model.sees(by, post.author) && !post.deleted && post.likes.contains(&by);
+                let is_there = !post.deleted && !self.model.is_hidden(by, post);
+                let is_own = !on && !self.model.sees(by, post.author) && is_there && post.likes.contains(&by);
                 let status = if is_own { self.model.status(by, 200) } else { self.model.status_of_view(by, post) };
                 let method = if on { Method::PUT } else { Method::DELETE };
                 let path = format!("/api/posts/like/{}", post.id);
@@ -225,7 +243,7 @@ impl World {
                     true => (Method::PUT, self.model.status_of_view(by, post)),
                     false => {
                         let is_there = self.model.sees(by, post.author) || self.model.is_bookmarked(by, post);
-                        let is_there = is_there && !post.deleted;
+                        let is_there = is_there && !post.deleted && !self.model.is_hidden(by, post);
                         (Method::DELETE, self.model.status(by, if is_there { 200 } else { 404 }))
                     }
                 };
@@ -248,8 +266,15 @@ impl World {
                     let path = format!("/api/comments/all/{}", self.model.posts[n].id);
                     let list = self.server.get(&self.users[0], &path).await.expect(200).data();
                     let id = list.as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
-                    let comment =
-                        Comment { id, author: by, text: content, reply: None, answered: None, likes: Vec::new() };
+                    let comment = Comment {
+                        id,
+                        author: by,
+                        text: content,
+                        reply: None,
+                        answered: None,
+                        hidden: false,
+                        likes: vec![],
+                    };
                     self.model.posts[n].comments.push(comment);
                 }
             }
@@ -258,7 +283,8 @@ impl World {
                 let Some((n, m)) = self.comment(post, comment) else { return };
                 let (post, comment) = (&self.model.posts[n], &self.model.posts[n].comments[m]);
                 let are_apart = !self.model.sees(by, post.author) || !self.model.sees(by, comment.author);
-                let status = match !on && are_apart && !post.deleted && comment.likes.contains(&by) {
+                let is_there = !post.deleted && !self.model.is_comment_hidden(by, post, comment);
+                let status = match !on && are_apart && is_there && comment.likes.contains(&by) {
                     true => self.model.status(by, 200),
                     false => self.model.status_of_comment(by, post, comment),
                 };
@@ -268,6 +294,22 @@ impl World {
                 }
             }
             Step::DeleteComment { by, post, comment } => self.delete_comment(by, post, comment).await,
+            Step::HidePost { by, post, on } => {
+                let Some(n) = self.post(post) else { return };
+                let post = &self.model.posts[n];
+                let path = format!("/api/admin/posts/{}/hidden", post.id);
+                if self.hide(by, &path, post.deleted, on).await {
+                    self.model.posts[n].hidden = on;
+                }
+            }
+            Step::HideComment { by, post, comment, on } => {
+                let Some((n, m)) = self.comment(post, comment) else { return };
+                let post = &self.model.posts[n];
+                let path = format!("/api/admin/comments/{}/hidden", post.comments[m].id);
+                if self.hide(by, &path, post.deleted, on).await {
+                    self.model.posts[n].comments[m].hidden = on;
+                }
+            }
             Step::Follow { by, whom, on } => {
                 let path = format!("/api/follow/follow/{}", self.users[whom].id);
                 let method = if on { Method::PUT } else { Method::DELETE };
@@ -355,16 +397,36 @@ impl World {
                 let id = answer.data()["id"].as_str().unwrap().to_owned();
                 assert!(self.model.posts.iter().all(|post| post.id != id), "somebody else's answer");
                 let (likes, comments) = (Vec::new(), Vec::new());
-                self.model.posts.push(Post { id, request, author: by, visibility, deleted: false, likes, comments });
+                self.model.posts.push(Post {
+                    id,
+                    request,
+                    author: by,
+                    visibility,
+                    deleted: false,
+                    hidden: false,
+                    likes,
+                    comments,
+                });
             }
         }
+    }
+
+    /// Hides something, or shows it again; whether it was done.
+    async fn hide(&self, by: Who, path: &str, is_gone: bool, hidden: bool) -> bool {
+        let status = match self.model.is_admin(by) {
+            true if is_gone => 404,
+            true => 200,
+            false => 403,
+        };
+        let body = json!({ "hidden": hidden, "reason": "to see who sees it" });
+        self.send(by, Method::PUT, path, Some(body), status).await.0
     }
 
     /// The status of what is for the author of a post.
     fn status_of_author(&self, caller: Who, n: usize, of_author: u16) -> u16 {
         match &self.model.posts[n] {
             Post { deleted: true, .. } => 404,
-            post if !self.model.sees(caller, post.author) => 404,
+            post if !self.model.sees(caller, post.author) || self.model.is_hidden(caller, post) => 404,
             post if post.author == caller => of_author,
             _ => 403,
         }
@@ -381,7 +443,8 @@ impl World {
         let Some(n) = self.post(post) else { return };
         let post = &self.model.posts[n];
         let answered = comment.checked_rem(post.comments.len()).map(|m| post.comments[m].clone());
-        let is_seen = answered.as_ref().is_none_or(|it| self.model.sees(by, it.author));
+        // Nobody answers what is hidden.
+        let is_seen = answered.as_ref().is_none_or(|it| self.model.sees(by, it.author) && !post.hides(it));
         let status = match self.model.status_of_view(by, post) {
             200 if is_seen => 201,
             200 => 404,
@@ -402,6 +465,7 @@ impl World {
                 text,
                 reply,
                 answered: author,
+                hidden: false,
                 likes: Vec::new(),
             });
         }
@@ -412,7 +476,8 @@ impl World {
         let post = &self.model.posts[n];
         let id = post.comments[m].id.clone();
         let author = post.comments[m].author;
-        let status = match self.model.sees(by, author) && self.model.sees(by, post.author) {
+        let is_hidden = self.model.is_comment_hidden(by, post, &post.comments[m]);
+        let status = match self.model.sees(by, author) && self.model.sees(by, post.author) && !is_hidden {
             _ if by == author => 200,
             false => 404,
             true if by == post.author => 200,
