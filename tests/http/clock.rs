@@ -283,3 +283,17 @@ async fn clocks_at_the_ends_of_time_break_nothing() {
         assert_eq!(server.walk(&root, "/api/posts/all?size=1", "data").await[0]["content"], shown);
     }
 }
+
+#[tokio::test]
+async fn a_session_says_in_which_hour_it_was_used() {
+    let (server, hand) = start().await;
+    let alice = server.user("alice").await;
+    let session = async || server.get(&alice, "/api/users/me/sessions").await.expect(200).data()[0].clone();
+    let at_login = session().await;
+    assert_eq!(at_login["lastSeenAt"], at_login["openedAt"]);
+    hand.set(LOGIN + 2 * 3600 * SECOND);
+    let later = session().await;
+    assert_eq!(later["openedAt"], at_login["openedAt"]);
+    let seen = later["lastSeenAt"].as_str().unwrap();
+    assert!(seen.ends_with(":00:00.000+00:00") && seen > at_login["openedAt"].as_str().unwrap(), "{seen}");
+}

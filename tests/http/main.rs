@@ -35,6 +35,7 @@ mod private_postgres;
 mod products;
 mod reports;
 mod search;
+mod sessions;
 #[path = "../support/sse.rs"]
 mod sse;
 mod support;

@@ -211,6 +211,8 @@ tables! { $
         user_id: DbId [Id],
         opened_at: DbInstant [Instant],
         revoked_at: Option<DbInstant> [Nullable<Instant>],
+        last_seen_at: Option<DbInstant> [Nullable<Instant>],
+        user_agent: Option<String> [Nullable<Text>],
     }
     /// The posts, with their counts.
     Posts(posts, PostRecord) by (id: DbId) {

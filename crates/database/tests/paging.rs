@@ -109,6 +109,13 @@ fn rows() -> Vec<(Table, Vec<Value>)> {
     vec![
         (Table::Users, users),
         (
+            Table::Sessions,
+            each(&|id, at| {
+                json!({ "id": id, "user_id": author, "opened_at": at, "revoked_at": null, "last_seen_at": null,
+                    "user_agent": null })
+            }),
+        ),
+        (
             Table::Audit,
             each(&|id, at| {
                 json!({ "id": id, "created_at": at, "actor_id": null, "action": 0, "target_kind": 5, "target_id": null,

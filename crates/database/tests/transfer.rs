@@ -79,7 +79,7 @@ fn sample() -> Vec<(Table, String)> {
     }
     let (first, second) = (id(0), id(1));
     let sessions = format!(
-        "{{\"id\":\"{first}\",\"user_id\":\"{first}\",\"opened_at\":-1,\"revoked_at\":null}}\n\
+        "{{\"id\":\"{first}\",\"user_id\":\"{first}\",\"opened_at\":-1,\"revoked_at\":null,\"last_seen_at\":7,\"user_agent\":\"{odd}\"}}\n\
          {{\"id\":\"{second}\",\"user_id\":\"{first}\",\"opened_at\":253402300799999,\"revoked_at\":0}}\n"
     );
     let posts = (0..3).map(|n| {

@@ -179,6 +179,8 @@ pub enum Resource {
     Notification,
     /// A report.
     Report,
+    /// A session.
+    Session,
 }
 
 impl fmt::Display for Resource {
@@ -191,6 +193,7 @@ impl fmt::Display for Resource {
             Self::Image => "Image",
             Self::Notification => "Notification",
             Self::Report => "Report",
+            Self::Session => "Session",
         })
     }
 }

@@ -275,7 +275,7 @@ async fn log_in(mut ports: Ports) -> Client {
         let (user, password) = (UserId::new(Uuid::nil()), PasswordHash::new("stored".to_owned()));
         Ok(Some(Credentials { user, password, enabled: true }))
     });
-    ports.sessions.expect_open().once().returning(|_, _| Ok(true));
+    ports.sessions.expect_open().once().returning(|_, _, _| Ok(true));
     ports.tokens.expect_issue().once().returning(|_, _| Ok("a.b.c".to_owned()));
     let api = ports.start();
     api.login("alice", PASSWORD).await.expect(200);

@@ -167,6 +167,7 @@ contract! { $
     /// Sessions: opening, finding, revoking and sweeping them.
     sessions {
         a_session_is_found_with_the_state_of_its_account,
+        sessions_are_listed_with_what_their_clients_say_and_when_they_were_used,
         the_instant_of_login_is_kept_to_the_millisecond,
         a_session_is_none_until_it_is_opened,
         many_sessions_are_found_at_once,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agora_domain::Result;
-use agora_domain::accounts::Viewer;
+use agora_domain::accounts::{Session, Viewer};
 use agora_domain::audit::AuditEntry;
 use agora_domain::audit_log::AuditFilter;
 use agora_domain::blocks::{NewBlock, NewMute};
@@ -87,11 +87,13 @@ pub enum List {
     Reports,
     /// The open ones.
     OpenReports,
+    /// The sessions of the author.
+    Sessions,
 }
 
 impl List {
     /// All of them.
-    pub const EACH: [Self; 29] = [
+    pub const EACH: [Self; 30] = [
         Self::Accounts,
         Self::Posts,
         Self::PostsByAuthor,
@@ -121,6 +123,7 @@ impl List {
         Self::AuditLog,
         Self::Reports,
         Self::OpenReports,
+        Self::Sessions,
     ];
 
     /// Returns whether it runs from new to old.
@@ -130,7 +133,7 @@ impl List {
             Self::FollowingPeople | Self::FollowedPeople | Self::Directory | Self::Public | Self::Bookmarks => true,
             Self::PostsByTag | Self::FoundPosts | Self::FoundPeople | Self::FoundProducts => true,
             Self::NewestComments | Self::CommentLikers | Self::Blocked | Self::Muted => true,
-            Self::AuditLog | Self::Reports | Self::OpenReports => true,
+            Self::AuditLog | Self::Reports | Self::OpenReports | Self::Sessions => true,
             Self::Comments | Self::TopLevelComments | Self::Replies => false,
             Self::Accounts | Self::Products | Self::FilteredProducts | Self::ShortProducts => false,
         }
@@ -290,6 +293,10 @@ impl Lists {
             List::OpenReports => {
                 db.reports.list(Some(ReportStatus::Open), page).await?.map(|view| view.report.id.uuid())
             }
+            List::Sessions => {
+                let all = Timestamp::from_unix_millis(i64::MIN / 2);
+                db.sessions.list(author, all, page).await?.map(|view| view.session.id.uuid())
+            }
         })
     }
 
@@ -376,6 +383,7 @@ impl Lists {
                 let entry = AuditEntry { id: id.into(), ..w.entry_at(at) };
                 db.products.create(&w.new_product(&id.to_string()), &entry, None).await.unwrap();
             }
+            List::Sessions => _ = w.open(&Session { id: id.into(), user: author, opened_at: at }).await,
             List::Reports | List::OpenReports => {
                 register().await;
                 let report = Report { id: id.into(), created_at: at, ..w.new_report(user) };
@@ -403,6 +411,7 @@ impl Lists {
         match list {
             List::Accounts | List::Directory | List::FoundPeople => {}
             List::AuditLog | List::Reports | List::OpenReports => {}
+            List::Sessions => db.sessions.revoke(id.into(), self.world.now()).await.unwrap(),
             List::Posts | List::PostsByAuthor | List::PostsByTag | List::Public | List::Feed | List::FoundPosts => {
                 done_or_missing(db.posts.delete(id.into(), self.world.now()).await).unwrap();
             }

@@ -298,7 +298,7 @@ impl World {
     /// Opens a session as after a login with the account's present password; returns whether it was opened.
     pub(crate) async fn open(&self, session: &Session) -> bool {
         let password = self.db.accounts.find_password(session.user).await.unwrap().unwrap();
-        self.db.sessions.open(session, &password).await.unwrap()
+        self.db.sessions.open(session, &password, None).await.unwrap()
     }
 
     /// Returns a PUBLIC post with text, without an image.

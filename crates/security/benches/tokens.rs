@@ -6,16 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agora_domain::Result;
 use agora_domain::accounts::{
-    Authentication, MockAccountRepository, MockPasswordHasher, PasswordHash, Roles, Session, SessionRepository,
-    SessionState, TokenClaims, TokenIssuer,
+    Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, Roles, Session, SessionState,
+    TokenClaims, TokenIssuer,
 };
 use agora_domain::clock::{Clock, Timestamp};
-use agora_domain::id::{MockIdGenerator, SessionId, TicketId, UserId};
+use agora_domain::id::{MockIdGenerator, SessionId, UserId};
 use agora_domain::limits::{Limits, MockCounters};
 use agora_security::{CachedSessions, JwtIssuer};
-use async_trait::async_trait;
 use divan::Bencher;
 use tokio::runtime::Builder;
 use uuid::Uuid;
@@ -33,34 +31,13 @@ impl Clock for Still {
 }
 
 /// Where every session is known.
-struct AnySession;
-
-#[async_trait]
-impl SessionRepository for AnySession {
-    async fn open(&self, _: &Session, _: &PasswordHash) -> Result<bool> {
-        Ok(true)
-    }
-
-    async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
+fn any_session() -> MockSessionRepository {
+    let mut sessions = MockSessionRepository::new();
+    sessions.expect_find().returning(|id| {
         let session = Session { id, user: CLAIMS.user, opened_at: NOW };
-        Ok(Some(SessionState { session, revoked: false, enabled: true, roles: Roles::USER }))
-    }
-
-    async fn find_all(&self, _: Vec<SessionId>) -> Result<Vec<SessionState>> {
-        Ok(Vec::new())
-    }
-
-    async fn use_ticket(&self, _: TicketId, _: Timestamp, _: Timestamp) -> Result<bool> {
-        Ok(true)
-    }
-
-    async fn revoke(&self, _: SessionId, _: Timestamp) -> Result<()> {
-        Ok(())
-    }
-
-    async fn delete_opened_before(&self, _: Timestamp) -> Result<usize> {
-        Ok(0)
-    }
+        Ok(Some(SessionState { session, revoked: false, enabled: true, roles: Roles::USER, last_seen_at: NOW }))
+    });
+    sessions
 }
 
 fn issuer() -> JwtIssuer {
@@ -87,7 +64,7 @@ fn authenticate(bencher: Bencher) {
     let token = issuer.issue(CLAIMS, NOW).unwrap();
     let authentication = Authentication {
         accounts: Arc::new(MockAccountRepository::new()),
-        sessions: Arc::new(CachedSessions::new(Arc::new(AnySession), Arc::new(Still))),
+        sessions: Arc::new(CachedSessions::new(Arc::new(any_session()), Arc::new(Still))),
         passwords: Arc::new(MockPasswordHasher::new()),
         limits: Limits { counters: Arc::new(MockCounters::new()), clock: Arc::new(Still) },
         tokens: Arc::new(issuer),

@@ -1,11 +1,13 @@
 //! A short memory of sessions, so that not every request asks the database for one.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agora_domain::Result;
-use agora_domain::accounts::{PasswordHash, Session, SessionRepository, SessionState};
+use agora_domain::accounts::{PasswordHash, Session, SessionRepository, SessionState, SessionView, UserAgent};
 use agora_domain::clock::{Clock, Timestamp};
 use agora_domain::id::{SessionId, TicketId, UserId};
+use agora_domain::page::{Page, PageRequest};
 use async_trait::async_trait;
 use quick_cache::sync::Cache;
 
@@ -17,6 +19,8 @@ pub struct CachedSessions {
     clock: Arc<dyn Clock>,
     cache: Cache<SessionId, Entry>,
     changes: Mutex<u64>,
+    /// The sessions that were used in another hour than they were before, until that is stored.
+    seen: Mutex<HashMap<SessionId, Timestamp>>,
 }
 
 #[derive(Clone, Copy)]
@@ -34,12 +38,36 @@ impl CachedSessions {
 
     /// A memory in front of `inner`.
     pub fn new(inner: Arc<dyn SessionRepository>, clock: Arc<dyn Clock>) -> Self {
-        Self { inner, clock, cache: Cache::new(Self::CAPACITY), changes: Mutex::new(0) }
+        let (changes, seen) = (Mutex::new(0), Mutex::new(HashMap::new()));
+        Self { inner, clock, cache: Cache::new(Self::CAPACITY), changes, seen }
     }
 
     /// About how many sessions are remembered now.
     pub fn remembered_sessions(&self) -> usize {
         self.cache.len()
+    }
+
+    /// Stores which sessions were used since this was done last.
+    ///
+    /// # Errors
+    /// Those of the repository. What was not stored is tried again the next time.
+    pub async fn store_seen(&self) -> Result<()> {
+        let seen: Vec<_> = self.seen().iter().map(|(id, hour)| (*id, *hour)).collect();
+        if seen.is_empty() {
+            return Ok(());
+        }
+        self.inner.set_seen(seen.clone()).await?;
+        let mut kept = self.seen();
+        for (id, hour) in seen {
+            if kept.get(&id) == Some(&hour) {
+                kept.remove(&id);
+            }
+        }
+        Ok(())
+    }
+
+    fn seen(&self) -> MutexGuard<'_, HashMap<SessionId, Timestamp>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns a lookup that read the database before a change must not enter what it read after that change was
@@ -82,9 +110,9 @@ impl<F: Fn()> Drop for Finally<F> {
 
 #[async_trait]
 impl SessionRepository for CachedSessions {
-    async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<bool> {
+    async fn open(&self, session: &Session, verified: &PasswordHash, user_agent: Option<UserAgent>) -> Result<bool> {
         // Only what was found is remembered, so nothing is to be forgotten about a new session.
-        self.inner.open(session, verified).await
+        self.inner.open(session, verified, user_agent).await
     }
 
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
@@ -107,6 +135,42 @@ impl SessionRepository for CachedSessions {
 
     async fn use_ticket(&self, id: TicketId, expires_at: Timestamp, now: Timestamp) -> Result<bool> {
         self.inner.use_ticket(id, expires_at, now).await
+    }
+
+    async fn list(&self, user: UserId, opened_after: Timestamp, page: PageRequest) -> Result<Page<SessionView>> {
+        // Of those that the page shows, what is not stored yet is known here.
+        let mut found = self.inner.list(user, opened_after, page).await?;
+        let seen = self.seen();
+        for view in &mut found.items {
+            if let Some(hour) = seen.get(&view.session.id) {
+                view.last_seen_at = view.last_seen_at.max(*hour);
+            }
+        }
+        Ok(found)
+    }
+
+    async fn set_seen(&self, seen: Vec<(SessionId, Timestamp)>) -> Result<()> {
+        self.inner.set_seen(seen).await
+    }
+
+    fn note_seen(&self, id: SessionId, hour: Timestamp) {
+        let mut seen = self.seen();
+        if seen.len() < Self::CAPACITY {
+            seen.insert(id, hour);
+        }
+    }
+
+    async fn revoke_of(&self, user: UserId, id: SessionId, at: Timestamp) -> Result<bool> {
+        let _forget = Finally(|| {
+            self.forget(|cache| {
+                cache.remove(&id);
+            });
+        });
+        self.inner.revoke_of(user, id, at).await
+    }
+
+    async fn revoke_others(&self, user: UserId, keep: SessionId, at: Timestamp) -> Result<()> {
+        self.inner.revoke_others(user, keep, at).await
     }
 
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()> {
@@ -136,6 +200,7 @@ mod tests {
     use agora_domain::Error;
     use agora_domain::accounts::{MockSessionRepository, Roles};
     use agora_domain::clock::MockClock;
+    use agora_domain::page::Keyset;
     use tokio::sync::{Mutex as AsyncMutex, Notify};
     use uuid::Uuid;
 
@@ -151,7 +216,7 @@ mod tests {
 
     fn state(id: SessionId, user: UserId, revoked: bool) -> SessionState {
         let session = Session { id, user, opened_at: Timestamp::from_unix_millis(START) };
-        SessionState { session, revoked, enabled: true, roles: Roles::USER }
+        SessionState { session, revoked, enabled: true, roles: Roles::USER, last_seen_at: session.opened_at }
     }
 
     /// A clock, and the hand that sets it.
@@ -269,9 +334,9 @@ mod tests {
     async fn opening_is_passed_on() {
         let opened = state(session(1), ALICE, false).session;
         let sessions = cached(0, |inner| {
-            inner.expect_open().once().withf(move |session, _| *session == opened).returning(|_, _| Ok(true));
+            inner.expect_open().once().withf(move |session, _, _| *session == opened).returning(|_, _, _| Ok(true));
         });
-        sessions.open(&opened, &PasswordHash::new(String::new())).await.unwrap();
+        sessions.open(&opened, &PasswordHash::new(String::new()), None).await.unwrap();
     }
 
     /// A repository whose first lookup, after it has read, waits to be let go; so does each revocation, after it has
@@ -286,8 +351,24 @@ mod tests {
 
     #[async_trait]
     impl SessionRepository for Slow {
-        async fn open(&self, _: &Session, _: &PasswordHash) -> Result<bool> {
+        async fn open(&self, _: &Session, _: &PasswordHash, _: Option<UserAgent>) -> Result<bool> {
             Ok(true)
+        }
+
+        async fn list(&self, _: UserId, _: Timestamp, page: PageRequest) -> Result<Page<SessionView>> {
+            Ok(page.page_of(Vec::new(), |_| unreachable!("there is none")))
+        }
+
+        async fn set_seen(&self, _: Vec<(SessionId, Timestamp)>) -> Result<()> {
+            Ok(())
+        }
+
+        async fn revoke_of(&self, _: UserId, id: SessionId, at: Timestamp) -> Result<bool> {
+            self.revoke(id, at).await.map(|()| true)
+        }
+
+        async fn revoke_others(&self, _: UserId, _: SessionId, _: Timestamp) -> Result<()> {
+            Ok(())
         }
 
         async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
@@ -352,5 +433,54 @@ mod tests {
         revocation.abort();
         assert!(revocation.await.unwrap_err().is_cancelled());
         assert!(is_revoked(&sessions).await);
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_ended_by_its_user_is_forgotten() {
+        let sessions = cached(2, |inner| {
+            inner.expect_revoke_of().once().returning(|_, _, _| Ok(true));
+        });
+        sessions.find(session(1)).await.unwrap();
+        assert!(sessions.revoke_of(ALICE, session(1), Timestamp::from_unix_millis(START)).await.unwrap());
+        sessions.find(session(1)).await.unwrap();
+    }
+
+    fn hour(n: i64) -> Timestamp {
+        Timestamp::from_unix_millis(n * 3_600_000)
+    }
+
+    #[tokio::test]
+    async fn what_was_used_is_stored_once_and_shown_before() {
+        let view = |n| SessionView {
+            session: state(session(n), ALICE, false).session,
+            last_seen_at: hour(1),
+            user_agent: None,
+        };
+        let mut inner = MockSessionRepository::new();
+        inner.expect_list().once().returning(move |_, _, page| {
+            let key = |view: &SessionView| Keyset { at: view.session.opened_at, id: view.session.id.uuid() };
+            Ok(page.page_of(vec![view(1), view(2)], key))
+        });
+        inner.expect_set_seen().once().withf(|seen| *seen == [(session(1), hour(3))]).returning(|_| Ok(()));
+        let sessions = CachedSessions::new(Arc::new(inner), clock().0);
+        sessions.note_seen(session(1), hour(2));
+        sessions.note_seen(session(1), hour(3));
+        let listed = sessions.list(ALICE, hour(0), PageRequest::FIRST).await.unwrap();
+        assert_eq!(listed.items.iter().map(|view| view.last_seen_at).collect::<Vec<_>>(), [hour(3), hour(1)]);
+        for _ in 0..2 {
+            sessions.store_seen().await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn what_could_not_be_stored_is_tried_again_with_what_came_meanwhile() {
+        let mut inner = MockSessionRepository::new();
+        inner.expect_set_seen().once().returning(|_| Err(Error::unavailable("no connection")));
+        inner.expect_set_seen().once().withf(|seen| seen.len() == 2).returning(|_| Ok(()));
+        let sessions = CachedSessions::new(Arc::new(inner), clock().0);
+        sessions.note_seen(session(1), hour(1));
+        assert!(sessions.store_seen().await.is_err());
+        sessions.note_seen(session(2), hour(1));
+        sessions.store_seen().await.unwrap();
     }
 }

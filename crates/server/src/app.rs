@@ -1,5 +1,6 @@
 //! The service: use cases behind HTTP, what is shown of them, and the sweep.
 
+use std::error::Error;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,8 +20,9 @@ use agora_operations::mutes::end_mutes;
 use agora_operations::open::{CANNOT_OPEN, database_url};
 use agora_operations::sweep::Sweep;
 use agora_operations::{data_dir, host};
-use agora_security::JwtIssuer;
+use agora_security::{CachedSessions, JwtIssuer};
 use anyhow::{Context, Result};
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::adapters::Adapters;
 use crate::metrics::{Metrics, ServiceMetrics};
@@ -55,7 +57,23 @@ pub struct App {
     sweep: Sweep,
     indexer: Indexer,
     mutes: MuteExpiry,
+    sessions: Arc<CachedSessions>,
     database: Database,
+}
+
+/// How often it is stored which sessions were used in another hour than before.
+const SEEN_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Stores which sessions were used, until it is dropped. A failure is logged, and tried again the next time.
+async fn store_seen(sessions: Arc<CachedSessions>) {
+    let mut interval = interval(SEEN_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        if let Err(error) = sessions.store_seen().await {
+            tracing::warn!(%error, cause = ?error.source(), "could not store which sessions were used");
+        }
+    }
 }
 
 impl App {
@@ -138,7 +156,7 @@ impl App {
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
         let sweep = adapters.sweep(config.sweep_interval);
         let (indexer, mutes) = (adapters.indexer(), adapters.mute_expiry());
-        let live = Arc::clone(&adapters.live);
+        let (live, sessions) = (Arc::clone(&adapters.live), Arc::clone(&adapters.sessions));
         let (data_dir, database) = (adapters.data_dir.clone(), adapters.database.clone());
         let figures = ServiceMetrics { begun, sweep: Arc::clone(&sweep.record), adapters };
         let metrics = metrics.map(|metrics| metrics.serve(figures)).transpose()?;
@@ -157,6 +175,7 @@ impl App {
             sweep,
             indexer,
             mutes,
+            sessions,
             database,
         })
     }
@@ -169,12 +188,14 @@ impl App {
         let sweep = tokio::spawn(self.sweep.run());
         let indexer = tokio::spawn(self.indexer.run());
         let mutes = tokio::spawn(end_mutes(self.mutes));
+        let sessions = tokio::spawn(store_seen(self.sessions));
         let live = tokio::spawn(LiveFeed { live: self.live, lag: self.lag }.run());
         let metrics = self.metrics.map(|server| (server.handle(), tokio::spawn(server)));
         let stopped = self.server.await;
         sweep.abort();
         indexer.abort();
         mutes.abort();
+        sessions.abort();
         live.abort();
         if let Some((handle, server)) = metrics {
             // To its end, since it holds a part of the database.

@@ -302,6 +302,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| audit::list(conn, AuditFilter { target: Some(author.0), ..AuditFilter::default() }, slice(21)),
             |conn| audit::list(conn, AuditFilter { action: rare, ..AuditFilter::default() }, slice(21)),
             |conn| audit::list(conn, AuditFilter { actor: acted, action: rare, ..AuditFilter::default() }, slice(21)),
+            |conn| sessions::list(conn, viewer, DbInstant::MIN, slice(21)),
             |conn| reports::list(conn, None, slice(21)),
             |conn| reports::list(conn, Some(0), slice(21)),
             |conn| people::list_followers(conn, author, reader, slice(21)),

@@ -175,7 +175,7 @@ pub(crate) async fn renew_password_hash(conn: &mut Conn<'_>, user: DbId, verifie
 }
 
 /// Revokes every live session of the account but `keep`.
-async fn revoke_sessions(conn: &mut Conn<'_>, user: DbId, keep: Option<DbId>, at: DbInstant) -> Outcome<()> {
+pub(crate) async fn revoke_sessions(conn: &mut Conn<'_>, user: DbId, keep: Option<DbId>, at: DbInstant) -> Outcome<()> {
     // No session has the nil id.
     let keep = keep.unwrap_or(DbId(Uuid::nil()));
     let live = sessions::user_id.eq(user).and(sessions::revoked_at.is_null()).and(sessions::id.ne(keep));

@@ -1,10 +1,13 @@
 use agora_domain::accounts::{Session, SessionState};
 use diesel::dsl::exists;
-use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+use diesel::{
+    BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, Queryable, Selectable, SelectableHelper,
+};
 
-use super::{Conn, RunQueryDsl, id_in};
+pub(crate) use super::accounts::revoke_sessions;
+use super::{Conn, RunQueryDsl, built, id_in};
 use crate::error::Outcome;
-use crate::rows::roles;
+use crate::rows::{Slice, roles};
 use crate::schema::{SessionRecord, sessions, used_tickets, users};
 use crate::sql_types::{DbId, DbInstant};
 
@@ -13,9 +16,21 @@ const FORGOTTEN_AT_ONCE: i64 = 4;
 
 type Standing = (bool, bool, bool);
 
-fn state((session, (enabled, is_admin, is_user)): (SessionRecord, Standing)) -> SessionState {
+/// The columns of a session that decide about its requests.
+#[derive(Debug, Clone, Copy, Queryable, Selectable)]
+#[diesel(table_name = sessions)]
+struct SessionRow {
+    id: DbId,
+    user_id: DbId,
+    opened_at: DbInstant,
+    revoked_at: Option<DbInstant>,
+    last_seen_at: Option<DbInstant>,
+}
+
+fn state((session, (enabled, is_admin, is_user)): (SessionRow, Standing)) -> SessionState {
     SessionState {
         session: Session { id: session.id.0.into(), user: session.user_id.0.into(), opened_at: session.opened_at.0 },
+        last_seen_at: session.last_seen_at.unwrap_or(session.opened_at).0,
         revoked: session.revoked_at.is_some(),
         enabled,
         roles: roles(is_admin, is_user),
@@ -26,7 +41,7 @@ fn state((session, (enabled, is_admin, is_user)): (SessionRecord, Standing)) -> 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<SessionState>> {
     let standing = (users::enabled, users::is_admin, users::is_user);
     let session = sessions::table.inner_join(users::table).filter(sessions::id.eq(id));
-    let found = session.select((SessionRecord::as_select(), standing)).get_result(conn).await.optional()?;
+    let found = session.select((SessionRow::as_select(), standing)).get_result(conn).await.optional()?;
     Ok(found.map(state))
 }
 
@@ -34,7 +49,7 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<Sessio
 pub(crate) async fn find_all(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<Vec<SessionState>> {
     let standing = (users::enabled, users::is_admin, users::is_user);
     let these = sessions::table.inner_join(users::table).filter(id_in(sessions::id, ids));
-    let found: Vec<_> = these.select((SessionRecord::as_select(), standing)).load(conn).await?;
+    let found: Vec<_> = these.select((SessionRow::as_select(), standing)).load(conn).await?;
     Ok(found.into_iter().map(state).collect())
 }
 
@@ -76,6 +91,35 @@ pub(crate) async fn revoke(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outc
         .execute(conn)
         .await?;
     Ok(())
+}
+
+/// Returns a part of the sessions of an account that were opened after an instant and are not revoked.
+pub(crate) async fn list(
+    conn: &mut Conn<'_>,
+    user: DbId,
+    opened_after: DbInstant,
+    slice: Slice,
+) -> Outcome<Vec<SessionRecord>> {
+    let live = sessions::user_id.eq(user).and(sessions::revoked_at.is_null());
+    let live = sessions::table.filter(live).filter(sessions::opened_at.gt(opened_after));
+    let live = live.select(SessionRecord::as_select());
+    Ok(crate::rows::load_by!(live, sessions::opened_at, sessions::id, slice, conn)?)
+}
+
+/// Says that sessions were used at an hour, but for those that were used later.
+pub(crate) async fn set_seen(conn: &mut Conn<'_>, ids: Vec<DbId>, hour: DbInstant) -> Outcome<()> {
+    let is_earlier = sessions::last_seen_at.is_null().or(sessions::last_seen_at.lt(hour));
+    let seen = sessions::table.filter(id_in(sessions::id, ids)).filter(is_earlier);
+    diesel::update(seen).set(sessions::last_seen_at.eq(Some(hour))).execute(conn).await?;
+    Ok(())
+}
+
+/// Ends a session of an account; whether there was one.
+pub(crate) async fn revoke_of(conn: &mut Conn<'_>, user: DbId, id: DbId, at: DbInstant) -> Outcome<bool> {
+    let live = sessions::id.eq(id).and(sessions::user_id.eq(user)).and(sessions::revoked_at.is_null());
+    let ended =
+        diesel::update(sessions::table.filter(live)).set(sessions::revoked_at.eq(Some(at))).execute(conn).await?;
+    Ok(ended > 0)
 }
 
 /// Deletes some of the sessions opened before an instant; how many.

@@ -17,8 +17,8 @@ use uuid::Uuid;
 
 use super::complete;
 use super::queries::{
-    accounts, audit, blocks, bookmarks, comments, feeds, follows, people, posts, products, reports, search, texts,
-    timelines,
+    accounts, audit, blocks, bookmarks, comments, feeds, follows, people, posts, products, reports, search, sessions,
+    texts, timelines,
 };
 use super::text_in::may_have_text;
 use crate::apart::DbViewer;
@@ -161,6 +161,8 @@ fn reads_search_by_an_index_and_walk_it_in_order() {
         for filter in audit_filters(1) {
             expect_searches(&steps(|conn| complete(audit::list(conn, filter, slice))), false);
         }
+        let live = steps(|conn| complete(sessions::list(conn, id(1), DbInstant::MIN, slice)));
+        expect_searches(&live, false);
         for status in [None, Some(0)] {
             expect_searches(&steps(|conn| complete(reports::list(conn, status, slice))), false);
         }

@@ -216,6 +216,42 @@ impl Session {
     }
 }
 
+/// What a client says of itself when a user logs in: up to 200 characters, as it was sent but for control characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserAgent(String);
+
+impl UserAgent {
+    /// The most characters that are kept.
+    pub const MAX_CHARS: usize = 200;
+
+    /// Returns what is kept of what a client sent; `None` when that is nothing.
+    pub fn of(sent: &str) -> Option<Self> {
+        let visible: String = sent.trim().chars().filter(|c| !c.is_control()).take(Self::MAX_CHARS).collect();
+        (!visible.is_empty()).then_some(Self(visible))
+    }
+
+    /// A value read back from where it was stored.
+    pub fn restore(stored: String) -> Self {
+        Self(stored)
+    }
+
+    /// Returns it as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A session as its user sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionView {
+    /// The session.
+    pub session: Session,
+    /// When it was last used, by the hour.
+    pub last_seen_at: Timestamp,
+    /// What the client said of itself.
+    pub user_agent: Option<UserAgent>,
+}
+
 /// A session with what decides about its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionState {
@@ -227,6 +263,18 @@ pub struct SessionState {
     pub enabled: bool,
     /// The roles of its account.
     pub roles: Roles,
+    /// When it was last used, by the hour.
+    pub last_seen_at: Timestamp,
+}
+
+impl SessionState {
+    const HOUR_MILLIS: i64 = 60 * 60 * 1000;
+
+    /// Returns when the session was used, by the hour, if that is worth being kept: it was not used in this hour before.
+    pub const fn seen_anew(&self, now: Timestamp) -> Option<Timestamp> {
+        let hour = now.unix_millis().div_euclid(Self::HOUR_MILLIS) * Self::HOUR_MILLIS;
+        if hour > self.last_seen_at.unix_millis() { Some(Timestamp::from_unix_millis(hour)) } else { None }
+    }
 }
 
 /// Somebody with a valid token.
@@ -243,7 +291,7 @@ pub struct Caller {
 impl Caller {
     /// Returns the caller a session stands for; `None` when it was revoked or its account disabled.
     pub fn of(state: SessionState) -> Option<Self> {
-        let SessionState { session, revoked, enabled, roles } = state;
+        let SessionState { session, revoked, enabled, roles, .. } = state;
         (enabled && !revoked).then_some(Self { user: session.user, session, roles })
     }
 
@@ -372,6 +420,8 @@ pub struct Login {
     pub identifier: LoginIdentifier,
     /// The password offered.
     pub password: PasswordAttempt,
+    /// What the client says of itself.
+    pub user_agent: Option<UserAgent>,
 }
 
 /// The fields of a profile that a client sent. What is `None` was not sent.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{
     Account, Credentials, LoginIdentifier, NewAccount, Password, PasswordAttempt, PasswordHash, ProfileChanges,
-    RoleChange, Session, SessionState,
+    RoleChange, Session, SessionState, SessionView, UserAgent,
 };
 use crate::audit::AuditEntry;
 use crate::clock::Timestamp;
@@ -112,7 +112,7 @@ pub trait SessionRepository: Send + Sync {
     /// Stores a new session, if the account is enabled and its password is still the one that was verified; returns
     /// whether it was. A login that was in flight while the password was changed or the account disabled MUST NOT leave
     /// a live session behind.
-    async fn open(&self, session: &Session, verified: &PasswordHash) -> Result<bool>;
+    async fn open(&self, session: &Session, verified: &PasswordHash, user_agent: Option<UserAgent>) -> Result<bool>;
 
     /// Returns the session with the present state of its account; `None` when there is none.
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>>;
@@ -123,8 +123,24 @@ pub trait SessionRepository: Send + Sync {
     /// Says that a ticket is used; returns whether it was not before, on any node. It may be forgotten once it has expired.
     async fn use_ticket(&self, id: TicketId, expires_at: Timestamp, now: Timestamp) -> Result<bool>;
 
+    /// Returns the sessions of an account that were opened after an instant and are not revoked, newest first: by
+    /// [`Session::opened_at`], then by id.
+    async fn list(&self, user: UserId, opened_after: Timestamp, page: PageRequest) -> Result<Page<SessionView>>;
+
+    /// Says that sessions were used, each when, by the hour; those that were used later stay as they are.
+    async fn set_seen(&self, seen: Vec<(SessionId, Timestamp)>) -> Result<()>;
+
+    /// Has it kept that a session was used, by the hour, without waiting for it. It may be forgotten when the process ends.
+    fn note_seen(&self, _id: SessionId, _hour: Timestamp) {}
+
     /// Ends a session; no error when it has ended already.
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()>;
+
+    /// Ends a session of an account; returns whether there was one that had not ended.
+    async fn revoke_of(&self, user: UserId, id: SessionId, at: Timestamp) -> Result<bool>;
+
+    /// Ends all sessions of an account but one.
+    async fn revoke_others(&self, user: UserId, keep: SessionId, at: Timestamp) -> Result<()>;
 
     /// Deletes the sessions opened before an instant; returns how many.
     async fn delete_opened_before(&self, at: Timestamp) -> Result<usize>;

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::{
     AccountRepository, Caller, Credentials, Login, Member, Password, PasswordAttempt, PasswordChange, PasswordHash,
-    PasswordHasher, Session, SessionRepository, Ticket, TokenClaims, TokenIssuer, VerifiedToken,
+    PasswordHasher, Session, SessionRepository, SessionView, Ticket, TokenClaims, TokenIssuer, VerifiedToken,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, FieldName, Resource, Result, Violation, ViolationKind};
 use crate::id::{IdGenerator, SessionId, UserId};
 use crate::limits::{ClientAddress, Counted, Limits, Requester};
+use crate::page::{Page, PageRequest};
 
 fn wrong_password() -> Error {
     Error::field(FieldName::CurrentPassword, Violation::new(ViolationKind::Incorrect, "Current password is wrong"))
@@ -109,7 +110,7 @@ impl Authentication {
         self.limits.check(&failures)?;
         let now = self.clock.now();
         let session = Session { id: SessionId::new(self.ids.generate()), user: account.user, opened_at: now };
-        if !self.sessions.open(&session, &account.password).await? {
+        if !self.sessions.open(&session, &account.password, login.user_agent.clone()).await? {
             return Ok(None);
         }
         let token = self.tokens.issue(TokenClaims { user: session.user, session: session.id }, now)?;
@@ -156,6 +157,9 @@ impl Authentication {
     async fn authenticated(&self, token: VerifiedToken) -> Result<Authenticated> {
         let state = self.sessions.find(token.claims.session).await?.ok_or(Error::InvalidToken)?;
         let caller = Caller::of(state).filter(|caller| caller.user == token.claims.user).ok_or(Error::InvalidToken)?;
+        if let Some(hour) = state.seen_anew(self.clock.now()) {
+            self.sessions.note_seen(state.session.id, hour);
+        }
         Ok(Authenticated { caller, token_expires_at: token.expires_at })
     }
 
@@ -205,6 +209,33 @@ impl Authentication {
     /// Those of the repository.
     pub async fn logout(&self, caller: &Caller) -> Result<()> {
         self.sessions.revoke(caller.session.id, self.clock.now()).await
+    }
+
+    /// Returns the caller's sessions that go on, newest first.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn list_sessions(&self, caller: &Caller, page: PageRequest) -> Result<Page<SessionView>> {
+        let opened_after = self.clock.now().plus_millis(-Session::RENEWABLE_MILLIS);
+        self.sessions.list(caller.user, opened_after, page).await
+    }
+
+    /// Ends one of the caller's sessions, which may be the one that asks.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when the caller has none of that id, or it has ended.
+    pub async fn end_session(&self, caller: &Caller, id: SessionId) -> Result<()> {
+        let is_ended = self.sessions.revoke_of(caller.user, id, self.clock.now()).await?;
+        if is_ended { Ok(()) } else { Err(Error::NotFound(Resource::Session)) }
+    }
+
+    /// Ends all of the caller's sessions but the one that asks.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn end_other_sessions(&self, caller: &Caller) -> Result<()> {
+        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), caller.user);
+        self.sessions.revoke_others(caller.user, caller.session.id, self.clock.now()).await
     }
 
     /// Sets a new password and ends every other session of the account.

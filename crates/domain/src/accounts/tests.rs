@@ -127,7 +127,7 @@ fn ids() -> MockIdGenerator {
 
 fn attempt(identifier: &str, password: &str) -> Login {
     let identifier = LoginIdentifier::parse(identifier).unwrap();
-    Login { identifier, password: PasswordAttempt::parse(password).unwrap() }
+    Login { identifier, password: PasswordAttempt::parse(password).unwrap(), user_agent: UserAgent::of("a client") }
 }
 
 fn listed(errors: &FieldErrors) -> Vec<(FieldName, String)> {

@@ -148,7 +148,7 @@ const SETTING: Setting = Setting {
 
 fn state(user: UserId, roles: Roles) -> SessionState {
     let session = Session { id: SessionId::new(user.uuid()), user, opened_at: NOW };
-    SessionState { session, revoked: false, enabled: true, roles }
+    SessionState { session, revoked: false, enabled: true, roles, last_seen_at: session.opened_at }
 }
 
 fn member(user: UserId, roles: Roles) -> Member {

@@ -1,7 +1,7 @@
 //! The values of the interface as schemas, each described once for requests and responses alike. Bounds are the
 //! domain's own.
 
-use agora_domain::accounts::{Biography, DisplayName, Email, Password, Role, Username};
+use agora_domain::accounts::{Biography, DisplayName, Email, Password, Role, UserAgent, Username};
 use agora_domain::audit::{Action, Reason, TargetKind};
 use agora_domain::blocks::MuteHours;
 use agora_domain::comments::CommentText;
@@ -218,6 +218,10 @@ schemas! {
     report_note = nullable(bounded("What whoever decided says.", "Deleted", 1, ReportNote::MAX_CHARS));
     audit_action = word("What was done.", Action::ALL.map(Action::as_str));
     audit_target_type = word("To what kind of thing.", TargetKind::ALL.map(TargetKind::as_str));
+    opened_at = instant("When the user logged in.");
+    last_seen_at = instant("When it was last used, by the hour.");
+    user_agent =
+        nullable(bounded("What the client said of itself at login.", "Agora for Android 1.0", 1, UserAgent::MAX_CHARS));
     acted_at = instant("When, with milliseconds and offset.");
     /// What a client may leave out or give as null.
     mute_hours = ObjectBuilder::new()

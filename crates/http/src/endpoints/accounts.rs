@@ -7,7 +7,7 @@ use actix_web::rt;
 use actix_web::web::Data;
 use agora_domain::accounts::{
     Biography, Caller, Email, LoggedIn, Login, LoginIdentifier, Member, Password, PasswordAttempt, Registration,
-    Rehash, Username,
+    Rehash, UserAgent, Username,
 };
 use garde::Validate;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use crate::core::{Client, State, schema};
 use crate::middleware::CarriedOutAs;
-use crate::request::{Auth, Body, Field, optional, required};
+use crate::request::{Auth, Body, Field, SentBy, optional, required};
 use crate::response::{Done, HandlerResult, Unauthorized, done, json};
 
 /// An account to register.
@@ -93,9 +93,9 @@ pub(crate) struct LoginRequest {
 }
 
 impl LoginRequest {
-    fn into_login(self) -> agora_domain::Result<Login> {
+    fn into_login(self, user_agent: Option<UserAgent>) -> agora_domain::Result<Login> {
         let identifier = self.identifier.or(self.email.or(self.username)).validated()?;
-        Ok(Login { identifier, password: self.password.validated()? })
+        Ok(Login { identifier, password: self.password.validated()?, user_agent })
     }
 }
 
@@ -112,8 +112,13 @@ struct Token {
 /// a wrong password and a disabled account are the same 401.
 #[utoipa::path(get, path = "", operation_id = "login", tag = "Authentication", request_body = LoginRequest,
     responses((status = 200, description = "The token.", body = Token), Unauthorized))]
-pub(crate) async fn login(state: Data<State>, Client(client): Client, body: Body) -> HandlerResult {
-    let login = body.valid_json::<LoginRequest>().await?.into_login()?;
+pub(crate) async fn login(
+    state: Data<State>,
+    Client(client): Client,
+    SentBy(user_agent): SentBy,
+    body: Body,
+) -> HandlerResult {
+    let login = body.valid_json::<LoginRequest>().await?.into_login(user_agent)?;
     let LoggedIn { token, rehash } = state.services.authentication.login(&login, client).await?;
     if let Some(rehash) = rehash {
         rt::spawn(renew_hash(state, rehash));

@@ -20,5 +20,6 @@ pub(crate) mod posts;
 pub(crate) mod products;
 pub(crate) mod reports;
 pub(crate) mod search;
+pub(crate) mod sessions;
 pub(crate) mod threads;
 pub(crate) mod users;

@@ -12,6 +12,7 @@ use crate::core::{MacKeys, Purpose};
 /// The list a cursor belongs to: one made for another list is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum List {
+    Sessions = 0,
     Users = 1,
     Posts = 2,
     Likes = 3,
@@ -31,7 +32,8 @@ pub(crate) enum List {
 
 impl List {
     /// All kinds of lists.
-    pub(crate) const EACH: [Self; 15] = [
+    pub(crate) const EACH: [Self; 16] = [
+        Self::Sessions,
         Self::Users,
         Self::Posts,
         Self::Likes,

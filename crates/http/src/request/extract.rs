@@ -2,8 +2,9 @@
 
 use std::ops::Deref;
 
+use actix_web::http::header;
 use actix_web::{HttpMessage, HttpRequest};
-use agora_domain::accounts::{Admin, Authenticated, Caller, Member};
+use agora_domain::accounts::{Admin, Authenticated, Caller, Member, UserAgent};
 use agora_domain::entities::Hashtag;
 use agora_domain::limits::Requester;
 use uuid::Uuid;
@@ -52,6 +53,14 @@ extractor!(PathId<T> where T: From<Uuid>, |request| {
     let (name, value) = Target::parameter(request);
     let id = parse_uuid(&value).ok_or_else(|| ApiError::Malformed(format!("{name} must be a UUID")))?;
     Ok(Self(id.into()))
+});
+
+/// What the client says of itself.
+pub(crate) struct SentBy(pub(crate) Option<UserAgent>);
+
+extractor!(SentBy, |request| {
+    let header = request.headers().get(header::USER_AGENT);
+    Ok(Self(header.and_then(|value| UserAgent::of(&String::from_utf8_lossy(value.as_bytes())))))
 });
 
 /// The hashtag in the path: its one parameter.

@@ -163,6 +163,7 @@ pub(crate) fn in_path(name: &str) -> Parameter {
         "notificationId" => ("Names the notification.", id()),
         "postId" => ("Names the post.", id()),
         "reportId" => ("Names the report.", id()),
+        "sessionId" => ("Names the session.", id()),
         "userId" => ("Names the user.", id()),
         _ => ("Names it.", id()),
     };

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use agora_domain::accounts::{
-    PasswordChange, PasswordHash, Role, RoleAction, RoleChange, Roles, Session, SessionState,
+    PasswordChange, PasswordHash, Role, RoleAction, RoleChange, Roles, Session, SessionState, SessionView, UserAgent,
 };
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{SessionId, TicketId};
 use tokio::task::JoinSet;
 
 use crate::Repositories;
-use crate::run::together;
+use crate::run::{pages, together};
 use crate::world::{INSTANTS, World, at};
 
 pub async fn a_session_is_found_with_the_state_of_its_account(db: Repositories) {
@@ -18,7 +18,7 @@ pub async fn a_session_is_found_with_the_state_of_its_account(db: Repositories) 
     for (n, roles) in [Roles::NONE, Roles::USER, Roles::ADMIN_AND_USER].into_iter().enumerate() {
         let user = w.account_with(&format!("user {n}"), |new| new.roles = roles).await.id;
         let session = w.session(user).await;
-        let state = SessionState { session, revoked: false, enabled: true, roles };
+        let state = SessionState { session, revoked: false, enabled: true, roles, last_seen_at: session.opened_at };
         assert_eq!(db.sessions.find(session.id).await.unwrap(), Some(state));
     }
 }
@@ -107,12 +107,18 @@ pub async fn a_session_shows_the_present_roles_and_state_once_told_of_a_change(d
     for (role, action, roles) in steps {
         db.accounts.change_role(ada, RoleChange { role, action }, &w.entry()).await.unwrap();
         db.sessions.account_changed(ada);
-        assert_eq!(state().await, SessionState { session, revoked: false, enabled: true, roles });
+        assert_eq!(
+            state().await,
+            SessionState { session, revoked: false, enabled: true, roles, last_seen_at: session.opened_at }
+        );
     }
     for enabled in [false, true] {
         db.accounts.set_enabled(ada, enabled, &w.entry()).await.unwrap();
         db.sessions.account_changed(ada);
-        assert_eq!(state().await, SessionState { session, revoked: true, enabled, roles: Roles::NONE });
+        assert_eq!(
+            state().await,
+            SessionState { session, revoked: true, enabled, roles: Roles::NONE, last_seen_at: session.opened_at }
+        );
     }
 }
 
@@ -170,7 +176,7 @@ pub async fn of_sessions_opened_beside_a_password_change_no_older_one_survives(d
         async move {
             match n {
                 0 => assert!(db.accounts.change_password(&change).await.unwrap()),
-                n if n % 2 == 1 => assert!(db.sessions.open(&session, &password).await.unwrap()),
+                n if n % 2 == 1 => assert!(db.sessions.open(&session, &password, None).await.unwrap()),
                 _ => db.sessions.revoke(old, at).await.unwrap(),
             }
         }
@@ -200,9 +206,9 @@ pub async fn a_login_in_flight_leaves_no_session_once_password_or_standing_chang
         entry: None,
     };
     assert!(db.accounts.change_password(&change).await.unwrap());
-    assert!(!db.sessions.open(&session, &verified).await.unwrap());
+    assert!(!db.sessions.open(&session, &verified, None).await.unwrap());
     assert_eq!(db.sessions.find(session.id).await.unwrap(), None);
-    assert!(db.sessions.open(&session, &new).await.unwrap());
+    assert!(db.sessions.open(&session, &new, None).await.unwrap());
     assert!(!db.accounts.change_password(&change).await.unwrap(), "verified against an old one");
     assert_eq!(db.accounts.find_password(ada).await.unwrap(), Some(new));
     assert!(!db.sessions.find(session.id).await.unwrap().unwrap().revoked);
@@ -213,4 +219,46 @@ pub async fn a_login_in_flight_leaves_no_session_once_password_or_standing_chang
     db.accounts.set_enabled(bob, true, &w.entry()).await.unwrap();
     assert_eq!(db.sessions.find(his.id).await.unwrap(), None);
     assert!(w.open(&his).await);
+}
+
+pub async fn sessions_are_listed_with_what_their_clients_say_and_when_they_were_used(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, bob] = w.users().await;
+    let verified = db.accounts.find_password(ada).await.unwrap().unwrap();
+    let mut opened = Vec::new();
+    for client in [Some("Agora for Android 1.0"), None, Some("'; DROP TABLE sessions; --")] {
+        let session = Session { id: w.id(), user: ada, opened_at: w.now() };
+        let user_agent = client.and_then(UserAgent::of);
+        assert!(db.sessions.open(&session, &verified, user_agent.clone()).await.unwrap());
+        opened.push(SessionView { session, last_seen_at: session.opened_at, user_agent });
+    }
+    let of_bob = w.session(bob).await;
+    let before = opened[0].session.opened_at.plus_millis(-1);
+    let list = async |after| pages(2, async |page| db.sessions.list(ada, after, page).await).await;
+    opened.reverse();
+    assert_eq!(list(before).await, opened);
+    assert_eq!(list(opened[2].session.opened_at).await, opened[..2], "those opened after an instant");
+
+    let hour = |n: i64| at(n * 3_600_000);
+    let ids: Vec<SessionId> = opened.iter().map(|view| view.session.id).collect();
+    db.sessions.set_seen(vec![(ids[0], hour(2)), (ids[1], hour(1)), (w.id(), hour(1))]).await.unwrap();
+    db.sessions.set_seen(vec![(ids[0], hour(1)), (ids[1], hour(2)), (ids[2], hour(1))]).await.unwrap();
+    db.sessions.set_seen(vec![]).await.unwrap();
+    for (view, hour) in opened.iter_mut().zip([hour(2), hour(2), hour(1)]) {
+        view.last_seen_at = hour;
+        assert_eq!(db.sessions.find(view.session.id).await.unwrap().unwrap().last_seen_at, hour);
+    }
+    assert_eq!(list(before).await, opened);
+
+    assert!(!db.sessions.revoke_of(bob, ids[0], w.now()).await.unwrap(), "it is another's");
+    assert!(!db.sessions.revoke_of(ada, w.id(), w.now()).await.unwrap());
+    for there_is in [true, false] {
+        assert_eq!(db.sessions.revoke_of(ada, ids[0], w.now()).await.unwrap(), there_is);
+    }
+    assert_eq!(list(before).await, opened[1..]);
+    db.sessions.revoke_others(ada, ids[2], w.now()).await.unwrap();
+    db.sessions.account_changed(ada);
+    assert_eq!(list(before).await, opened[2..]);
+    assert!(db.sessions.find(ids[1]).await.unwrap().unwrap().revoked);
+    assert!(!db.sessions.find(of_bob.id).await.unwrap().unwrap().revoked);
 }

@@ -32,7 +32,7 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
                 0 => db.accounts.create(&account, None).await.unwrap(),
                 1 => {
                     let password = db.accounts.find_password(user).await.unwrap().unwrap();
-                    assert!(db.sessions.open(&session, &password).await.unwrap());
+                    assert!(db.sessions.open(&session, &password, None).await.unwrap());
                     db.sessions.revoke(session.id, now).await.unwrap();
                 }
                 2 => {

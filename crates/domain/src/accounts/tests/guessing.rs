@@ -16,7 +16,7 @@ fn ports(counters: &Arc<CountersInMemory>) -> Ports {
         .expect_verify()
         .returning(|attempt, stored, _| Ok(stored == Some(hash("stored")) && attempt.expose() == "password"));
     ports.passwords.expect_needs_rehash().return_const(false);
-    ports.sessions.expect_open().returning(|_, _| Ok(true));
+    ports.sessions.expect_open().returning(|_, _, _| Ok(true));
     ports.tokens.expect_issue().returning(|_, _| Ok("token".to_owned()));
     ports
 }

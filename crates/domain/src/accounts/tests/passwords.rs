@@ -172,7 +172,7 @@ fn expect_login(ports: &mut Ports, password: &'static str, is_outdated: bool) {
         })
         .returning(|_, _, _| Ok(true));
     ports.passwords.expect_needs_rehash().once().withf(|it| *it == hash("stored")).return_const(is_outdated);
-    ports.sessions.expect_open().once().returning(|_, _| Ok(true));
+    ports.sessions.expect_open().once().returning(|_, _, _| Ok(true));
     ports.tokens.expect_issue().once().returning(|_, _| Ok("token".to_owned()));
 }
 

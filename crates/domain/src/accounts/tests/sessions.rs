@@ -1,6 +1,8 @@
 //! Logging in and staying so.
 
 use super::*;
+use crate::error::Resource;
+use crate::page::PageRequest;
 
 const CLAIMS: TokenClaims = TokenClaims { user: ALICE, session: SESSION };
 const EXPIRY: Timestamp = NOW.plus_millis(3_600_000);
@@ -71,8 +73,11 @@ async fn login_succeeds_with_the_right_password_of_an_enabled_account_and_verifi
             .sessions
             .expect_open()
             .times(usize::from(succeeds))
-            .withf(move |session, verified| *session == opened && *verified == hash("stored"))
-            .returning(|_, _| Ok(true));
+            .withf(move |session, verified, client| {
+                let says = client.as_ref().map(UserAgent::as_str);
+                *session == opened && *verified == hash("stored") && says == Some("a client")
+            })
+            .returning(|_, _, _| Ok(true));
         ports
             .tokens
             .expect_issue()
@@ -100,14 +105,14 @@ async fn no_token_is_issued_for_a_session_that_was_not_stored() {
     let credentials = || Credentials { user: ALICE, password: hash("stored"), enabled: true };
     ports.accounts.expect_find_credentials().returning(move |_| Ok(Some(credentials())));
     ports.passwords.expect_verify().returning(|_, _, _| Ok(true));
-    ports.sessions.expect_open().returning(|_, _| Err(Error::unavailable("no connection")));
+    ports.sessions.expect_open().returning(|_, _, _| Err(Error::unavailable("no connection")));
     assert!(matches!(ports.authentication().login(&login(), client()).await, Err(Error::Unavailable(_))));
 }
 
 #[tokio::test]
 async fn a_token_stands_for_its_caller_while_session_and_account_do() {
     let session = Session { id: SESSION, user: ALICE, opened_at: OPENED };
-    let good = SessionState { session, revoked: false, enabled: true, roles: ADMIN };
+    let good = SessionState { session, revoked: false, enabled: true, roles: ADMIN, last_seen_at: NOW };
     let of_bob = SessionState { session: Session { user: BOB, ..session }, ..good };
     for (case, claims, state, accepted) in [
         ("good", Some(CLAIMS), Some(good), true),
@@ -163,7 +168,7 @@ async fn a_ticket_is_for_the_session_of_the_token_as_long_as_that_is_valid() {
 #[tokio::test]
 async fn a_ticket_stands_for_its_caller_once() {
     let session = Session { id: SESSION, user: ALICE, opened_at: OPENED };
-    let good = SessionState { session, revoked: false, enabled: true, roles: ADMIN };
+    let good = SessionState { session, revoked: false, enabled: true, roles: ADMIN, last_seen_at: NOW };
     let revoked = SessionState { revoked: true, ..good };
     for (case, is_valid, state, is_unused, accepted) in [
         ("good", true, good, true, true),
@@ -236,7 +241,12 @@ fn changing(states: [(&'static str, bool); 2]) -> Ports {
     });
     ports.passwords.expect_verify().returning(|_, stored, _| Ok(stored != Some(hash("changed"))));
     ports.passwords.expect_needs_rehash().return_const(false);
-    ports.sessions.expect_open().once().withf(|_, verified| *verified == hash("stored")).returning(|_, _| Ok(false));
+    ports
+        .sessions
+        .expect_open()
+        .once()
+        .withf(|_, verified, _| *verified == hash("stored"))
+        .returning(|_, _, _| Ok(false));
     ports
 }
 
@@ -252,7 +262,12 @@ async fn a_login_is_refused_when_the_password_was_changed_or_the_account_disable
 #[tokio::test]
 async fn a_login_succeeds_when_the_same_password_was_hashed_anew_meanwhile() {
     let mut ports = changing([("stored", true), ("renewed", true)]);
-    ports.sessions.expect_open().once().withf(|_, verified| *verified == hash("renewed")).returning(|_, _| Ok(true));
+    ports
+        .sessions
+        .expect_open()
+        .once()
+        .withf(|_, verified, _| *verified == hash("renewed"))
+        .returning(|_, _, _| Ok(true));
     ports.tokens.expect_issue().once().returning(|_, _| Ok("token".to_owned()));
     assert_eq!(ports.authentication().login(&login(), client()).await.unwrap().token, "token");
 }
@@ -260,7 +275,72 @@ async fn a_login_succeeds_when_the_same_password_was_hashed_anew_meanwhile() {
 #[tokio::test]
 async fn a_login_that_is_overtaken_each_time_is_refused() {
     let mut ports = changing([("stored", true), ("renewed", true)]);
-    ports.sessions.expect_open().once().returning(|_, _| Ok(false));
+    ports.sessions.expect_open().once().returning(|_, _, _| Ok(false));
     let refused = ports.authentication().login(&login(), client()).await;
     assert!(matches!(refused, Err(Error::InvalidCredentials)), "{refused:?}");
+}
+
+#[test]
+fn what_a_client_says_of_itself_is_cut_to_what_can_be_shown() {
+    for (sent, kept) in [("", None), (" \t ", None), (" Agora\u{7}\n 1.0 ", Some("Agora 1.0"))] {
+        assert_eq!(UserAgent::of(sent).as_ref().map(UserAgent::as_str), kept, "{sent:?}");
+    }
+    assert_eq!(UserAgent::of(&"é".repeat(300)).unwrap().as_str(), "é".repeat(200));
+}
+
+#[tokio::test]
+async fn the_use_of_a_session_is_noted_once_an_hour() {
+    const HOUR: i64 = 3_600_000;
+    for (last_seen, now, noted) in [
+        (0, HOUR - 1, None),
+        (0, HOUR, Some(HOUR)),
+        (HOUR - 1, HOUR + 5, Some(HOUR)),
+        (HOUR, 2 * HOUR - 1, None),
+        (3 * HOUR, HOUR, None),
+    ] {
+        let session = Session { id: SESSION, user: ALICE, opened_at: OPENED };
+        let last_seen_at = Timestamp::from_unix_millis(last_seen);
+        let state = SessionState { session, revoked: false, enabled: true, roles: ADMIN, last_seen_at };
+        let mut ports = Ports::default();
+        ports.tokens.expect_verify().returning(|_, _| Ok(verified(CLAIMS)));
+        ports.sessions.expect_find().returning(move |_| Ok(Some(state)));
+        ports
+            .sessions
+            .expect_note_seen()
+            .times(usize::from(noted.is_some()))
+            .withf(move |id, hour| *id == SESSION && Some(hour.unix_millis()) == noted)
+            .return_const(());
+        ports.authentication_at(Timestamp::from_unix_millis(now)).authenticate("token").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_user_lists_and_ends_own_sessions() {
+    let mut ports = Ports::default();
+    let oldest = NOW.plus_millis(-Session::RENEWABLE_MILLIS);
+    ports
+        .sessions
+        .expect_list()
+        .once()
+        .withf(move |user, opened_after, page| (*user, *opened_after, *page) == (ALICE, oldest, PageRequest::FIRST))
+        .returning(|_, _, page| Ok(page.page_of(vec![], |_| unreachable!("there is none"))));
+    let mut found = vec![false, true];
+    ports
+        .sessions
+        .expect_revoke_of()
+        .times(2)
+        .withf(|user, id, at| (*user, *id, *at) == (ALICE, SESSION, NOW))
+        .returning(move |_, _, _| Ok(found.pop().unwrap()));
+    ports
+        .sessions
+        .expect_revoke_others()
+        .once()
+        .withf(|user, keep, at| (*user, *keep, *at) == (ALICE, SESSION, NOW))
+        .returning(|_, _, _| Ok(()));
+    ports.sessions.expect_account_changed().once().withf(|id| *id == ALICE).return_const(());
+    let (authentication, caller) = (ports.authentication(), alice(Roles::NONE));
+    authentication.list_sessions(&caller, PageRequest::FIRST).await.unwrap();
+    authentication.end_session(&caller, SESSION).await.unwrap();
+    assert!(matches!(authentication.end_session(&caller, SESSION).await, Err(Error::NotFound(Resource::Session))));
+    authentication.end_other_sessions(&caller).await.unwrap();
 }
