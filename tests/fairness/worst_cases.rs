@@ -104,6 +104,8 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("PUT",    "/api/users/me",                      Member,  &[("", "", PROFILE_FORM), ("", "", Json(r#"{"biography":"{long 1000}"}"#))]),
     case("PUT",    "/api/users/me/password",             Member,  &[("", "", Json(r#"{"currentPassword":"{password}","newPassword":"short"}"#)),
                                                                    ("", "", Json(r#"{"currentPassword":"{password}","newPassword":"{password}"}"#))]),
+    // One an hour: the others are refused.
+    case("GET",    "/api/users/me/export",               Member,  PLAIN),
     case("GET",    "/api/users/me/sessions",             Member,  &[("", "?size=100", None)]),
     case("DELETE", "/api/users/me/sessions",             Session, PLAIN),
     case("DELETE", "/api/users/me/sessions/{sessionId}", Member,  &[("{session n}", "", None)]),

@@ -23,6 +23,7 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("GET",    "/api/users/me",                        [401, 401, 200, 200, 200]),
     ("PUT",    "/api/users/me",                        [401, 401, 403, 200, 200]),
     ("PUT",    "/api/users/me/password",               [401, 401, 403, 400, 400]),
+    ("GET",    "/api/users/me/export",                 [401, 401, 200, 200, 200]),
     ("GET",    "/api/users/me/sessions",               [401, 401, 200, 200, 200]),
     ("DELETE", "/api/users/me/sessions",               [401, 401, 200, 200, 200]),
     ("DELETE", "/api/users/me/sessions/{sessionId}",   [401, 401, 404, 404, 404]),

@@ -83,6 +83,7 @@ fn every_post_that_creates_or_toggles_takes_a_key() {
         "/api/posts/like/{postId}",
         "/api/posts/{postId}/comments",
         "/api/products",
+        "/api/reports",
     ];
     assert_eq!(paths, expected);
 }
@@ -94,6 +95,7 @@ async fn a_retry_gets_the_first_answer_and_does_nothing_more() {
     let alias = format!("/api/follow/{}", w.root.id);
     let account = json!({ "username": "ben", "email": "ben@example.org", "password": "correct horse" });
     let product = json!({ "sku": "MUG", "name": "Mug", "price": 19.9, "category": "Kitchen", "stock": 3 });
+    let report = json!({ "targetType": "USER", "targetId": w.root.id, "category": "SPAM" });
     let requests = [
         (&w.ann, "/api/auth/register".to_owned(), account, 201),
         (&w.ann, "/api/posts/create".to_owned(), json!({ "text": "once" }), 201),
@@ -103,6 +105,7 @@ async fn a_retry_gets_the_first_answer_and_does_nothing_more() {
         (&w.ann, follow, Value::Null, 200),
         (&w.ann, alias, Value::Null, 200),
         (&w.root, "/api/products".to_owned(), product, 201),
+        (&w.ann, "/api/reports".to_owned(), report, 201),
     ];
     for (user, path, body, status) in &requests {
         let first = w.send(user, path, body, "key").await.expect(*status);

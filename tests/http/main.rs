@@ -18,6 +18,7 @@ mod contract;
 mod docs;
 mod errors;
 mod events;
+mod export;
 mod follows;
 mod health;
 mod hiding;

@@ -65,6 +65,7 @@ const READ: &[&str] = &[
 /// What is read by nobody else, by administrators alone, or by everybody alike.
 const ALIKE: &[&str] = &[
     "/api/users/me",
+    "/api/users/me/export",
     "/api/users/me/sessions",
     "/api/notifications/settings",
     "/api/admin/audit",

@@ -10,6 +10,7 @@ use agora_domain::blocks::BlockRepository;
 use agora_domain::bookmarks::BookmarkRepository;
 use agora_domain::comments::CommentRepository;
 use agora_domain::events::{EventAudience, EventLog};
+use agora_domain::export::ExportRepository;
 use agora_domain::follows::FollowRepository;
 use agora_domain::health::Probe;
 use agora_domain::idempotency::IdempotencyRepository;
@@ -206,6 +207,8 @@ ports! {
     sessions: SessionRepository;
     /// Returns the posts and likes.
     posts: PostRepository;
+    /// Returns what users take along.
+    exports: ExportRepository;
     /// Returns the audit log.
     audit: AuditRepository;
     /// Returns the reports.

@@ -24,6 +24,7 @@ mod error;
 mod event_rows;
 mod event_window;
 mod events;
+mod exports;
 mod expression;
 mod feeds;
 mod figures;

@@ -435,6 +435,11 @@ impl CommentRow {
         }
     }
 
+    /// Returns the position of the comment among those of an author.
+    pub(crate) fn keyset(&self) -> Keyset {
+        keyset(self.created_at, self.id)
+    }
+
     /// Returns the comment, where it stands, and what its text names.
     pub(crate) fn parts(self) -> (Comment, Option<Reply>, Option<Entities>) {
         let Self { id, post_id, author_id, content, created_at, updated_at, is_hidden, .. } = self;

@@ -19,6 +19,7 @@ async fn open(url: &str) -> Repositories {
         sessions: database.sessions(),
         posts: database.posts(),
         bookmarks: database.bookmarks(),
+        exports: database.exports(),
         audit: database.audit(),
         reports: database.reports(),
         blocks: database.blocks(),

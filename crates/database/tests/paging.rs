@@ -177,6 +177,7 @@ fn repositories(database: &Database) -> Repositories {
         sessions: database.sessions(),
         posts: database.posts(),
         bookmarks: database.bookmarks(),
+        exports: database.exports(),
         audit: database.audit(),
         reports: database.reports(),
         blocks: database.blocks(),

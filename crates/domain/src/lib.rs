@@ -14,6 +14,7 @@
 //! | [`follows`] | who follows whom, and who may know |
 //! | [`blocks`] | whom users keep apart from themselves, and whom they do not want to hear |
 //! | [`reports`] | what users report to the administrators |
+//! | [`export`] | everything that an account has stored, for its user to take along |
 //! | [`audit`] | what administrative acts leave behind |
 //! | [`audit_log`] | what administrators did |
 //! | [`notices`] | what a change tells whom |
@@ -57,6 +58,7 @@ pub mod comments;
 pub mod entities;
 pub mod error;
 pub mod events;
+pub mod export;
 pub mod follows;
 pub mod health;
 pub mod id;

@@ -17,6 +17,7 @@ use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
 use agora_domain::clock::{MockClock, Timestamp};
 use agora_domain::comments::{Comments, MockCommentRepository};
 use agora_domain::events::{EventPorts, LiveUpdates, MockEventAudience, MockEventLog};
+use agora_domain::export::{Exports, MockExportRepository};
 use agora_domain::follows::{Follows, MockFollowRepository};
 use agora_domain::health::{MockProbe, Probes};
 use agora_domain::id::{MockIdGenerator, PostId, UserId};
@@ -92,6 +93,13 @@ fn services() -> Services {
             people: Arc::new(MockPeopleRepository::new()),
             clock: clock.clone(),
             ids: ids.clone(),
+        },
+        exports: Exports {
+            accounts: Arc::new(MockAccountRepository::new()),
+            posts: Arc::new(MockPostRepository::new()),
+            exports: Arc::new(MockExportRepository::new()),
+            images: Arc::new(MockImageStore::new()),
+            limits: limits.clone(),
         },
         reports: Reports {
             reports: Arc::new(MockReportRepository::new()),

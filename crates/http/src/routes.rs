@@ -8,8 +8,8 @@ use utoipa::openapi::OpenApi;
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
 use crate::endpoints::{
-    accounts, audit_log, blocks, bookmarks, comments, docs, events, follows, health, hiding, media, notifications,
-    people, posts, products, reports, search, sessions, threads, users,
+    accounts, audit_log, blocks, bookmarks, comments, docs, events, export, follows, health, hiding, media,
+    notifications, people, posts, products, reports, search, sessions, threads, users,
 };
 use crate::middleware::authorize;
 
@@ -96,6 +96,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/api/users/me",                    Account, users::me),
         endpoint!(PUT,    "/api/users/me",                    Member,  users::update_me),
         endpoint!(PUT,    "/api/users/me/password",           Member,  users::change_password),
+        endpoint!(GET,    "/api/users/me/export",             Account, export::export),
         endpoint!(GET,    "/api/users/me/sessions",           Account, sessions::list),
         endpoint!(DELETE, "/api/users/me/sessions",           Account, sessions::end_others),
         endpoint!(DELETE, "/api/users/me/sessions/{sessionId}", Account, sessions::end),

@@ -15,6 +15,7 @@ use agora_domain::blocks::BlockRepository;
 use agora_domain::bookmarks::BookmarkRepository;
 use agora_domain::comments::CommentRepository;
 use agora_domain::events::{EventAudience, EventLog};
+use agora_domain::export::ExportRepository;
 use agora_domain::follows::FollowRepository;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::media::{ImageReferences, UnreferencedImages};
@@ -40,6 +41,8 @@ pub struct Repositories {
     pub sessions: Arc<dyn SessionRepository>,
     /// Posts and likes.
     pub posts: Arc<dyn PostRepository>,
+    /// What users take along.
+    pub exports: Arc<dyn ExportRepository>,
     /// What administrators did.
     pub audit: Arc<dyn AuditRepository>,
     /// What users report.
@@ -267,6 +270,10 @@ contract! { $
         what_decides_about_a_comment_says_what_is_hidden,
         nobody_is_told_of_what_is_hidden_from_them,
         a_post_with_very_many_hidden_comments_is_erased_in_parts,
+    }
+    /// What users take along.
+    exports {
+        what_a_user_stored_is_listed_oldest_first_and_nothing_of_others,
     }
     /// What administrators did.
     audit_log {

@@ -14,6 +14,7 @@ use agora_domain::bookmarks::Bookmarks;
 use agora_domain::clock::Clock;
 use agora_domain::comments::Comments;
 use agora_domain::events::{EventPorts, LiveUpdates};
+use agora_domain::export::Exports;
 use agora_domain::follows::Follows;
 use agora_domain::health::Probes;
 use agora_domain::id::IdGenerator;
@@ -144,6 +145,13 @@ impl Adapters {
                 posts: self.database.posts(),
                 clock: clock(),
                 ids: ids(),
+            },
+            exports: Exports {
+                accounts: self.database.accounts(),
+                posts: self.database.posts(),
+                exports: self.database.exports(),
+                images: Arc::clone(&self.images.store),
+                limits: limits.clone(),
             },
             reports: self.reports(),
             audit_log: self.audit_log(),

@@ -1,6 +1,7 @@
 -- Who may view a hidden post once it is shown again. While it is hidden it is stored as one for nobody, so that every list leaves it out;
--- a node of the release before takes it for such a post. The check holds for what is written from now on: there is no hidden post yet.
+-- a node of the release before takes it for such a post.
 ALTER TABLE posts ADD COLUMN hidden_visibility smallint;
+-- contract: all that the release before cannot do is to show a hidden post to others. Of rows that are there none is hidden.
 ALTER TABLE posts ADD CONSTRAINT posts_hidden
     CHECK (hidden_visibility IS NULL OR visibility = 2 AND hidden_visibility BETWEEN 0 AND 2) NOT VALID;
 

@@ -4,7 +4,7 @@ use diesel::dsl::not;
 use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl, built};
-use super::queries::comments::{comment_shown_to, has_no_hidden, thread_shown_to};
+use super::queries::hidden::{comment_shown_to, has_no_hidden, thread_shown_to};
 use super::queries::load;
 use super::queries::views::flat;
 use crate::apart::{DbViewer, apart};

@@ -11,6 +11,7 @@ use agora_domain::audit::{Action, Actor};
 use agora_domain::audit_log::AuditFilter;
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::CommentTarget;
+use agora_domain::export::RelationKind;
 use agora_domain::notices::{Notice, NotificationKind, Subject};
 use agora_domain::page::Keyset;
 use agora_domain::search::{Kind, Needles, Query};
@@ -22,8 +23,8 @@ use uuid::Uuid;
 use super::database::{Postgres, private_postgres};
 use super::dialect;
 use super::queries::{
-    accounts, audit, blocks, bookmarks, comments, events, feeds, follows, notifications, people, posts, products,
-    reports, search, sessions, texts, timelines,
+    accounts, audit, blocks, bookmarks, comments, events, exports, feeds, follows, notifications, people, posts,
+    products, reports, search, sessions, texts, timelines,
 };
 use crate::Options;
 use crate::apart::DbViewer;
@@ -303,6 +304,11 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| audit::list(conn, AuditFilter { action: rare, ..AuditFilter::default() }, slice(21)),
             |conn| audit::list(conn, AuditFilter { actor: acted, action: rare, ..AuditFilter::default() }, slice(21)),
             |conn| sessions::list(conn, viewer, DbInstant::MIN, slice(21)),
+            |conn| exports::relations(conn, viewer, RelationKind::Like, slice(21)),
+            |conn| exports::relations(conn, viewer, RelationKind::CommentLike, slice(21)),
+            |conn| exports::relations(conn, viewer, RelationKind::Block, slice(21)),
+            |conn| exports::comments(conn, viewer, slice(6)),
+            |conn| exports::reports(conn, viewer, slice(6)),
             |conn| reports::list(conn, None, slice(21)),
             |conn| reports::list(conn, Some(0), slice(21)),
             |conn| people::list_followers(conn, author, reader, slice(21)),

@@ -8,12 +8,9 @@ use agora_domain::notices::{Notice, NotificationKind};
 use agora_domain::posts::PostAccess;
 use agora_domain::relation::Standing;
 use diesel::dsl::{auto_type, case_when, exists, not};
-use diesel::sql_types::Bool;
-use diesel::{
-    BoolExpressionMethods, ExpressionMethods, IntoSql, NullableExpressionMethods, OptionalExtension, QueryDsl,
-    SelectableHelper,
-};
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
+use super::hidden::{comment_shown_to, hidden_thread};
 pub(crate) use super::insert_comment as insert;
 use super::likes::NO_POST;
 use super::timelines::shown_rows;
@@ -33,40 +30,6 @@ use crate::values::ThreadedRow;
 pub(super) const ERASED_AT_ONCE: i64 = 500;
 
 const NO_COMMENT: Failure = Failure::Rule(Error::NotFound(Resource::Comment));
-
-diesel::alias!(comments as threads: Threads, comments as others: Others);
-
-/// Who wrote the comment at the top of the thread that a comment is in, where that is hidden.
-#[auto_type]
-fn hidden_thread() -> _ {
-    let thread = threads.filter(threads.field(comments::id).nullable().eq(comments::parent_id));
-    let author = threads.field(comments::author_id);
-    thread.filter(threads.field(comments::is_hidden)).select(author).single_value()
-}
-
-/// Whether a comment itself is not hidden from a viewer.
-#[auto_type]
-pub(crate) fn comment_shown_to(viewer: DbViewer) -> _ {
-    let (id, sees_all): (DbId, bool) = (viewer.id, viewer.sees_all);
-    not(comments::is_hidden).or(comments::author_id.eq(id)).or(sees_all.into_sql::<Bool>())
-}
-
-/// Whether the thread that a comment is in is not hidden from a viewer.
-#[auto_type]
-pub(crate) fn thread_shown_to(viewer: DbViewer) -> _ {
-    let (id, sees_all): (DbId, bool) = (viewer.id, viewer.sees_all);
-    let thread = threads.filter(threads.field(comments::id).nullable().eq(comments::parent_id));
-    let of_other = thread.filter(threads.field(comments::is_hidden)).filter(threads.field(comments::author_id).ne(id));
-    let is_hidden = of_other.select(threads.field(comments::id)).single_value().is_not_null();
-    comments::parent_id.is_null().or(sees_all.into_sql::<Bool>()).or(not(is_hidden))
-}
-
-/// Whether no comment on a post is hidden: asked for once in a statement, before the thread of each comment is looked up.
-#[auto_type]
-pub(crate) fn has_no_hidden(post: DbId) -> _ {
-    let of_post = others.filter(others.field(comments::post_id).eq(post)).filter(others.field(comments::is_hidden));
-    of_post.select(others.field(comments::id)).limit(1_i64).single_value().is_null()
-}
 
 /// Returns the comment that `caller` names, unless its post is deleted.
 pub(crate) async fn find_access(

@@ -15,7 +15,7 @@ use diesel::{
 
 use uuid::Uuid;
 
-use super::comments::{comment_shown_to, thread_shown_to};
+use super::hidden::{comment_shown_to, thread_shown_to};
 use super::views::visible_to;
 use super::{Conn, RunQueryDsl, built, id_in};
 use crate::apart::{DbViewer, left_out};

@@ -8,7 +8,8 @@ use agora_domain::search::{IndexedText, Kind};
 use diesel::dsl::{case_when, exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
-use super::comments::{ERASED_AT_ONCE, has_no_hidden};
+use super::comments::ERASED_AT_ONCE;
+use super::hidden::has_no_hidden;
 use super::likes::NO_POST;
 pub(crate) use super::likes::{list_likers, set_like, unset_like};
 use super::texts;

@@ -6,6 +6,7 @@ use agora_domain::accounts::Viewer;
 use agora_domain::audit::{Action, Actor};
 use agora_domain::audit_log::AuditFilter;
 use agora_domain::clock::Timestamp;
+use agora_domain::export::RelationKind;
 use agora_domain::page::Keyset;
 use agora_domain::search::{Kind, Needles, Query};
 use agora_domain::texts::TextKind;
@@ -17,8 +18,8 @@ use uuid::Uuid;
 
 use super::complete;
 use super::queries::{
-    accounts, audit, blocks, bookmarks, comments, feeds, follows, people, posts, products, reports, search, sessions,
-    texts, timelines,
+    accounts, audit, blocks, bookmarks, comments, exports, feeds, follows, people, posts, products, reports, search,
+    sessions, texts, timelines,
 };
 use super::text_in::may_have_text;
 use crate::apart::DbViewer;
@@ -161,6 +162,11 @@ fn reads_search_by_an_index_and_walk_it_in_order() {
         for filter in audit_filters(1) {
             expect_searches(&steps(|conn| complete(audit::list(conn, filter, slice))), false);
         }
+        for kind in RelationKind::ALL {
+            expect_searches(&steps(|conn| complete(exports::relations(conn, id(1), kind, slice))), false);
+        }
+        expect_searches(&steps(|conn| complete(exports::comments(conn, id(1), slice))), false);
+        expect_searches(&steps(|conn| complete(exports::reports(conn, id(1), slice))), false);
         let live = steps(|conn| complete(sessions::list(conn, id(1), DbInstant::MIN, slice)));
         expect_searches(&live, false);
         for status in [None, Some(0)] {

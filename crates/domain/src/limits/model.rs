@@ -90,6 +90,8 @@ pub enum Counted {
     PasswordChanges(UserId, ClientAddress),
     /// Logins under a name that no account has.
     WrongNames(LoginIdentifier, ClientAddress),
+    /// Exports of an account that were begun.
+    Exports(UserId),
 }
 
 impl Counted {
@@ -100,6 +102,7 @@ impl Counted {
             Self::Requests(_, most) | Self::AccountRequests(_, most) => Limit::a_minute(most.get()),
             Self::Logins(_) | Self::Registrations(_) => Limit::a_minute(60),
             Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => Limit::a_minute(10),
+            Self::Exports(_) => Limit { most: 1, period_seconds: 3600 },
         }
     }
 
@@ -110,6 +113,7 @@ impl Counted {
             Self::AccountRequests(..) | Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => {
                 false
             }
+            Self::Exports(_) => false,
         }
     }
 }

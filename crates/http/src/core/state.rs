@@ -10,6 +10,7 @@ use agora_domain::blocks::Blocks;
 use agora_domain::bookmarks::Bookmarks;
 use agora_domain::comments::Comments;
 use agora_domain::events::LiveUpdates;
+use agora_domain::export::Exports;
 use agora_domain::follows::Follows;
 use agora_domain::health::Probes;
 use agora_domain::id::IdGenerator;
@@ -43,6 +44,8 @@ pub struct Services {
     pub blocks: Blocks,
     /// Comments.
     pub comments: Comments,
+    /// What users take along.
+    pub exports: Exports,
     /// What users report.
     pub reports: Reports,
     /// What administrators did.

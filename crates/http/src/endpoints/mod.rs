@@ -10,6 +10,7 @@ pub(crate) mod bookmarks;
 pub(crate) mod comments;
 pub(crate) mod docs;
 pub(crate) mod events;
+pub(crate) mod export;
 pub(crate) mod follows;
 pub(crate) mod health;
 pub(crate) mod hiding;

@@ -52,6 +52,8 @@ answers! {
         [("text/event-stream", text())],
         &[],
     )];
+    /// An archive.
+    Archive = [answer(200, "The archive.", [("application/zip", bytes())], &[])];
     /// The document that describes the interface.
     Document = [answer(200, "The document.", [("application/json", any_object())], &[])];
     /// Leads to the interactive page.

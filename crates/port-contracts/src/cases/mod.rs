@@ -8,6 +8,7 @@ pub(crate) mod bookmarks;
 pub(crate) mod catalog;
 pub(crate) mod comments;
 pub(crate) mod events;
+pub(crate) mod exports;
 pub(crate) mod follows;
 pub(crate) mod hiding;
 pub(crate) mod idempotency;

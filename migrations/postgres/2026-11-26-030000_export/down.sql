@@ -1,0 +1,3 @@
+DROP INDEX comment_likes_by_user;
+DROP INDEX comments_by_user;
+DROP INDEX likes_by_user;
