@@ -12,18 +12,19 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 /// The arrows between the crates: each, and all that it may know.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     // It drives the binary from outside.
     ("agora-bench", &[]),
     ("agora-domain", &[]),
     ("agora-database", &["agora-domain"]),
     ("agora-http", &["agora-domain"]),
+    ("agora-mail", &["agora-domain"]),
     ("agora-media", &["agora-domain", "agora-workers"]),
     ("agora-port-contracts", &["agora-domain"]),
     ("agora-security", &["agora-domain", "agora-workers"]),
     // What the options and values of the adapters are.
-    ("agora-config", &["agora-database", "agora-domain", "agora-http", "agora-media"]),
-    ("agora-operations", &["agora-config", "agora-database", "agora-domain", "agora-media"]),
+    ("agora-config", &["agora-database", "agora-domain", "agora-http", "agora-mail", "agora-media"]),
+    ("agora-operations", &["agora-config", "agora-database", "agora-domain", "agora-mail", "agora-media"]),
     ("agora-demo", &["agora-config", "agora-database", "agora-domain", "agora-operations", "agora-security"]),
     (
         "agora-server",
@@ -33,6 +34,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "agora-demo",
             "agora-domain",
             "agora-http",
+            "agora-mail",
             "agora-media",
             "agora-operations",
             "agora-security",
@@ -61,9 +63,10 @@ const DOMAIN_MAY_USE: [&str; 11] = [
 ];
 
 /// What belongs to one adapter alone: its crate, and the crates that nobody else may use directly.
-const TECHNOLOGIES: [(&str, &[&str]); 4] = [
+const TECHNOLOGIES: [(&str, &[&str]); 5] = [
     ("agora-database", &["diesel", "diesel-async", "diesel_migrations", "libsqlite3-sys", "crossbeam-channel"]),
     ("agora-http", &["actix-multipart", "utoipa", "utoipa-swagger-ui"]),
+    ("agora-mail", &["lettre"]),
     ("agora-media", &["object_store", "image", "png", "gif"]),
     ("agora-security", &["bcrypt", "jsonwebtoken"]),
 ];

@@ -25,7 +25,7 @@ async fn fill(url: &str, posts: usize) {
     let users = |n: usize| {
         let id = user(n);
         format!(
-            r#"{{"id":"{id}","username":"u{n}","username_key":"u{n}","email":"u{n}@e.org","email_key":"u{n}@e.org","password_hash":"x","biography":null,"profile_picture":null,"is_admin":false,"is_user":true,"enabled":true,"created_at":{n},"display_name":null,"discoverable":true,"searchable":true,"hide_counts":false}}"#
+            r#"{{"id":"{id}","username":"u{n}","username_key":"u{n}","email":"u{n}@e.org","email_key":"u{n}@e.org","password_hash":"x","biography":null,"profile_picture":null,"is_admin":false,"is_user":true,"enabled":true,"created_at":{n},"display_name":null,"discoverable":true,"searchable":true,"hide_counts":false,"email_verified":false}}"#
         )
     };
     let posts_of = |n: usize| {

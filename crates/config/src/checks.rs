@@ -64,6 +64,11 @@ impl Config {
             let both = [&SETTINGS.media_url, &SETTINGS.media_public_url];
             refuse_together(values, both, ": what is in memory can be had from the service alone");
         }
+        if self.smtp_url.is_some() != self.mail_from.is_some() {
+            let both = [&SETTINGS.smtp_url, &SETTINGS.mail_from];
+            let names = both.map(Setting::variable).join(" and ");
+            values.refuse(&both, format!("{names} must be set together"));
+        }
         let most = Duration::from_secs(MAX_DATABASE_SECONDS);
         if self.database_wait_timeout + self.database_statement_timeout > most {
             let both = [&SETTINGS.database_wait_timeout, &SETTINGS.database_statement_timeout];

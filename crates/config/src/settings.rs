@@ -144,6 +144,18 @@ settings! {
         /// the most pixels of an uploaded image
         max_image_pixels: u32 = Number(number(1_u32..=1_000_000_000)), Fixed("40000000");
     }
+    "Mail", in_file: true {
+        /// the server that mails are handed to: `smtp://USER:PASSWORD@HOST:PORT`, which must offer STARTTLS, or
+        /// `smtps://USER:PASSWORD@HOST:PORT`, with TLS from the beginning; its certificate is checked. In clear it is
+        /// spoken to on this machine alone: `smtp://127.0.0.1:25?tls=none`
+        smtp_url: Option<Secret> = SecretUrl(location::<Secret, _>(agora_mail::check_url)), Unset("no mail is sent");
+        /// whom mails are from, such as `no-reply@example.org` or `Agora <no-reply@example.org>`; set with
+        /// `AGORA_SMTP_URL`
+        mail_from: Option<String> = Text(location::<String, _>(agora_mail::check_sender)), Unset("none");
+        /// a directory with texts of mails: `password-reset.txt`, `email-verification.txt`, `email-change.txt`,
+        /// `email-changed.txt`. What is not there is as it comes with the program
+        mail_templates: Option<PathBuf> = Text(text::<PathBuf>), Unset("none");
+    }
     "Accounts and access", in_file: true {
         /// what tokens and cursors are signed with, and requests under an `Idempotency-Key` known by: 32 bytes or more
         jwt_secret: Option<Secret> = Secret(signing_secret),

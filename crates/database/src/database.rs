@@ -14,6 +14,7 @@ use agora_domain::export::ExportRepository;
 use agora_domain::follows::FollowRepository;
 use agora_domain::health::Probe;
 use agora_domain::idempotency::IdempotencyRepository;
+use agora_domain::mail::{Outbox, TokenRedemption};
 use agora_domain::media::{ImageReferences, UnreferencedImages};
 use agora_domain::notifications::NotificationRepository;
 use agora_domain::people::PeopleRepository;
@@ -213,6 +214,10 @@ ports! {
     audit: AuditRepository;
     /// Returns the reports.
     reports: ReportRepository;
+    /// Returns the outbox.
+    outbox: Outbox;
+    /// Returns what tokens of mails are good for.
+    token_redemption: TokenRedemption;
     /// Returns the blocks and mutes.
     blocks: BlockRepository;
     /// Returns the bookmarks.

@@ -1,4 +1,4 @@
-//! The lock of the sweep, which collects what nothing names any more.
+//! The locks of what one node at a time does.
 
 use std::any::Any;
 
@@ -7,24 +7,33 @@ use agora_domain::Result;
 use crate::backend::Backend;
 use crate::database::Database;
 
-/// The right to sweep while nobody else does. It ends when this is dropped, and with the process at the latest.
+/// What one node at a time does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Collecting what nothing names any more.
+    Sweep,
+    /// Sending mail.
+    Mail,
+}
+
+/// The right to do something while nobody else does. It ends when this is dropped, and with the process at the latest.
 #[must_use = "the right ends when it is dropped"]
-pub struct SweepLock {
+pub struct Lock {
     /// The file or the connection that the lock goes with.
     _holder: Box<dyn Any + Send>,
 }
 
 impl Database {
-    /// Takes the lock of the sweep; nothing when somebody else has it: another node, another process on the same file, or
+    /// Takes the lock of a turn; nothing when somebody else has it: another node, another process on the same file, or
     /// another part of this one.
     ///
     /// # Errors
     /// `Unavailable` when the database cannot be asked.
-    pub async fn lock_sweep(&self) -> Result<Option<SweepLock>> {
+    pub async fn lock(&self, turn: Turn) -> Result<Option<Lock>> {
         Ok(match &self.backend {
-            Backend::Sqlite(database) => database.lock_sweep()?.map(|file| SweepLock { _holder: Box::new(file) }),
+            Backend::Sqlite(database) => database.lock(turn)?.map(|file| Lock { _holder: Box::new(file) }),
             Backend::Postgres(database) => {
-                database.lock_sweep().await?.map(|connection| SweepLock { _holder: Box::new(connection) })
+                database.lock(turn).await?.map(|connection| Lock { _holder: Box::new(connection) })
             }
         })
     }

@@ -160,6 +160,7 @@ pub(crate) struct UserRow {
     pub(crate) discoverable: bool,
     pub(crate) searchable: bool,
     pub(crate) hide_counts: bool,
+    pub(crate) email_verified: bool,
 }
 
 impl UserRecord {
@@ -181,6 +182,7 @@ impl UserRecord {
             discoverable: account.privacy.discoverable,
             searchable: account.privacy.searchable,
             hide_counts: account.privacy.hide_counts,
+            email_verified: account.email_verified,
         }
     }
 }
@@ -201,6 +203,7 @@ impl UserRow {
             },
             roles: roles(self.is_admin, self.is_user),
             enabled: self.enabled,
+            email_verified: self.email_verified,
             created_at: self.created_at.0,
         })
     }
@@ -308,6 +311,9 @@ pub(crate) struct PostRow {
     pub(crate) entities: Option<String>,
     pub(crate) hidden_visibility: Option<i16>,
 }
+
+/// The visibility of a post as it is stored, and what it was before the post was hidden.
+pub(crate) type StoredVisibility = (i16, Option<i16>);
 
 /// Returns the visibility of a post, given how it is stored and what it was before the post was hidden, and whether it is.
 pub(crate) fn shown_visibility(stored: i16, hidden: Option<i16>) -> Outcome<(Visibility, bool)> {

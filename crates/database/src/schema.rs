@@ -158,7 +158,7 @@ macro_rules! tables {
 
 // Of these all rows are moved. `unnamed_images` is left out on purpose: a database must never delete images on the word of another one, and what is
 // copied of it is soon no longer true. So is `idempotency`, which is of use for a day, and to clients of the service that
-// wrote it; `notification_withdrawals`, which are of use for a day; and `user_counts`, which the database makes of the other rows, and what the service makes of texts: `post_tags`,
+// wrote it; `mails` and `mail_tokens`, since what a backup has of them may have been sent and used after it was made; `notification_withdrawals`, which are of use for a day; and `user_counts`, which the database makes of the other rows, and what the service makes of texts: `post_tags`,
 // `posts.entities`, `comments.entities`, `search_tail`, `search_texts`, `search_buckets` and `search_postings`.
 tables! { $
     /// The accounts, with their password hashes.
@@ -178,7 +178,8 @@ tables! { $
         display_name: Option<String> [Nullable<Text>],
         discoverable: bool [Bool],
         searchable: bool [Bool],
-        hide_counts: bool [Bool];
+        hide_counts: bool [Bool],
+        email_verified: bool [Bool];
         // Not moved: which state the account's follows are in, and whether it is indexed for search.
         follow_version [BigInt],
         indexed [Bool]
@@ -486,6 +487,37 @@ table! {
 }
 
 table! {
+    use diesel::sql_types::{BigInt, Nullable, SmallInt, Text};
+    use crate::sql_types::{Id, Instant};
+
+    mails (id) {
+        id -> Id,
+        created_at -> Instant,
+        user_id -> Nullable<Id>,
+        kind -> SmallInt,
+        address -> Text,
+        status -> SmallInt,
+        attempts -> BigInt,
+        due_at -> Instant,
+        give_up_at -> Instant,
+        failure -> Nullable<Text>,
+    }
+}
+
+table! {
+    use diesel::sql_types::{SmallInt, Text};
+    use crate::sql_types::{Id, Instant};
+
+    mail_tokens (digest) {
+        digest -> Text,
+        user_id -> Id,
+        kind -> SmallInt,
+        address -> Text,
+        expires_at -> Instant,
+    }
+}
+
+table! {
     use diesel::sql_types::{Bool, Text};
     use crate::sql_types::Instant;
 
@@ -525,6 +557,7 @@ joinable!(comment_likes -> users (user_id));
 joinable!(notification_actors -> notifications (notification_id));
 joinable!(notification_actors -> users (actor_id));
 joinable!(reports -> users (reporter_id));
+joinable!(mail_tokens -> users (user_id));
 
 allow_tables_to_appear_in_same_query!(
     users,
@@ -545,7 +578,9 @@ allow_tables_to_appear_in_same_query!(
     notification_withdrawals,
     notification_settings,
     search_tail,
-    search_texts
+    search_texts,
+    mails,
+    mail_tokens
 );
 allow_tables_to_appear_in_same_query!(products, product_variants, product_images);
 allow_tables_to_appear_in_same_query!(events, event_log);

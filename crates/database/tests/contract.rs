@@ -22,6 +22,8 @@ async fn open(url: &str) -> Repositories {
         exports: database.exports(),
         audit: database.audit(),
         reports: database.reports(),
+        outbox: database.outbox(),
+        redemption: database.token_redemption(),
         blocks: database.blocks(),
         notifications: database.notifications(),
         texts: database.text_backlog(),

@@ -33,6 +33,7 @@ async fn user(node: &Database, n: u128) -> UserId {
         privacy: Privacy::default(),
         roles: Roles::USER,
         enabled: true,
+        email_verified: false,
         created_at: AT,
     };
     let id = account.id;

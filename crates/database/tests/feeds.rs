@@ -81,6 +81,7 @@ impl World {
             privacy: Privacy::default(),
             roles: Roles::USER,
             enabled: true,
+            email_verified: false,
             created_at: at(0),
         };
         let new = NewAccount { account, password: PasswordHash::new("$hash$".to_owned()), entry: None };

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use agora_database::{Database, OpenError, Options, SweepLock};
+use agora_database::{Database, Lock, OpenError, Options, Turn};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 
@@ -22,12 +22,12 @@ async fn open(url: &str) -> Database {
     Database::open(url, &Options { connections: 1, ..Options::default() }).await.unwrap()
 }
 
-async fn lock(database: &Database) -> Option<SweepLock> {
-    database.lock_sweep().await.unwrap()
+async fn lock(database: &Database) -> Option<Lock> {
+    database.lock(Turn::Sweep).await.unwrap()
 }
 
 /// Takes a lock that was just given up, which a server learns a moment later.
-async fn take(database: &Database) -> SweepLock {
+async fn take(database: &Database) -> Lock {
     let begun = Instant::now();
     loop {
         if let Some(lock) = lock(database).await {

@@ -69,7 +69,7 @@ fn user(id: Uuid, created_at: i64) -> Value {
     let email = format!("{name}@example.org");
     json!({ "id": id, "username": name, "username_key": name, "email": email, "email_key": email, "password_hash": "",
         "biography": null, "profile_picture": null, "is_admin": false, "is_user": true, "enabled": true,
-        "created_at": created_at, "display_name": "Walker", "discoverable": true, "searchable": true, "hide_counts": false })
+        "created_at": created_at, "display_name": "Walker", "discoverable": true, "searchable": true, "hide_counts": false, "email_verified": false })
 }
 
 fn post(id: Uuid, author: Uuid, created_at: i64, counts: u64) -> Value {
@@ -180,6 +180,8 @@ fn repositories(database: &Database) -> Repositories {
         exports: database.exports(),
         audit: database.audit(),
         reports: database.reports(),
+        outbox: database.outbox(),
+        redemption: database.token_redemption(),
         blocks: database.blocks(),
         notifications: database.notifications(),
         texts: database.text_backlog(),

@@ -71,7 +71,7 @@ fn sample() -> Vec<(Table, String)> {
         let (id, admin) = (id(n), n == 5);
         writeln!(
             users,
-            r#"{{"id":"{id}","username":"U{n}","username_key":"u{n}","email":"U{n}@e.org","email_key":"u{n}@e.org","password_hash":"$2b$12$x","biography":{biography},"profile_picture":{picture},"is_admin":{admin},"is_user":true,"enabled":{},"created_at":{},"display_name":{biography},"discoverable":{admin},"searchable":{admin},"hide_counts":{admin}}}"#,
+            r#"{{"id":"{id}","username":"U{n}","username_key":"u{n}","email":"U{n}@e.org","email_key":"u{n}@e.org","password_hash":"$2b$12$x","biography":{biography},"profile_picture":{picture},"is_admin":{admin},"is_user":true,"enabled":{},"created_at":{},"display_name":{biography},"discoverable":{admin},"searchable":{admin},"hide_counts":{admin},"email_verified":{admin}}}"#,
             !admin,
             1_700_000_000_000_i64 + i64::try_from(n).unwrap(),
         )

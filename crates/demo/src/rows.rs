@@ -158,6 +158,7 @@ fn user(name: &str, id: Uuid, at: i64, hash: &PasswordHash, random: &mut StdRng)
         "discoverable": true,
         "searchable": true,
         "hide_counts": false,
+        "email_verified": false,
     }))
 }
 

@@ -110,6 +110,8 @@ pub enum Disallowed {
     MuteSelf,
     /// To mute more users than anybody may.
     TooManyMuted,
+    /// What goes by mail, where none is sent.
+    MailNotConfigured,
 }
 
 impl fmt::Display for Disallowed {
@@ -122,6 +124,7 @@ impl fmt::Display for Disallowed {
             Self::TooManyBlocked => "You cannot block more than 10,000 users",
             Self::MuteSelf => "You cannot mute yourself",
             Self::TooManyMuted => "You cannot mute more than 10,000 users",
+            Self::MailNotConfigured => "This service sends no mail",
         })
     }
 }
@@ -385,6 +388,8 @@ pub enum FieldName {
     AuditActor,
     /// To what acts were done.
     AuditTarget,
+    /// The token of a mail.
+    Token,
 }
 
 /// A rule that a value breaks, in words for the one who sent it.

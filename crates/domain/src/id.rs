@@ -57,6 +57,8 @@ ids! {
     AuditId;
     /// Names a report.
     ReportId;
+    /// Names a mail.
+    MailId;
 }
 
 /// The source of new identifiers.

@@ -24,6 +24,7 @@
 //! | [`products`] | the product catalog |
 //! | [`idempotency`] | requests that take effect once, however often they are sent |
 //! | [`limits`] | how often an address or an account may call, log in, register and try passwords |
+//! | [`mail`] | mail to users: forgotten passwords, and addresses that are verified |
 //! | [`health`] | whether what the service depends on answers |
 //! | [`entities`] | what a text names: accounts, hashtags, addresses of the web |
 //! | [`texts`] | texts whose entities are not extracted yet |
@@ -64,6 +65,7 @@ pub mod health;
 pub mod id;
 pub mod idempotency;
 pub mod limits;
+pub mod mail;
 pub mod media;
 pub mod notices;
 pub mod notifications;

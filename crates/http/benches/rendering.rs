@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use agora_domain::accounts::{
     Accounts, Authentication, Author, Email, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
-    MockTokenIssuer, Username,
+    MockTokenIssuer, PasswordChecks, Username,
 };
 use agora_domain::audit_log::{AuditLog, MockAuditRepository};
 use agora_domain::blocks::{Blocks, MockBlockRepository};
@@ -23,6 +23,7 @@ use agora_domain::health::{MockProbe, Probes};
 use agora_domain::id::{MockIdGenerator, PostId, UserId};
 use agora_domain::idempotency::{Idempotency, MockIdempotencyRepository};
 use agora_domain::limits::{Limits, MockCounters};
+use agora_domain::mail::{AccountMail, MockMailTokens, MockOutbox, MockTokenRedemption};
 use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
 use agora_domain::notifications::{MockNotificationRepository, Notifications};
 use agora_domain::page::{Keyset, Page, Position};
@@ -52,19 +53,28 @@ fn services() -> Services {
         unnamed: Arc::new(MockUnreferencedImages::new()),
     };
     let probe = Arc::new(MockProbe::new());
+    let checks = PasswordChecks { accounts: accounts.clone(), passwords: passwords.clone(), limits: limits.clone() };
     Services {
         probes: Probes { database: probe.clone(), images: probe.clone(), migrations: probe },
         authentication: Authentication {
-            accounts: accounts.clone(),
+            checks: checks.clone(),
             sessions: sessions.clone(),
-            passwords: passwords.clone(),
-            limits: limits.clone(),
             tokens: Arc::new(MockTokenIssuer::new()),
             clock: clock.clone(),
             ids: ids.clone(),
         },
         search: Search { found: Arc::new(MockSearchRepository::new()), people: Arc::new(MockPeopleRepository::new()) },
         media: Media::new(Arc::clone(&images.store)),
+        account_mail: AccountMail {
+            checks,
+            sessions: sessions.clone(),
+            outbox: Arc::new(MockOutbox::new()),
+            redemption: Arc::new(MockTokenRedemption::new()),
+            tokens: Arc::new(MockMailTokens::new()),
+            is_mail_configured: false,
+            clock: clock.clone(),
+            ids: ids.clone(),
+        },
         accounts: Accounts::new(
             accounts.clone(),
             sessions.clone(),

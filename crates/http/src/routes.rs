@@ -8,7 +8,7 @@ use utoipa::openapi::OpenApi;
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
 use crate::endpoints::{
-    accounts, audit_log, blocks, bookmarks, comments, docs, events, export, follows, health, hiding, media,
+    accounts, audit_log, blocks, bookmarks, comments, docs, events, export, follows, health, hiding, mail, media,
     notifications, people, posts, products, reports, search, sessions, threads, users,
 };
 use crate::middleware::authorize;
@@ -92,10 +92,15 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(POST,   "/api/auth/login",                  Public,  accounts::login).limited(RateLimitClass::Login),
         endpoint!(POST,   "/api/auth/refresh",                Member,  accounts::refresh),
         endpoint!(POST,   "/api/auth/logout",                 Account, accounts::logout),
+        endpoint!(POST,   "/api/auth/password/forgot",        Public,  mail::forgot_password).limited(RateLimitClass::Recovery),
+        endpoint!(POST,   "/api/auth/password/reset",         Public,  mail::reset_password).limited(RateLimitClass::Recovery),
+        endpoint!(POST,   "/api/auth/email/verify",           Public,  mail::verify_email).limited(RateLimitClass::Recovery),
 
         endpoint!(GET,    "/api/users/me",                    Account, users::me),
         endpoint!(PUT,    "/api/users/me",                    Member,  users::update_me),
         endpoint!(PUT,    "/api/users/me/password",           Member,  users::change_password),
+        endpoint!(PUT,    "/api/users/me/email",              Member,  mail::change_email),
+        endpoint!(POST,   "/api/users/me/email/verification", Member,  mail::request_verification),
         endpoint!(GET,    "/api/users/me/export",             Account, export::export),
         endpoint!(GET,    "/api/users/me/sessions",           Account, sessions::list),
         endpoint!(DELETE, "/api/users/me/sessions",           Account, sessions::end_others),

@@ -25,6 +25,7 @@ pub mod health;
 pub mod host;
 pub mod indexer;
 pub mod live;
+pub mod mailer;
 pub mod media;
 pub mod migrate;
 pub mod mutes;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agora_config::Config;
+use agora_database::Turn;
 use agora_domain::accounts::AccountRepository;
 use agora_domain::id::UserId;
 use agora_domain::media::{MediaCheck, MediaReport, Usage};
@@ -39,7 +40,7 @@ pub async fn check(
     say: impl Fn(&str) -> Result<()>,
 ) -> Result<String> {
     let (database, store) = open::existing(config).await?;
-    let lock = if delete { database.lock_sweep().await.operator_context("the database")? } else { None };
+    let lock = if delete { database.lock(Turn::Sweep).await.operator_context("the database")? } else { None };
     ensure!(!delete || lock.is_some(), "a node sweeps just now: try again when that is over");
     let (named, unnamed) = (database.named_images(), database.unnamed_images());
     let images = MediaCheck::new(Arc::new(store), named, unnamed, &SystemClock, Sweep::MIN_AGE_MILLIS);

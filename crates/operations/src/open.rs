@@ -1,9 +1,10 @@
-//! The database and the image store that the configuration names.
+//! The database, the image store and the mail server that the configuration names.
 
 use std::path::{Path, PathBuf};
 
 use agora_config::{Config, Secret};
 use agora_database::Database;
+use agora_mail::{Smtp, Templates};
 use agora_media::ObjectImageStore;
 use anyhow::{Context, Result, anyhow, ensure};
 use url::Url;
@@ -59,6 +60,18 @@ pub fn media_url(config: &Config, data_dir: &Path) -> Result<String> {
 pub async fn images(config: &Config, data_dir: &Path) -> Result<ObjectImageStore> {
     let store = agora_media::open(&media_url(config, data_dir)?).await.context(CANNOT_OPEN_IMAGES)?;
     Ok(store.with_public_base(config.media_public_url.clone()))
+}
+
+/// Returns the mail server that the configuration names; nothing when it names none. Nothing is connected yet. It is called on a
+/// runtime.
+///
+/// # Errors
+/// What is wrong with the texts of mails, or with TLS, in words for an operator.
+pub fn mail(config: &Config) -> Result<Option<Smtp>> {
+    let (Some(url), Some(sender)) = (&config.smtp_url, &config.mail_from) else { return Ok(None) };
+    let templates = Templates::load(config.mail_templates.as_deref());
+    let templates = templates.context("cannot use the texts of mails (AGORA_MAIL_TEMPLATES)")?;
+    Smtp::new(url.expose(), sender, templates).map(Some).context("cannot use the mail server (AGORA_SMTP_URL)")
 }
 
 const CANNOT_OPEN_IMAGES: &str = "cannot open the image store (AGORA_MEDIA_URL)";

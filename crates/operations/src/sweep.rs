@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Duration;
 
-use agora_database::Database;
+use agora_database::{Database, Turn};
 use agora_domain::accounts::{Session, SessionRepository};
 use agora_domain::clock::Clock;
 use agora_domain::idempotency::Idempotency;
+use agora_domain::mail::OutboxCare;
 use agora_domain::media::MediaSweep;
 use agora_domain::notifications::NotificationSweep;
 use agora_domain::posts::PostRepository;
@@ -31,6 +32,8 @@ pub struct Sweep {
     pub posts: Arc<dyn PostRepository>,
     /// What collects notifications.
     pub notifications: NotificationSweep,
+    /// The outbox.
+    pub mail: OutboxCare,
     /// What sessions are old by.
     pub clock: Arc<dyn Clock>,
     /// The time between two sweeps.
@@ -40,12 +43,13 @@ pub struct Sweep {
 }
 
 /// What is deleted: its name in metrics, and what is logged when some was, or when that failed.
-const KINDS: [(&str, &str, &str); 5] = [
+const KINDS: [(&str, &str, &str); 6] = [
     ("images", "deleted images that no row names", "sweep of images failed"),
     ("sessions", "deleted expired sessions", "sweep of sessions failed"),
     ("requests", "forgot requests that can no longer be repeated", "sweep of requests failed"),
     ("post_rows", "erased what was left of deleted posts", "sweep of deleted posts failed"),
     ("notification_rows", "deleted notifications that are no longer kept", "sweep of notifications failed"),
+    ("mail_rows", "deleted mails and tokens that are no longer kept", "sweep of mails failed"),
 ];
 
 /// What sweeps have done since the start.
@@ -86,7 +90,7 @@ impl Sweep {
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             interval.tick().await;
-            let is_done = match self.database.lock_sweep().await {
+            let is_done = match self.database.lock(Turn::Sweep).await {
                 Ok(Some(_lock)) => self.sweep().await,
                 Ok(None) => {
                     tracing::info!("another node sweeps");
@@ -114,6 +118,7 @@ impl Sweep {
             self.idempotency.sweep().await,
             self.erase_posts().await,
             self.notifications.run().await,
+            self.mail.sweep().await,
         ];
         let is_whole = outcomes.iter().all(Result::is_ok);
         for ((outcome, count), (_, done, failed)) in outcomes.into_iter().zip(&self.record.deleted).zip(KINDS) {

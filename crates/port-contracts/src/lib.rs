@@ -18,6 +18,7 @@ use agora_domain::events::{EventAudience, EventLog};
 use agora_domain::export::ExportRepository;
 use agora_domain::follows::FollowRepository;
 use agora_domain::idempotency::IdempotencyRepository;
+use agora_domain::mail::{Outbox, TokenRedemption};
 use agora_domain::media::{ImageReferences, UnreferencedImages};
 use agora_domain::notifications::NotificationRepository;
 use agora_domain::people::PeopleRepository;
@@ -47,6 +48,10 @@ pub struct Repositories {
     pub audit: Arc<dyn AuditRepository>,
     /// What users report.
     pub reports: Arc<dyn ReportRepository>,
+    /// Mails that wait to be sent.
+    pub outbox: Arc<dyn Outbox>,
+    /// What tokens of mails are good for.
+    pub redemption: Arc<dyn TokenRedemption>,
     /// Blocks and mutes.
     pub blocks: Arc<dyn BlockRepository>,
     /// Bookmarks.
@@ -280,6 +285,22 @@ contract! { $
         an_act_leaves_one_entry_and_what_changes_nothing_none,
         entries_are_found_by_who_acted_on_what_and_how,
         every_act_on_every_kind_of_thing_comes_back,
+    }
+    /// The outbox, and what tokens of mails are good for.
+    mail {
+        the_mail_that_is_due_for_longest_is_claimed_first_and_comes_again_after_a_pause,
+        mails_of_one_request_are_stored_all_or_none,
+        an_account_asks_for_so_many_mails_of_a_kind_an_hour,
+        a_forgotten_password_makes_a_mail_for_an_enabled_account_alone,
+        of_many_requests_for_one_account_the_first_of_an_hour_make_mails,
+        a_mail_that_fails_says_why_until_it_is_sent_or_forgotten,
+        all_mails_that_were_not_sent_are_tried_again_together,
+        what_is_outdated_is_deleted,
+        a_token_resets_the_password_once_ends_sessions_and_what_else_would_reset_it,
+        a_password_that_was_changed_is_not_reset_by_older_tokens,
+        a_token_of_a_disabled_account_resets_nothing,
+        a_token_verifies_the_address_that_it_was_sent_to,
+        a_new_address_counts_once_its_token_is_used,
     }
     /// What users report.
     reports {

@@ -248,6 +248,7 @@ impl World {
             privacy: Privacy::default(),
             roles: Roles::USER,
             enabled: true,
+            email_verified: false,
             created_at: at(n.cast_signed()),
         };
         NewAccount { account, password: PasswordHash::new(format!("$hash${n}")), entry: None }

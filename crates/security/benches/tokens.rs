@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agora_domain::accounts::{
-    Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, Roles, Session, SessionState,
-    TokenClaims, TokenIssuer,
+    Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, PasswordChecks, Roles, Session,
+    SessionState, TokenClaims, TokenIssuer,
 };
 use agora_domain::clock::{Clock, Timestamp};
 use agora_domain::id::{MockIdGenerator, SessionId, UserId};
@@ -63,10 +63,12 @@ fn authenticate(bencher: Bencher) {
     let issuer = issuer();
     let token = issuer.issue(CLAIMS, NOW).unwrap();
     let authentication = Authentication {
-        accounts: Arc::new(MockAccountRepository::new()),
+        checks: PasswordChecks {
+            accounts: Arc::new(MockAccountRepository::new()),
+            passwords: Arc::new(MockPasswordHasher::new()),
+            limits: Limits { counters: Arc::new(MockCounters::new()), clock: Arc::new(Still) },
+        },
         sessions: Arc::new(CachedSessions::new(Arc::new(any_session()), Arc::new(Still))),
-        passwords: Arc::new(MockPasswordHasher::new()),
-        limits: Limits { counters: Arc::new(MockCounters::new()), clock: Arc::new(Still) },
         tokens: Arc::new(issuer),
         clock: Arc::new(Still),
         ids: Arc::new(MockIdGenerator::new()),

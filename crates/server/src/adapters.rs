@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agora_config::Config;
 use agora_database::Database;
-use agora_domain::accounts::{Accounts, Authentication};
+use agora_domain::accounts::{Accounts, Authentication, PasswordChecks};
 use agora_domain::audit_log::AuditLog;
 use agora_domain::blocks::{Blocks, MuteExpiry};
 use agora_domain::bookmarks::Bookmarks;
@@ -20,6 +20,7 @@ use agora_domain::health::Probes;
 use agora_domain::id::IdGenerator;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
+use agora_domain::mail::{AccountMail, MailDelivery, OutboxCare};
 use agora_domain::media::{ImagePorts, Media, MediaSweep};
 use agora_domain::notifications::{NotificationSweep, Notifications};
 use agora_domain::people::People;
@@ -29,12 +30,14 @@ use agora_domain::reports::Reports;
 use agora_domain::search::{Indexing, Search};
 use agora_domain::texts::TextBackfill;
 use agora_http::Services;
+use agora_mail::Smtp;
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
 use agora_operations::indexer::Indexer;
+use agora_operations::mailer::Mailer;
 use agora_operations::open;
 use agora_operations::sweep::Sweep;
 use agora_operations::system::SystemIds;
-use agora_security::{BcryptHasher, BoundedCounters, CachedSessions, JwtIssuer};
+use agora_security::{BcryptHasher, BoundedCounters, CachedSessions, JwtIssuer, RandomMailTokens};
 use anyhow::Result;
 
 /// How many password hashes wait per hash that runs: at the default cost, what is done within the time of a request.
@@ -48,6 +51,8 @@ pub(crate) struct Adapters {
     pub(crate) cleaner: Arc<Cleaner>,
     pub(crate) store: Arc<ObjectImageStore>,
     pub(crate) live: Arc<LiveUpdates>,
+    /// The mail server, if there is one.
+    smtp: Option<Arc<Smtp>>,
     images: ImagePorts,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
@@ -58,7 +63,7 @@ impl Adapters {
     /// Makes them over a database. Blocks while it works, so it is called on a runtime of several threads.
     ///
     /// # Errors
-    /// When the image store cannot be opened.
+    /// When the image store cannot be opened, or mail cannot be sent as configured.
     pub(crate) async fn over(
         database: Database,
         config: &Config,
@@ -66,6 +71,7 @@ impl Adapters {
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
         let store = Arc::new(open::images(config, &data_dir).await?);
+        let smtp = open::mail(config)?.map(Arc::new);
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_workers::default_parallelism();
@@ -82,6 +88,7 @@ impl Adapters {
         Ok(Self {
             sessions,
             live,
+            smtp,
             passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * WAITING_HASHES)),
             images: ImagePorts { cleaner: cleaner.clone(), store: store.clone(), unnamed: database.unnamed_images() },
             cleaner,
@@ -108,17 +115,30 @@ impl Adapters {
     pub(crate) fn services(&self, tokens: JwtIssuer) -> Services {
         let (clock, ids) = (|| Arc::clone(&self.clock), || Arc::clone(&self.ids));
         let limits = Limits { counters: Arc::new(BoundedCounters::new()), clock: clock() };
+        let checks = PasswordChecks {
+            accounts: self.database.accounts(),
+            passwords: self.passwords.clone(),
+            limits: limits.clone(),
+        };
         Services {
             authentication: Authentication {
-                accounts: self.database.accounts(),
+                checks: checks.clone(),
                 sessions: self.sessions.clone(),
-                passwords: self.passwords.clone(),
-                limits: limits.clone(),
                 tokens: Arc::new(tokens),
                 clock: clock(),
                 ids: ids(),
             },
             accounts: self.accounts(),
+            account_mail: AccountMail {
+                checks,
+                sessions: self.sessions.clone(),
+                outbox: self.database.outbox(),
+                redemption: self.database.token_redemption(),
+                tokens: Arc::new(RandomMailTokens),
+                is_mail_configured: self.smtp.is_some(),
+                clock: clock(),
+                ids: ids(),
+            },
             posts: Posts::new(
                 self.database.posts(),
                 self.database.accounts(),
@@ -186,6 +206,22 @@ impl Adapters {
         }
     }
 
+    /// Returns what the operator sees of the outbox.
+    pub(crate) fn outbox_care(&self) -> OutboxCare {
+        OutboxCare { outbox: self.database.outbox(), clock: Arc::clone(&self.clock) }
+    }
+
+    /// Returns what sends mail, if there is a server.
+    pub(crate) fn mailer(&self) -> Option<Mailer> {
+        let delivery = MailDelivery {
+            outbox: self.database.outbox(),
+            tokens: Arc::new(RandomMailTokens),
+            transport: self.smtp.clone()?,
+            clock: Arc::clone(&self.clock),
+        };
+        Some(Mailer { database: self.database.clone(), delivery, record: Arc::default() })
+    }
+
     /// Returns the use cases of the audit log.
     pub(crate) fn audit_log(&self) -> AuditLog {
         AuditLog { audit: self.database.audit() }
@@ -214,7 +250,7 @@ impl Adapters {
         let notifications =
             NotificationSweep { notifications: self.database.notifications(), clock: Arc::clone(&clock) };
         let (idempotency, posts, record) = (self.idempotency(), self.database.posts(), Arc::default());
-        let database = self.database.clone();
-        Sweep { database, media, sessions, idempotency, posts, notifications, clock, interval, record }
+        let (database, mail) = (self.database.clone(), self.outbox_care());
+        Sweep { database, media, sessions, idempotency, posts, notifications, mail, clock, interval, record }
     }
 }

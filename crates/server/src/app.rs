@@ -16,6 +16,7 @@ use agora_http::{MacKeys, Settings, Stopping};
 use agora_operations::host::{listen, reachable};
 use agora_operations::indexer::Indexer;
 use agora_operations::live::{LagMeter, LiveFeed};
+use agora_operations::mailer::Mailer;
 use agora_operations::mutes::end_mutes;
 use agora_operations::open::{CANNOT_OPEN, database_url};
 use agora_operations::sweep::Sweep;
@@ -57,6 +58,7 @@ pub struct App {
     sweep: Sweep,
     indexer: Indexer,
     mutes: MuteExpiry,
+    mailer: Option<Mailer>,
     sessions: Arc<CachedSessions>,
     database: Database,
 }
@@ -155,10 +157,11 @@ impl App {
         let stopping = settings.stopping.clone();
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
         let sweep = adapters.sweep(config.sweep_interval);
-        let (indexer, mutes) = (adapters.indexer(), adapters.mute_expiry());
+        let (indexer, mutes, mailer) = (adapters.indexer(), adapters.mute_expiry(), adapters.mailer());
+        let mail = mailer.as_ref().map(|mailer| Arc::clone(&mailer.record));
         let (live, sessions) = (Arc::clone(&adapters.live), Arc::clone(&adapters.sessions));
         let (data_dir, database) = (adapters.data_dir.clone(), adapters.database.clone());
-        let figures = ServiceMetrics { begun, sweep: Arc::clone(&sweep.record), adapters };
+        let figures = ServiceMetrics { begun, sweep: Arc::clone(&sweep.record), mail, adapters };
         let metrics = metrics.map(|metrics| metrics.serve(figures)).transpose()?;
         let (metrics_address, metrics) = metrics.unzip();
         Ok(Self {
@@ -175,6 +178,7 @@ impl App {
             sweep,
             indexer,
             mutes,
+            mailer,
             sessions,
             database,
         })
@@ -188,6 +192,7 @@ impl App {
         let sweep = tokio::spawn(self.sweep.run());
         let indexer = tokio::spawn(self.indexer.run());
         let mutes = tokio::spawn(end_mutes(self.mutes));
+        let mailer = self.mailer.map(|mailer| tokio::spawn(mailer.run()));
         let sessions = tokio::spawn(store_seen(self.sessions));
         let live = tokio::spawn(LiveFeed { live: self.live, lag: self.lag }.run());
         let metrics = self.metrics.map(|server| (server.handle(), tokio::spawn(server)));
@@ -195,6 +200,9 @@ impl App {
         sweep.abort();
         indexer.abort();
         mutes.abort();
+        if let Some(mailer) = mailer {
+            mailer.abort();
+        }
         sessions.abort();
         live.abort();
         if let Some((handle, server)) = metrics {

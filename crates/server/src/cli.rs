@@ -28,7 +28,8 @@ use crate::admin::AdminCommand;
 use crate::app::App;
 use crate::greeting::greeting;
 use crate::moderation::{AuditArguments, ReportsCommand};
-use crate::{admin, logging, manual, moderation};
+use crate::outbox::MailCommand;
+use crate::{admin, logging, manual, moderation, outbox};
 
 /// The backend of a small social network with a product catalog. Without a command, it runs the server.
 #[derive(Debug, Parser)]
@@ -64,6 +65,9 @@ enum Command {
     /// List what users report, and decide about it
     #[command(subcommand)]
     Reports(ReportsCommand),
+    /// List mails that were not sent, and have them tried again
+    #[command(subcommand)]
+    Mail(MailCommand),
     /// Import or export the product catalog
     #[command(subcommand)]
     Products(ProductsCommand),
@@ -219,7 +223,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
         Some(Command::Completions { shell }) => return print(&manual::completions(Arguments::command(), *shell)),
         Some(Command::Man { to: None }) => return print(&manual::page(Arguments::command())?),
         Some(Command::Man { to: Some(directory) }) => return print(&manual::pages(Arguments::command(), directory)?),
-        Some(Command::Admin(_) | Command::Audit(_) | Command::Reports(_)) => Purpose::Administration,
+        Some(Command::Admin(_) | Command::Audit(_) | Command::Reports(_) | Command::Mail(_)) => Purpose::Administration,
         _ => Purpose::Service,
     };
     let loaded = agora_config::load(&flags, purpose);
@@ -251,6 +255,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
         Some(Command::Admin(command)) => return print(&runtime.block_on(admin::admin(config, command))?),
         Some(Command::Audit(arguments)) => return print(&runtime.block_on(moderation::audit(config, arguments))?),
         Some(Command::Reports(command)) => return print(&runtime.block_on(moderation::reports(config, command))?),
+        Some(Command::Mail(command)) => return print(&runtime.block_on(outbox::mail(config, command))?),
         Some(Command::Migrate(MigrateCommand::Status)) => {
             return runtime.block_on(migrate::status(config, say)).map(done);
         }

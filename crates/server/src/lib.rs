@@ -11,3 +11,4 @@ mod logging;
 mod manual;
 mod metrics;
 mod moderation;
+mod outbox;

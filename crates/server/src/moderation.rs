@@ -88,7 +88,7 @@ pub(crate) struct Decision {
     note: Option<String>,
 }
 
-async fn adapters(config: &Config) -> Result<Adapters> {
+pub(crate) async fn adapters(config: &Config) -> Result<Adapters> {
     let (database, data_dir) = (open::existing_database(config).await?, std::path::absolute(&config.data_dir)?);
     Adapters::over(database, config, data_dir, Arc::new(SystemClock)).await
 }
@@ -168,17 +168,17 @@ async fn all<T>(limit: usize, read: impl AsyncFn(PageRequest) -> agora_domain::R
     Ok(found)
 }
 
-fn lines<T>(entries: &[T], none: &str, line: impl Fn(&T) -> Result<String>) -> Result<String> {
+pub(crate) fn lines<T>(entries: &[T], none: &str, line: impl Fn(&T) -> Result<String>) -> Result<String> {
     let lines = entries.iter().map(line).collect::<Result<Vec<_>>>()?;
     Ok(if lines.is_empty() { none.to_owned() } else { lines.join("\n") })
 }
 
-fn instant(at: Timestamp) -> Result<String> {
+pub(crate) fn instant(at: Timestamp) -> Result<String> {
     Ok(OffsetDateTime::from_unix_timestamp(at.unix_seconds())?.format(&Rfc3339)?)
 }
 
 /// A text of users as one line that controls no terminal.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("{text:?}")
 }
 

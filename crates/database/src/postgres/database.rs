@@ -29,6 +29,7 @@ use super::pool::{Limits, Manager, Pool, UNPROVEN};
 use super::queries;
 use crate::error::{Failure, OpenError, Outcome};
 use crate::figures::Lane;
+use crate::lock::Turn;
 use crate::mutex::lock;
 use crate::options::Options;
 use crate::version;
@@ -39,8 +40,14 @@ const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postg
 /// The key of the advisory lock under which one node at a time applies migrations.
 const MIGRATION_LOCK: i64 = 0x61_67_6f_72_61;
 
-/// The key of the advisory lock under which one node at a time sweeps.
-const SWEEP_LOCK: i64 = MIGRATION_LOCK + 1;
+/// Returns the key of the advisory lock of a turn.
+const fn key(turn: Turn) -> i64 {
+    MIGRATION_LOCK
+        + match turn {
+            Turn::Sweep => 1,
+            Turn::Mail => 2,
+        }
+}
 
 /// Keeps the server from ending a connection that holds a lock and is idle otherwise. Servers before version 14 do not
 /// have the setting.
@@ -201,10 +208,10 @@ impl Postgres {
         answer.await.unwrap_or_else(|_| Err(Error::unavailable("the database is closed")))
     }
 
-    /// Takes the lock of the sweep if no node has it, on a connection of its own outside the pool, which keeps it.
-    pub(crate) async fn lock_sweep(&self) -> Result<Option<AsyncPgConnection>> {
+    /// Takes the lock of a turn if no node has it, on a connection of its own outside the pool, which keeps it.
+    pub(crate) async fn lock(&self, turn: Turn) -> Result<Option<AsyncPgConnection>> {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
-        let lock = sql::<Bool>(&format!("SELECT pg_try_advisory_lock({SWEEP_LOCK})"));
+        let lock = sql::<Bool>(&format!("SELECT pg_try_advisory_lock({})", key(turn)));
         let is_taken: QueryResult<bool> = lock.get_result(&mut conn).await;
         if !is_taken.map_err(Failure::from)? {
             return Ok(None);

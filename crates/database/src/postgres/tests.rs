@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::apart::DbViewer;
+use crate::lock::Turn;
 use crate::rows::CommentRow;
 use crate::schema::{AuditRecord, LikeRecord};
 use crate::sql_types::{DbId, DbInstant};
@@ -259,7 +260,7 @@ async fn the_server_does_not_end_an_idle_connection_that_holds_a_lock() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let url = format!("{url}?options=-c%20idle_session_timeout%3D1h");
     let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
-    let mut lock = database.lock_sweep().await.unwrap().unwrap();
+    let mut lock = database.lock(Turn::Sweep).await.unwrap().unwrap();
     let told = "DO $$ BEGIN ASSERT current_setting('idle_session_timeout') = '0'; END $$";
     lock.batch_execute(told).await.unwrap();
 }

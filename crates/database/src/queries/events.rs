@@ -5,7 +5,7 @@ use diesel::{ExpressionMethods, QueryDsl};
 
 use super::{Conn, RunQueryDsl, id_in, post_in};
 use crate::error::Outcome;
-use crate::rows::{count, shown_visibility};
+use crate::rows::{StoredVisibility, count, shown_visibility};
 use crate::schema::{blocks, follows, mutes, posts, users};
 use crate::sql_types::DbId;
 
@@ -14,7 +14,7 @@ pub(crate) async fn find_posts(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<V
     let found = posts::table.inner_join(users::table).filter(post_in(ids)).filter(posts::deleted_at.is_null());
     let visibility = (posts::visibility, posts::hidden_visibility);
     let found = found.select((posts::id, posts::author_id, users::enabled, visibility, posts::like_count));
-    let found: Vec<(DbId, DbId, bool, (i16, Option<i16>), i64)> = found.load(conn).await?;
+    let found: Vec<(DbId, DbId, bool, StoredVisibility, i64)> = found.load(conn).await?;
     let state = |(id, author, is_author_enabled, (code, hidden), likes): (DbId, DbId, _, (_, _), _)| {
         let (visibility, is_hidden) = shown_visibility(code, hidden)?;
         let (id, author, like_count) = (id.0.into(), author.0.into(), count(likes));

@@ -18,7 +18,7 @@ use super::{Conn, RunQueryDsl, built, insert_post, likers, with_likers};
 pub(crate) use super::{list_all, list_by_author, toggle_like};
 use crate::apart::{DbViewer, is_apart};
 use crate::error::{Failure, Outcome};
-use crate::rows::{AuthorRow, PostRow, key_text, shown_visibility, visibility};
+use crate::rows::{AuthorRow, PostRow, StoredVisibility, key_text, shown_visibility, visibility};
 use crate::schema::{AuditRecord, bookmarks, comment_likes, comments, likes, posts, users};
 use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
@@ -43,7 +43,7 @@ pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> 
     let are_apart = is_apart(DbViewer::ordinary(viewer.0.into()), posts::author_id);
     let visibility = (posts::visibility, posts::hidden_visibility);
     let deciding = there.select((posts::author_id, visibility, author_followed_by(viewer), are_apart));
-    let found: Option<(DbId, (i16, Option<i16>), bool, bool)> = deciding.get_result(conn).await.optional()?;
+    let found: Option<(DbId, StoredVisibility, bool, bool)> = deciding.get_result(conn).await.optional()?;
     let access = |(author, (code, hidden), follows, are_apart): (DbId, _, _, _)| {
         let (id, author, standing) = (id.0.into(), author.0.into(), Standing::of(follows, are_apart));
         let (visibility, is_hidden) = shown_visibility(code, hidden)?;

@@ -14,9 +14,9 @@ use crate::schema::{
     ActorRecord, AnyKey, AnyRows, AuditRecord, BlockRecord, BookmarkRecord, CommentLikeRecord, CommentRecord,
     FollowRecord, ImageRow, LikeRecord, MuteRecord, NotificationRecord, Position, PostRecord, ProductRow, ReportRecord,
     Rows, SessionRecord, SettingRecord, Table, UserRecord, VariantRow, audit, blocks, bookmarks, comment_likes,
-    comments, follows, for_table, idempotency, likes, mutes, notification_actors, notification_settings,
-    notification_withdrawals, notifications, posts, product_images, product_variants, products, reports, sessions,
-    unnamed_images, user_counts, users,
+    comments, follows, for_table, idempotency, likes, mail_tokens, mails, mutes, notification_actors,
+    notification_settings, notification_withdrawals, notifications, posts, product_images, product_variants, products,
+    reports, sessions, unnamed_images, user_counts, users,
 };
 use crate::version::Backlog;
 
@@ -101,6 +101,8 @@ pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
     diesel::delete(user_counts::table).execute(conn).await?;
     super::search::clear(conn).await?;
     diesel::delete(notification_withdrawals::table).execute(conn).await?;
+    diesel::delete(mail_tokens::table).execute(conn).await?;
+    diesel::delete(mails::table).execute(conn).await?;
     macro_rules! clear {
         ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
             diesel::delete($table::table).execute(conn).await?

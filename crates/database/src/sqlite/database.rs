@@ -17,6 +17,7 @@ use super::{migrate, queries};
 use crate::error::OpenError;
 use crate::event_window::Window;
 use crate::figures::{Lane, WriteGroups};
+use crate::lock::Turn;
 use crate::mutex::lock;
 use crate::version;
 use crate::version::{Backlog, Migrated, Opening};
@@ -147,10 +148,14 @@ impl Sqlite {
         self.writer.run(|reply| Box::new(Write { work: Some(work), outcome: None, after, reply })).await
     }
 
-    /// Takes the lock of the sweep if no handle on the same file has it, in this process or another. It goes with the
+    /// Takes the lock of a turn if no handle on the same file has it, in this process or another. It goes with the
     /// returned file.
-    pub(crate) fn lock_sweep(&self) -> agora_domain::Result<Option<File>> {
-        lock_companion(&self.file, "-sweep").map_err(Error::unavailable)
+    pub(crate) fn lock(&self, turn: Turn) -> agora_domain::Result<Option<File>> {
+        let name = match turn {
+            Turn::Sweep => "-sweep",
+            Turn::Mail => "-mail",
+        };
+        lock_companion(&self.file, name).map_err(Error::unavailable)
     }
 
     /// Returns how busy the readers and the writer are.

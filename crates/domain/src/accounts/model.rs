@@ -32,6 +32,8 @@ pub struct Account {
     pub roles: Roles,
     /// False once an ADMIN has disabled it: no login, no session.
     pub enabled: bool,
+    /// Whether somebody has shown that they read what is sent to the address.
+    pub email_verified: bool,
     /// When it was registered.
     pub created_at: Timestamp,
 }

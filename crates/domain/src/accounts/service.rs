@@ -115,6 +115,7 @@ impl Accounts {
             privacy: Privacy::default(),
             roles,
             enabled: true,
+            email_verified: false,
             created_at: self.clock.now(),
         };
         let id = account.id;

@@ -52,7 +52,7 @@ pub struct Rehash {
 
 /// Has cached sessions of an account forgotten when it is dropped: whatever the outcome of a change, since one whose
 /// acknowledgement was lost, or whose request was cancelled, may have been made.
-pub(super) struct InvalidateSessionsOnDrop<'a>(pub(super) &'a dyn SessionRepository, pub(super) UserId);
+pub(crate) struct InvalidateSessionsOnDrop<'a>(pub(crate) &'a dyn SessionRepository, pub(crate) UserId);
 
 impl Drop for InvalidateSessionsOnDrop<'_> {
     fn drop(&mut self) {
@@ -60,16 +60,49 @@ impl Drop for InvalidateSessionsOnDrop<'_> {
     }
 }
 
-/// Logs in and out and tells who calls.
-pub struct Authentication {
+/// Checks the passwords of accounts, and counts the wrong ones.
+#[derive(Clone)]
+pub struct PasswordChecks {
     /// Where accounts are kept.
     pub accounts: Arc<dyn AccountRepository>,
-    /// Where sessions are kept.
-    pub sessions: Arc<dyn SessionRepository>,
     /// Hashes passwords.
     pub passwords: Arc<dyn PasswordHasher>,
     /// How often a password may be wrong.
     pub limits: Limits,
+}
+
+impl PasswordChecks {
+    /// Checks that a caller knows the account's password; its hash.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming the current password when it is wrong. [`Error::TooMany`] when it was wrong too often from this
+    /// client, here or at login.
+    pub(crate) async fn confirm(
+        &self,
+        user: UserId,
+        client: ClientAddress,
+        current: &PasswordAttempt,
+    ) -> Result<PasswordHash> {
+        let failures = Counted::WrongPasswords(user, client);
+        self.limits.check(&failures)?;
+        let requester = Requester { account: Some(user), address: client };
+        let verified = self.accounts.find_password(user).await?.ok_or(Error::NotFound(Resource::User))?;
+        if !self.passwords.verify(current, Some(verified.clone()), &requester).await? {
+            self.limits.count(&failures)?;
+            return Err(wrong_password());
+        }
+        // Those who guess many at once learn no more than those who guess one by one.
+        self.limits.check(&failures)?;
+        Ok(verified)
+    }
+}
+
+/// Logs in and out and tells who calls.
+pub struct Authentication {
+    /// Checks passwords.
+    pub checks: PasswordChecks,
+    /// Where sessions are kept.
+    pub sessions: Arc<dyn SessionRepository>,
     /// Issues tokens.
     pub tokens: Arc<dyn TokenIssuer>,
     /// The time.
@@ -95,19 +128,19 @@ impl Authentication {
 
     /// Logs in; `None` when the hash was replaced, or the account disabled, after the hash was read.
     async fn try_login(&self, login: &Login, client: ClientAddress) -> Result<Option<LoggedIn>> {
-        let found = self.accounts.find_credentials(&login.identifier).await?;
+        let found = self.checks.accounts.find_credentials(&login.identifier).await?;
         let failures = match &found {
             Some(account) => Counted::WrongPasswords(account.user, client),
             None => Counted::WrongNames(login.identifier.clone(), client),
         };
-        self.limits.check(&failures)?;
+        self.checks.limits.check(&failures)?;
         let outcome = self.verify(login, found, client).await;
         if matches!(outcome, Err(Error::InvalidCredentials)) {
-            self.limits.count(&failures)?;
+            self.checks.limits.count(&failures)?;
         }
         let account = outcome?;
         // Those who guess many at once learn no more than those who guess one by one.
-        self.limits.check(&failures)?;
+        self.checks.limits.check(&failures)?;
         let now = self.clock.now();
         let session = Session { id: SessionId::new(self.ids.generate()), user: account.user, opened_at: now };
         if !self.sessions.open(&session, &account.password, login.user_agent.clone()).await? {
@@ -121,13 +154,13 @@ impl Authentication {
         let hash = found.as_ref().map(|credentials| credentials.password.clone());
         // Not the account's share: whoever knows its name could use that up.
         let requester = Requester { account: None, address: client };
-        let matches = self.passwords.verify(&login.password, hash, &requester).await?;
+        let matches = self.checks.passwords.verify(&login.password, hash, &requester).await?;
         found.filter(|account| matches && account.enabled).ok_or(Error::InvalidCredentials)
     }
 
     /// Returns the verified password of a login if its hash is to be made anew.
     fn prepare_rehash(&self, login: &Login, account: Credentials, client: ClientAddress) -> Option<Rehash> {
-        if !self.passwords.needs_rehash(&account.password) {
+        if !self.checks.passwords.needs_rehash(&account.password) {
             return None;
         }
         // One that was valid when it was stored may no longer be.
@@ -141,8 +174,8 @@ impl Authentication {
     /// # Errors
     /// Those of the hasher and of the repository. The next login tries again.
     pub async fn rehash(&self, Rehash { user, verified, password, requester }: Rehash) -> Result<()> {
-        let new = self.passwords.hash(&password, &requester).await?;
-        self.accounts.renew_password_hash(user, &verified, &new).await
+        let new = self.checks.passwords.hash(&password, &requester).await?;
+        self.checks.accounts.renew_password_hash(user, &verified, &new).await
     }
 
     /// Who presents the token.
@@ -250,7 +283,7 @@ impl Authentication {
         current: &PasswordAttempt,
         new: &Password,
     ) -> Result<()> {
-        self.limits.count(&Counted::PasswordChanges(caller.id(), client))?;
+        self.checks.limits.count(&Counted::PasswordChanges(caller.id(), client))?;
         for _ in 0..ATTEMPTS {
             if self.try_change_password(caller, client, current, new).await? {
                 return Ok(());
@@ -268,20 +301,13 @@ impl Authentication {
         new: &Password,
     ) -> Result<bool> {
         let user = caller.id();
-        let failures = Counted::WrongPasswords(user, client);
-        self.limits.check(&failures)?;
         let requester = Requester { account: Some(user), address: client };
-        let verified = self.accounts.find_password(user).await?.ok_or(Error::NotFound(Resource::User))?;
-        if !self.passwords.verify(current, Some(verified.clone()), &requester).await? {
-            self.limits.count(&failures)?;
-            return Err(wrong_password());
-        }
-        self.limits.check(&failures)?;
-        let is_same = current.expose() == new.expose() && !self.passwords.needs_rehash(&verified);
-        let new = if is_same { verified.clone() } else { self.passwords.hash(new, &requester).await? };
+        let verified = self.checks.confirm(user, client, current).await?;
+        let is_same = current.expose() == new.expose() && !self.checks.passwords.needs_rehash(&verified);
+        let new = if is_same { verified.clone() } else { self.checks.passwords.hash(new, &requester).await? };
         let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
         let (keep, at) = (Some(caller.session().id), self.clock.now());
         let change = PasswordChange { user, verified, new, keep, at, entry: None };
-        self.accounts.change_password(&change).await
+        self.checks.accounts.change_password(&change).await
     }
 }

@@ -45,6 +45,7 @@ fn account(roles: Roles, enabled: bool) -> Account {
         privacy: Privacy::default(),
         roles,
         enabled,
+        email_verified: false,
         created_at: OPENED,
     }
 }
@@ -83,10 +84,12 @@ struct Ports {
 impl Ports {
     fn authentication_at(self, now: Timestamp) -> Authentication {
         Authentication {
-            accounts: Arc::new(self.accounts),
+            checks: PasswordChecks {
+                accounts: Arc::new(self.accounts),
+                passwords: Arc::new(self.passwords),
+                limits: Limits { counters: self.counters as Arc<dyn Counters>, clock: Arc::new(clock(now)) },
+            },
             sessions: Arc::new(self.sessions),
-            passwords: Arc::new(self.passwords),
-            limits: Limits { counters: self.counters as Arc<dyn Counters>, clock: Arc::new(clock(now)) },
             tokens: Arc::new(self.tokens),
             clock: Arc::new(clock(now)),
             ids: Arc::new(ids()),

@@ -285,6 +285,12 @@ impl LoginIdentifier {
         let key = text::fold(identifier);
         Ok(if identifier.contains('@') { Self::Email(key) } else { Self::Username(key) })
     }
+
+    /// Returns the unique form.
+    pub fn key(&self) -> &str {
+        let (Self::Username(key) | Self::Email(key)) = self;
+        key
+    }
 }
 
 /// What an account may do.

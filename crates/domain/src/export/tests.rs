@@ -43,6 +43,7 @@ fn account() -> Account {
         privacy: Privacy::default(),
         roles: Roles::NONE,
         enabled: true,
+        email_verified: false,
         created_at: NOW,
     }
 }

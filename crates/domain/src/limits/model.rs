@@ -83,6 +83,8 @@ pub enum Counted {
     Logins(ClientAddress),
     /// Requests to register.
     Registrations(ClientAddress),
+    /// Requests about a forgotten password or the token of a mail.
+    Recoveries(ClientAddress),
     /// Wrong passwords of an account, whatever name it was given.
     WrongPasswords(UserId, ClientAddress),
     /// Changes of an account's password, whatever their outcome. Per address too, so that whoever has stolen a token
@@ -100,7 +102,7 @@ impl Counted {
     pub fn limit(&self) -> Limit {
         match self {
             Self::Requests(_, most) | Self::AccountRequests(_, most) => Limit::a_minute(most.get()),
-            Self::Logins(_) | Self::Registrations(_) => Limit::a_minute(60),
+            Self::Logins(_) | Self::Registrations(_) | Self::Recoveries(_) => Limit::a_minute(60),
             Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => Limit::a_minute(10),
             Self::Exports(_) => Limit { most: 1, period_seconds: 3600 },
         }
@@ -109,7 +111,10 @@ impl Counted {
     /// Returns whether it is allowed without limit: what only counts by address is, from this machine itself.
     pub(super) fn is_exempt(&self) -> bool {
         match self {
-            Self::Requests(client, _) | Self::Logins(client) | Self::Registrations(client) => client.is_loopback(),
+            Self::Requests(client, _)
+            | Self::Logins(client)
+            | Self::Registrations(client)
+            | Self::Recoveries(client) => client.is_loopback(),
             Self::AccountRequests(..) | Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => {
                 false
             }
@@ -161,4 +166,13 @@ pub struct Allowance {
     pub remaining: u32,
     /// Seconds until a new window begins, rounded up.
     pub reset_seconds: u32,
+}
+
+impl Allowance {
+    /// Nothing is left of a limit, until the oldest of what counts no longer does.
+    pub fn used_up(limit: Limit, oldest: Timestamp, now: Timestamp) -> Self {
+        let left = oldest.plus_millis(limit.period_millis()).unix_millis().saturating_sub(now.unix_millis());
+        let reset_seconds = u32::try_from(left.max(0).unsigned_abs().div_ceil(1000));
+        Self { limit, remaining: 0, reset_seconds: reset_seconds.unwrap_or(limit.period_seconds) }
+    }
 }

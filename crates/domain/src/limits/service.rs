@@ -51,6 +51,15 @@ impl Limits {
         self.admit(&Counted::Registrations(client))
     }
 
+    /// Admits a request about a forgotten password or the token of a mail; what is left after it, or nothing for a client that
+    /// has no limit.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] beyond the limit.
+    pub fn admit_recovery(&self, client: ClientAddress) -> Result<Option<Allowance>> {
+        self.admit(&Counted::Recoveries(client))
+    }
+
     fn admit(&self, counted: &Counted) -> Result<Option<Allowance>> {
         if counted.is_exempt() { Ok(None) } else { self.count(counted).map(Some) }
     }

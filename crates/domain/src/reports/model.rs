@@ -168,10 +168,7 @@ pub const REPORTS_AN_HOUR: Limit = Limit { most: 20, period_seconds: 3600 };
 impl Report {
     /// Returns why an account that has made so many reports can make no other, given when it made the oldest of them.
     pub fn too_many(oldest: Timestamp, now: Timestamp) -> Error {
-        let left = oldest.plus_millis(REPORTS_AN_HOUR.period_millis()).unix_millis().saturating_sub(now.unix_millis());
-        let reset_seconds = u32::try_from(left.max(0).unsigned_abs().div_ceil(1000));
-        let reset_seconds = reset_seconds.unwrap_or(REPORTS_AN_HOUR.period_seconds);
-        Error::TooMany(Allowance { limit: REPORTS_AN_HOUR, remaining: 0, reset_seconds })
+        Error::TooMany(Allowance::used_up(REPORTS_AN_HOUR, oldest, now))
     }
 
     /// Returns the report after a decision. A decision can be changed, but not taken back.

@@ -50,6 +50,7 @@ fn account(n: u128, enabled: bool) -> Account {
         privacy: Privacy::default(),
         roles: Roles::NONE.with(Role::Admin, true),
         enabled,
+        email_verified: false,
         created_at: NOW,
     }
 }

@@ -33,6 +33,8 @@ pub enum RateLimitClass {
     Login,
     /// As often as it may register.
     Registration,
+    /// As often as it may ask for a new password, or present a token from a mail.
+    Recovery,
 }
 
 /// What an endpoint requires of a request.

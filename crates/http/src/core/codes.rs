@@ -54,6 +54,7 @@ error_codes! {
     LastAdmin BAD_REQUEST,
     SelfNotAllowed BAD_REQUEST,
     InvalidState BAD_REQUEST,
+    MailNotConfigured BAD_REQUEST,
     PreconditionFailed PRECONDITION_FAILED,
     PayloadTooLarge PAYLOAD_TOO_LARGE,
     UnsupportedMediaType UNSUPPORTED_MEDIA_TYPE,
@@ -79,6 +80,7 @@ impl From<&Error> for ErrorCode {
             Error::Disallowed(Disallowed::TooManyFollowed | Disallowed::TooManyBlocked | Disallowed::TooManyMuted) => {
                 Self::InvalidState
             }
+            Error::Disallowed(Disallowed::MailNotConfigured) => Self::MailNotConfigured,
             Error::TooLarge(_) => Self::PayloadTooLarge,
             Error::InvalidCredentials => Self::InvalidCredentials,
             Error::InvalidToken => Self::Unauthenticated,

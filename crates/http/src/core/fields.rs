@@ -78,6 +78,7 @@ spellings! {
     ReportTargetKind "targetType",
     ReportTarget "targetId",
     ReportStatus "status",
+    Token "token",
     ReportNote "note",
     AuditActor "actor",
     AuditTarget "target",

@@ -149,6 +149,8 @@ schemas! {
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIwMTk4In0.c2lnbmF0dXJl",
     )
     .pattern(Some(r"^[\w-]+\.[\w-]+\.[\w-]+$"));
+    mail_token = text("The token from a mail, as it stands there.", "qL8R4QIcQ_ZsRqOAbeRfcZhilN_MksRtDaErMA7hQdY").min_length(Some(1));
+    email_verified = boolean("Whether somebody has shown, by a token from a mail, that they read what is sent to the address.");
     display_name = bounded(
         "What others are shown beside the username: no control or invisible characters, save what joins letters and emoji. \
          Not unique.",

@@ -16,6 +16,7 @@ use agora_domain::health::Probes;
 use agora_domain::id::IdGenerator;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
+use agora_domain::mail::AccountMail;
 use agora_domain::media::{ImageKey, Media};
 use agora_domain::notifications::Notifications;
 use agora_domain::people::People;
@@ -36,6 +37,8 @@ pub struct Services {
     pub authentication: Authentication,
     /// Accounts, profiles and roles.
     pub accounts: Accounts,
+    /// What goes by mail.
+    pub account_mail: AccountMail,
     /// Posts and likes.
     pub posts: Posts,
     /// Posts that users keep for themselves.

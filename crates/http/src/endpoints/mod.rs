@@ -14,6 +14,7 @@ pub(crate) mod export;
 pub(crate) mod follows;
 pub(crate) mod health;
 pub(crate) mod hiding;
+pub(crate) mod mail;
 pub(crate) mod media;
 pub(crate) mod notifications;
 pub(crate) mod people;

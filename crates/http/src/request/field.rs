@@ -12,6 +12,7 @@ use agora_domain::blocks::MuteHours;
 use agora_domain::comments::CommentText;
 use agora_domain::error::{Violation, ViolationKind};
 use agora_domain::id::{CommentId, NotificationId, PostId};
+use agora_domain::mail::MailToken;
 use agora_domain::notifications::NotificationPolicy;
 use agora_domain::posts::{PostText, Visibility};
 use agora_domain::products::{Category, Description, ImageUrl, Price, ProductName, Sku, Stock, Variant, VariantFields};
@@ -236,6 +237,7 @@ texts! {
     Password: Password::parse;
     PasswordAttempt: PasswordAttempt::parse;
     LoginIdentifier: LoginIdentifier::parse;
+    MailToken: MailToken::parse;
     Option<DisplayName>: DisplayName::parse;
     Option<Biography>: Biography::parse;
     Role: str::parse;

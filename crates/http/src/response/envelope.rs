@@ -60,6 +60,11 @@ impl Rendered {
         Self::new(StatusCode::OK, &Envelope { success: None, message, data: () })
     }
 
+    /// Renders 202 `{message, data: null}`.
+    pub(crate) fn accepted(message: &'static str) -> agora_domain::Result<Self> {
+        Self::new(StatusCode::ACCEPTED, &Envelope { success: None, message, data: () })
+    }
+
     /// Renders 200 `{success: true, message, data: null}`.
     pub(crate) fn follow_done(message: &'static str) -> agora_domain::Result<Self> {
         Self::new(StatusCode::OK, &Envelope { success: Some(true), message, data: () })

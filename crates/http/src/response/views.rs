@@ -128,6 +128,7 @@ views! {
         discoverable: bool [schema::discoverable] = account.privacy.discoverable,
         searchable: bool [schema::searchable] = account.privacy.searchable,
         hide_counts: bool [schema::hide_counts] = account.privacy.hide_counts,
+        email_verified: bool [schema::email_verified] = account.email_verified,
         created_at: Instant [schema::created_at] = Instant(account.created_at),
         #[serde(flatten)]
         standing: Standing = Standing::of(account),

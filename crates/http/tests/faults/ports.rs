@@ -8,7 +8,7 @@ use std::time::Duration;
 use agora_domain::Error;
 use agora_domain::accounts::{
     Accounts, Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, MockTokenIssuer,
-    PasswordHasher,
+    PasswordChecks, PasswordHasher,
 };
 use agora_domain::audit_log::{AuditLog, MockAuditRepository};
 use agora_domain::blocks::{Blocks, MockBlockRepository};
@@ -22,6 +22,7 @@ use agora_domain::health::{MockProbe, Probes};
 use agora_domain::id::MockIdGenerator;
 use agora_domain::idempotency::{Idempotency, MockIdempotencyRepository};
 use agora_domain::limits::{Limits, MockCounters, Window};
+use agora_domain::mail::{AccountMail, MockMailTokens, MockOutbox, MockTokenRedemption};
 use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
 use agora_domain::notifications::{MockNotificationRepository, Notifications};
 use agora_domain::people::{MockPeopleRepository, People};
@@ -120,13 +121,23 @@ impl Ports {
         let mut counters = MockCounters::new();
         counters.expect_get().returning(|_, now| Window { begun: now, count: 0 });
         let limits = Limits { counters: Arc::new(counters), clock: clock.clone() };
+        let checks =
+            PasswordChecks { accounts: accounts.clone(), passwords: passwords.clone(), limits: limits.clone() };
         Services {
             authentication: Authentication {
-                accounts: accounts.clone(),
+                checks: checks.clone(),
                 sessions: sessions.clone(),
-                passwords: passwords.clone(),
-                limits: limits.clone(),
                 tokens: Arc::new(self.tokens),
+                clock: clock.clone(),
+                ids: ids.clone(),
+            },
+            account_mail: AccountMail {
+                checks,
+                sessions: sessions.clone(),
+                outbox: Arc::new(MockOutbox::new()),
+                redemption: Arc::new(MockTokenRedemption::new()),
+                tokens: Arc::new(MockMailTokens::new()),
+                is_mail_configured: false,
                 clock: clock.clone(),
                 ids: ids.clone(),
             },

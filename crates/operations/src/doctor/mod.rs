@@ -5,6 +5,7 @@ mod configuration;
 mod database;
 mod directory;
 mod images;
+mod mail;
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -64,6 +65,7 @@ pub async fn examine(loaded: &Loaded, say: impl Fn(&str) -> Result<()>) -> Resul
     tell("database", findings)?;
     let (finding, of_images) = images::finding(loaded).await;
     tell("images", vec![finding])?;
+    tell("mail", vec![mail::finding(loaded).await])?;
     tell("clock", clock::findings(&[of_database, of_images]))?;
     tell("free space", directory::space(&loaded.best_guess))?;
     say(match worst {

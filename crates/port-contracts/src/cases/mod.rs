@@ -14,6 +14,7 @@ pub(crate) mod hiding;
 pub(crate) mod idempotency;
 pub(crate) mod images;
 pub(crate) mod likes;
+pub(crate) mod mail;
 pub(crate) mod notifications;
 pub(crate) mod paging;
 pub(crate) mod people;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use agora_domain::clock::Timestamp;
 use agora_http::metrics::Page;
+use agora_operations::mailer::MailRecord;
 use agora_operations::sweep::SweepRecord;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
@@ -19,6 +20,8 @@ pub(crate) struct ServiceMetrics {
     pub(crate) begun: Timestamp,
     pub(crate) adapters: Adapters,
     pub(crate) sweep: Arc<SweepRecord>,
+    /// What was mailed, where mail is sent.
+    pub(crate) mail: Option<Arc<MailRecord>>,
 }
 
 impl fmt::Debug for ServiceMetrics {
@@ -37,6 +40,7 @@ impl Collector for ServiceMetrics {
         page.gauge("agora_sessions_cached", "Sessions in memory", self.adapters.sessions.remembered_sessions())?;
         self.streams(&mut page)?;
         self.sweep(&mut page)?;
+        self.mail(&mut page)?;
         self.disks(&mut page)
     }
 }
@@ -117,6 +121,13 @@ impl ServiceMetrics {
         )?;
         page.counter("agora_sweep_failures", "Sweeps that failed, or a part of them", self.sweep.failures())?;
         page.counters("agora_sweep_deleted", "What sweeps have deleted", "kind", self.sweep.deleted())
+    }
+
+    fn mail(&self, page: &mut Page<'_>) -> fmt::Result {
+        let Some(mail) = &self.mail else { return Ok(()) };
+        page.counter("agora_mails_sent", "Mails that the server took from this node", mail.sent())?;
+        page.counter("agora_mail_failures", "Mails that the server did not take, each time", mail.failed())?;
+        page.counter("agora_mails_dead", "Mails that this node gave up", mail.dead())
     }
 
     fn disks(&self, page: &mut Page<'_>) -> fmt::Result {

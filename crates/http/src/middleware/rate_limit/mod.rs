@@ -94,6 +94,7 @@ impl RateLimiter {
         let (refusal, admitted) = match class {
             RateLimitClass::Login => (Refusal::Login, limits.admit_login(client)),
             RateLimitClass::Registration => (Refusal::Registration, limits.admit_registration(client)),
+            RateLimitClass::Recovery => (Refusal::Recovery, limits.admit_recovery(client)),
         };
         record(request, self.refusals.count(refusal, admitted)?);
         Ok(())

@@ -15,12 +15,15 @@ pub(crate) enum Refusal {
     Login,
     /// Of registrations from one address.
     Registration,
+    /// Of requests for new passwords, or with tokens from mails, from one address.
+    Recovery,
     /// Of wrong passwords for one account from one address, or of changes of its password.
     Password,
 }
 
 impl Refusal {
-    const ALL: [Self; 5] = [Self::Address, Self::Account, Self::Login, Self::Registration, Self::Password];
+    const ALL: [Self; 6] =
+        [Self::Address, Self::Account, Self::Login, Self::Registration, Self::Recovery, Self::Password];
 
     /// Returns its name among the metrics.
     const fn name(self) -> &'static str {
@@ -29,6 +32,7 @@ impl Refusal {
             Self::Account => "account",
             Self::Login => "login",
             Self::Registration => "registration",
+            Self::Recovery => "recovery",
             Self::Password => "password",
         }
     }

@@ -1,0 +1,148 @@
+//! The outbox, and what the tokens in mails are good for.
+
+use agora_domain::Result;
+use agora_domain::accounts::{Email, LoginIdentifier, PasswordHash};
+use agora_domain::clock::Timestamp;
+use agora_domain::id::{MailId, UserId};
+use agora_domain::mail::{Claim, MailKind, MailStatus, MailView, NewMail, Outbox, TokenDigest, TokenRedemption};
+use async_trait::async_trait;
+use diesel::{Insertable, Queryable, Selectable};
+
+use crate::error::Outcome;
+use crate::rows::{corrupt, count};
+use crate::schema::mails;
+use crate::sql_types::{DbId, DbInstant};
+use crate::{Database, call};
+
+/// How many rows are deleted at once, so that other writes do not suffer from many.
+const BATCH: i64 = 1_000;
+
+/// How much of a failure is kept, in characters.
+const LONGEST_FAILURE: usize = 500;
+
+pub(crate) const fn kind_code(kind: MailKind) -> i16 {
+    match kind {
+        MailKind::PasswordReset => 0,
+        MailKind::EmailVerification => 1,
+        MailKind::EmailChange => 2,
+        MailKind::EmailChanged => 3,
+    }
+}
+
+pub(crate) fn kind(code: i16) -> Outcome<MailKind> {
+    let kind = MailKind::ALL.into_iter().find(|kind| kind_code(*kind) == code);
+    kind.ok_or_else(|| corrupt("kind of mail"))
+}
+
+pub(crate) const fn status_code(status: MailStatus) -> i16 {
+    match status {
+        MailStatus::Waiting => 0,
+        MailStatus::Sent => 1,
+        MailStatus::Dead => 2,
+    }
+}
+
+/// A mail as it is stored.
+#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
+#[diesel(table_name = mails, treat_none_as_default_value = false)]
+pub(crate) struct MailRow {
+    pub(crate) id: DbId,
+    pub(crate) created_at: DbInstant,
+    pub(crate) user_id: Option<DbId>,
+    pub(crate) kind: i16,
+    pub(crate) address: String,
+    pub(crate) status: i16,
+    pub(crate) attempts: i64,
+    pub(crate) due_at: DbInstant,
+    pub(crate) give_up_at: DbInstant,
+    pub(crate) failure: Option<String>,
+}
+
+impl MailRow {
+    fn view(self) -> Outcome<MailView> {
+        Ok(MailView {
+            id: self.id.0.into(),
+            kind: kind(self.kind)?,
+            address: self.address,
+            created_at: self.created_at.0,
+            attempts: u32::try_from(count(self.attempts)).unwrap_or(u32::MAX),
+            due_at: self.due_at.0,
+            failure: self.failure,
+        })
+    }
+}
+
+#[async_trait]
+impl Outbox for Database {
+    async fn request_reset(&self, id: MailId, identifier: &LoginIdentifier, at: Timestamp) -> Result<()> {
+        let (id, named, at) = (DbId(id.uuid()), identifier.key().to_owned(), DbInstant(at));
+        call!(self, write mail::request_reset(id, named, at))
+    }
+
+    async fn create(&self, mails: &[NewMail]) -> Result<()> {
+        let mails = mails.to_vec();
+        call!(self, write mail::create(mails))
+    }
+
+    async fn is_due(&self, now: Timestamp) -> Result<bool> {
+        call!(self, read mail::is_due(DbInstant(now)))
+    }
+
+    async fn claim(&self, token: &TokenDigest, now: Timestamp) -> Result<Claim> {
+        let token = token.as_str().to_owned();
+        call!(self, write mail::claim(token, DbInstant(now)))
+    }
+
+    async fn set_sent(&self, id: MailId, at: Timestamp) -> Result<()> {
+        call!(self, write mail::set_sent(DbId(id.uuid()), DbInstant(at)))
+    }
+
+    async fn set_failed(&self, id: MailId, failure: &str, is_dead: bool, at: Timestamp) -> Result<()> {
+        let failure: String = failure.chars().filter(|c| *c != '\0').take(LONGEST_FAILURE).collect();
+        call!(self, write mail::set_failed(DbId(id.uuid()), failure, is_dead, DbInstant(at)))
+    }
+
+    async fn list(&self, status: MailStatus, limit: usize) -> Result<Vec<MailView>> {
+        let (status, limit) = (status_code(status), i64::try_from(limit).unwrap_or(i64::MAX));
+        let rows = call!(self, list mail::list(status, limit))?;
+        Ok(rows.into_iter().map(MailRow::view).collect::<Outcome<_>>()?)
+    }
+
+    async fn retry(&self, id: Option<MailId>, now: Timestamp) -> Result<usize> {
+        let id = id.map(|id| DbId(id.uuid()));
+        call!(self, write mail::retry(id, DbInstant(now)))
+    }
+
+    async fn delete_outdated(&self, now: Timestamp) -> Result<usize> {
+        let mut deleted = 0;
+        loop {
+            match call!(self, write mail::delete_outdated(DbInstant(now), BATCH))? {
+                0 => return Ok(deleted),
+                batch => deleted += batch,
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl TokenRedemption for Database {
+    async fn find_reset(&self, token: &TokenDigest, now: Timestamp) -> Result<Option<UserId>> {
+        let token = token.as_str().to_owned();
+        Ok(call!(self, read mail::find_reset(token, DbInstant(now)))?.map(|user| user.0.into()))
+    }
+
+    async fn reset_password(&self, token: &TokenDigest, new: &PasswordHash, now: Timestamp) -> Result<bool> {
+        let (token, new) = (token.as_str().to_owned(), new.as_str().to_owned());
+        call!(self, write mail::reset_password(token, new, DbInstant(now)))
+    }
+
+    async fn verify_email(&self, token: &TokenDigest, now: Timestamp) -> Result<bool> {
+        let token = token.as_str().to_owned();
+        call!(self, write mail::verify_email(token, DbInstant(now)))
+    }
+
+    async fn set_email(&self, user: UserId, email: &Email) -> Result<()> {
+        let email = email.clone();
+        call!(self, write mail::set_email(DbId(user.uuid()), email))
+    }
+}

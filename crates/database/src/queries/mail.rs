@@ -1,0 +1,274 @@
+//! Mails that wait to be sent, and what the tokens in them are good for.
+
+use agora_domain::accounts::{Email, LoginIdentifier, Username};
+use agora_domain::error::Violation;
+use agora_domain::mail::{
+    Claim, ClaimedMail, DEAD_KEPT_MILLIS, MAILS_AN_HOUR, MailKind, MailStatus, NewMail, PATIENCE_MILLIS,
+    SENT_KEPT_MILLIS, pause_millis,
+};
+use diesel::dsl::exists;
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+
+use super::accounts::{NO_USER, revoke_sessions};
+use super::{Conn, RunQueryDsl};
+use crate::error::{Failure, Outcome};
+use crate::mail::{MailRow, kind, kind_code, status_code};
+use crate::rows::corrupt;
+use crate::schema::{mail_tokens, mails, users};
+use crate::sql_types::{DbId, DbInstant};
+
+const WAITING: i16 = status_code(MailStatus::Waiting);
+const SENT: i16 = status_code(MailStatus::Sent);
+const DEAD: i16 = status_code(MailStatus::Dead);
+const RESET: i16 = kind_code(MailKind::PasswordReset);
+const VERIFICATION: i16 = kind_code(MailKind::EmailVerification);
+const CHANGE: i16 = kind_code(MailKind::EmailChange);
+
+const fn after(at: DbInstant, millis: i64) -> DbInstant {
+    DbInstant(at.0.plus_millis(millis))
+}
+
+/// Returns a mail that is due at once.
+fn row(id: DbId, user_id: Option<DbId>, kind: i16, address: String, created_at: DbInstant) -> MailRow {
+    let (due_at, give_up_at) = (created_at, after(created_at, PATIENCE_MILLIS));
+    MailRow { id, created_at, user_id, kind, address, status: WAITING, attempts: 0, due_at, give_up_at, failure: None }
+}
+
+/// Stores that somebody asks to reset the password of whoever is named so.
+pub(crate) async fn request_reset(conn: &mut Conn<'_>, id: DbId, named: String, at: DbInstant) -> Outcome<()> {
+    diesel::insert_into(mails::table).values(row(id, None, RESET, named, at)).execute(conn).await?;
+    Ok(())
+}
+
+/// Returns when an account asked for the oldest of the mails of a kind that leave it no other within the hour, if there are as
+/// many.
+async fn used_up(conn: &mut Conn<'_>, user: DbId, kind: i16, now: DbInstant) -> Outcome<Option<DbInstant>> {
+    let since = after(now, -MAILS_AN_HOUR.period_millis());
+    let asked = mails::table.filter(mails::user_id.eq(user)).filter(mails::kind.eq(kind));
+    let newest = asked.filter(mails::created_at.gt(since)).order(mails::created_at.desc());
+    let oldest = newest.select(mails::created_at).offset(i64::from(MAILS_AN_HOUR.most) - 1).limit(1);
+    Ok(oldest.get_result(conn).await.optional()?)
+}
+
+pub(crate) async fn create(conn: &mut Conn<'_>, asked: Vec<NewMail>) -> Outcome<()> {
+    for mail in asked {
+        let (user, kind, at) = (DbId(mail.user.uuid()), kind_code(mail.kind), DbInstant(mail.created_at));
+        // Nobody else asks for one of the same account meanwhile.
+        super::lock_user(conn, user).await?.ok_or(NO_USER)?;
+        if mail.kind.is_limited()
+            && let Some(oldest) = used_up(conn, user, kind, at).await?
+        {
+            return Err(Failure::Rule(NewMail::too_many(oldest.0, mail.created_at)));
+        }
+        let row = row(DbId(mail.id.uuid()), Some(user), kind, mail.address.as_str().to_owned(), at);
+        diesel::insert_into(mails::table).values(row).execute(conn).await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn is_due(conn: &mut Conn<'_>, now: DbInstant) -> Outcome<bool> {
+    let due = mails::table.filter(mails::status.eq(WAITING).and(mails::due_at.le(now)));
+    Ok(diesel::select(exists(due)).get_result(conn).await?)
+}
+
+/// Takes the mail that has been due for longest.
+pub(crate) async fn claim(conn: &mut Conn<'_>, token: String, now: DbInstant) -> Outcome<Claim> {
+    let due = mails::table.filter(mails::status.eq(WAITING).and(mails::due_at.le(now)));
+    let due = due.order((mails::due_at, mails::id)).limit(1).select(MailRow::as_select());
+    let Some(mail) = due.get_result(conn).await.optional()? else { return Ok(Claim::Nothing) };
+    let (id, was_due_at) = (mail.id, mail.due_at);
+    let Some((user, address, username)) = recipient(conn, &mail, now).await? else {
+        diesel::delete(mails::table.find(id)).execute(conn).await?;
+        return Ok(Claim::Dropped);
+    };
+    let attempts = mail.attempts.saturating_add(1);
+    let tried = u32::try_from(attempts).unwrap_or(u32::MAX);
+    let due_at = after(now, pause_millis(tried));
+    // Somebody else may have taken it meanwhile, though one at a time is to do so.
+    let unclaimed = mails::table.filter(mails::id.eq(id).and(mails::due_at.eq(was_due_at)));
+    let claimed = diesel::update(unclaimed)
+        .set((
+            mails::user_id.eq(Some(user)),
+            mails::address.eq(address.clone()),
+            mails::attempts.eq(attempts),
+            mails::due_at.eq(due_at),
+        ))
+        .execute(conn)
+        .await?;
+    if claimed == 0 {
+        return Ok(Claim::Dropped);
+    }
+    let kind = kind(mail.kind)?;
+    if let Some(millis) = kind.token_millis() {
+        let token = (
+            mail_tokens::digest.eq(token),
+            mail_tokens::user_id.eq(user),
+            mail_tokens::kind.eq(mail.kind),
+            mail_tokens::address.eq(address.clone()),
+            mail_tokens::expires_at.eq(after(now, millis)),
+        );
+        diesel::insert_into(mail_tokens::table).values(token).execute(conn).await?;
+    }
+    let (address, username) = (Email::restore(address), Username::restore(username));
+    let (id, give_up_at) = (id.0.into(), mail.give_up_at.0);
+    Ok(Claim::Mail(ClaimedMail { id, kind, address, username, attempts: tried, give_up_at }))
+}
+
+/// Returns whom a mail is about, where it goes and that user's name. A request to reset a password is looked up; nothing for one
+/// that makes no mail.
+async fn recipient(conn: &mut Conn<'_>, mail: &MailRow, now: DbInstant) -> Outcome<Option<(DbId, String, String)>> {
+    if let Some(user) = mail.user_id {
+        let username: String = users::table.find(user).select(users::username).get_result(conn).await?;
+        return Ok(Some((user, mail.address.clone(), username)));
+    }
+    let columns = (users::id, users::email, users::username);
+    let enabled = users::table.filter(users::enabled.eq(true));
+    let named = LoginIdentifier::parse(&mail.address).map_err(|_: Violation| corrupt("name of an account"))?;
+    let found = match named {
+        LoginIdentifier::Username(key) => {
+            enabled.filter(users::username_key.eq(key)).select(columns).get_result(conn).await
+        }
+        LoginIdentifier::Email(key) => enabled.filter(users::email_key.eq(key)).select(columns).get_result(conn).await,
+    };
+    let Some((user, address, username)) = found.optional()? else { return Ok(None) };
+    let is_too_many = used_up(conn, user, RESET, now).await?.is_some();
+    Ok((!is_too_many).then_some((user, address, username)))
+}
+
+pub(crate) async fn set_sent(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<()> {
+    let forgotten_at = after(at, SENT_KEPT_MILLIS);
+    diesel::update(mails::table.find(id))
+        .set((mails::status.eq(SENT), mails::due_at.eq(forgotten_at), mails::failure.eq(None::<String>)))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+pub(crate) async fn set_failed(
+    conn: &mut Conn<'_>,
+    id: DbId,
+    failure: String,
+    is_dead: bool,
+    at: DbInstant,
+) -> Outcome<()> {
+    diesel::update(mails::table.find(id)).set(mails::failure.eq(Some(failure))).execute(conn).await?;
+    if is_dead {
+        let forgotten_at = after(at, DEAD_KEPT_MILLIS);
+        diesel::update(mails::table.find(id))
+            .set((mails::status.eq(DEAD), mails::due_at.eq(forgotten_at)))
+            .execute(conn)
+            .await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn list(conn: &mut Conn<'_>, status: i16, limit: i64) -> Outcome<Vec<MailRow>> {
+    let found = mails::table.filter(mails::status.eq(status)).order((mails::due_at, mails::id)).limit(limit);
+    Ok(found.select(MailRow::as_select()).load(conn).await?)
+}
+
+/// Has a mail that was not sent tried again, or all of these; how many.
+pub(crate) async fn retry(conn: &mut Conn<'_>, id: Option<DbId>, now: DbInstant) -> Outcome<usize> {
+    let anew = (
+        mails::status.eq(WAITING),
+        mails::attempts.eq(0),
+        mails::due_at.eq(now),
+        mails::give_up_at.eq(after(now, PATIENCE_MILLIS)),
+    );
+    let mut retried = 0;
+    for status in [WAITING, DEAD] {
+        let unsent = mails::table.filter(mails::status.eq(status));
+        retried += match id {
+            Some(id) => diesel::update(unsent.filter(mails::id.eq(id))).set(anew).execute(conn).await?,
+            None => diesel::update(unsent).set(anew).execute(conn).await?,
+        };
+    }
+    Ok(retried)
+}
+
+/// Deletes some mails that are kept no longer, and some tokens that have expired; how many of both.
+pub(crate) async fn delete_outdated(conn: &mut Conn<'_>, now: DbInstant, limit: i64) -> Outcome<usize> {
+    let mut deleted = 0;
+    for status in [SENT, DEAD] {
+        let outdated = mails::table.filter(mails::status.eq(status).and(mails::due_at.le(now)));
+        let outdated = outdated.order((mails::due_at, mails::id)).limit(limit).select(mails::id);
+        let outdated: Vec<DbId> = outdated.load(conn).await?;
+        deleted += diesel::delete(mails::table.filter(mails::id.eq_any(outdated))).execute(conn).await?;
+    }
+    let expired = mail_tokens::table.filter(mail_tokens::expires_at.le(now)).order(mail_tokens::expires_at);
+    let expired: Vec<String> = expired.limit(limit).select(mail_tokens::digest).load(conn).await?;
+    let expired = diesel::delete(mail_tokens::table.filter(mail_tokens::digest.eq_any(expired)));
+    Ok(deleted + expired.execute(conn).await?)
+}
+
+/// Ends what an account was mailed, or is going to be, of these kinds: tokens, and mails that wait.
+pub(super) async fn forget(conn: &mut Conn<'_>, user: DbId, kinds: &[i16]) -> Outcome<()> {
+    for kind in kinds {
+        let tokens = mail_tokens::table.filter(mail_tokens::user_id.eq(user).and(mail_tokens::kind.eq(*kind)));
+        diesel::delete(tokens).execute(conn).await?;
+        let waiting = mails::user_id.eq(user).and(mails::kind.eq(*kind)).and(mails::status.eq(WAITING));
+        diesel::delete(mails::table.filter(waiting)).execute(conn).await?;
+    }
+    Ok(())
+}
+
+/// Ends what would reset the password of an account by mail.
+pub(super) async fn forget_resets(conn: &mut Conn<'_>, user: DbId) -> Outcome<()> {
+    forget(conn, user, &[RESET]).await
+}
+
+pub(crate) async fn find_reset(conn: &mut Conn<'_>, digest: String, now: DbInstant) -> Outcome<Option<DbId>> {
+    let good = mail_tokens::digest.eq(digest).and(mail_tokens::kind.eq(RESET)).and(mail_tokens::expires_at.gt(now));
+    let good = mail_tokens::table.inner_join(users::table).filter(good).filter(users::enabled.eq(true));
+    Ok(good.select(mail_tokens::user_id).get_result(conn).await.optional()?)
+}
+
+/// Uses a token; whether it was there to be used.
+async fn used(conn: &mut Conn<'_>, digest: &str) -> Outcome<bool> {
+    Ok(diesel::delete(mail_tokens::table.find(digest.to_owned())).execute(conn).await? > 0)
+}
+
+pub(crate) async fn reset_password(conn: &mut Conn<'_>, digest: String, new: String, now: DbInstant) -> Outcome<bool> {
+    let Some(user) = find_reset(conn, digest.clone(), now).await? else { return Ok(false) };
+    super::lock_user(conn, user).await?.ok_or(NO_USER)?;
+    if !used(conn, &digest).await? {
+        return Ok(false);
+    }
+    diesel::update(users::table.find(user)).set(users::password_hash.eq(new)).execute(conn).await?;
+    revoke_sessions(conn, user, None, now).await?;
+    forget_resets(conn, user).await?;
+    Ok(true)
+}
+
+pub(crate) async fn verify_email(conn: &mut Conn<'_>, digest: String, now: DbInstant) -> Outcome<bool> {
+    let good = mail_tokens::table.find(digest.clone()).filter(mail_tokens::expires_at.gt(now));
+    let good = good.select((mail_tokens::user_id, mail_tokens::kind, mail_tokens::address));
+    let found: Option<(DbId, i16, String)> = good.get_result(conn).await.optional()?;
+    let Some((user, kind, address)) = found.filter(|(_, kind, _)| [VERIFICATION, CHANGE].contains(kind)) else {
+        return Ok(false);
+    };
+    let account = super::lock_user(conn, user).await?.ok_or(NO_USER)?;
+    if !used(conn, &digest).await? {
+        return Ok(false);
+    }
+    if kind == CHANGE {
+        store_email(conn, user, &Email::restore(address), true).await?;
+    } else if account.email == address {
+        diesel::update(users::table.find(user)).set(users::email_verified.eq(true)).execute(conn).await?;
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+pub(crate) async fn set_email(conn: &mut Conn<'_>, user: DbId, email: Email) -> Outcome<()> {
+    super::lock_user(conn, user).await?.ok_or(NO_USER)?;
+    store_email(conn, user, &email, false).await
+}
+
+/// Gives an account an address. What was mailed to the one before is good for nothing any more.
+async fn store_email(conn: &mut Conn<'_>, user: DbId, email: &Email, is_verified: bool) -> Outcome<()> {
+    let address = (users::email.eq(email.as_str().to_owned()), users::email_key.eq(email.key()));
+    diesel::update(users::table.find(user)).set((address, users::email_verified.eq(is_verified))).execute(conn).await?;
+    forget(conn, user, &[RESET, VERIFICATION, CHANGE]).await
+}

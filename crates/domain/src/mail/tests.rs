@@ -1,0 +1,341 @@
+//! The rules of mail.
+
+use std::sync::Arc;
+
+use mockall::predicate::eq;
+use uuid::Uuid;
+
+use super::*;
+use crate::accounts::{
+    Account, Caller, Email, LoginIdentifier, Member, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
+    Password, PasswordAttempt, PasswordChecks, PasswordHash, Privacy, Roles, Session, Username,
+};
+use crate::clock::{MockClock, Timestamp};
+use crate::error::{Conflict, Disallowed, Error, FieldName};
+use crate::id::{MailId, MockIdGenerator, SessionId, UserId};
+use crate::limits::tests::CountersInMemory;
+use crate::limits::{ClientAddress, Limits, Requester};
+
+const ALICE: UserId = UserId::new(Uuid::from_u128(1));
+const BOB: UserId = UserId::new(Uuid::from_u128(2));
+const NEW_ID: Uuid = Uuid::from_u128(4);
+const NOW: Timestamp = Timestamp::from_unix_millis(5_000);
+
+fn client() -> ClientAddress {
+    ClientAddress::of(std::net::Ipv4Addr::new(192, 0, 2, 1).into())
+}
+
+fn email(address: &str) -> Email {
+    Email::parse(address).unwrap()
+}
+
+fn member() -> Member {
+    let session = Session { id: SessionId::new(Uuid::from_u128(3)), user: ALICE, opened_at: NOW };
+    Caller { user: ALICE, session, roles: Roles::USER }.member().unwrap()
+}
+
+fn alice(email_verified: bool) -> Account {
+    Account {
+        id: ALICE,
+        username: Username::parse("Alice").unwrap(),
+        email: email("alice@example.org"),
+        display_name: None,
+        biography: None,
+        profile_picture: None,
+        privacy: Privacy::default(),
+        roles: Roles::USER,
+        enabled: true,
+        email_verified,
+        created_at: NOW,
+    }
+}
+
+fn token() -> MailToken {
+    MailToken::parse(" right ").unwrap()
+}
+
+fn digest() -> TokenDigest {
+    TokenDigest::new("digest of right".to_owned())
+}
+
+fn clock() -> MockClock {
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(NOW);
+    clock
+}
+
+/// Tokens, of which the one that is drawn is right.
+fn tokens() -> MockMailTokens {
+    let mut tokens = MockMailTokens::new();
+    tokens.expect_draw().returning(|| Ok(token()));
+    tokens.expect_digest().returning(|token| TokenDigest::new(format!("digest of {}", token.expose())));
+    tokens
+}
+
+/// The ports; a call that is not expected fails the test.
+#[derive(Default)]
+struct Ports {
+    accounts: MockAccountRepository,
+    sessions: MockSessionRepository,
+    passwords: MockPasswordHasher,
+    outbox: MockOutbox,
+    redemption: MockTokenRedemption,
+}
+
+impl Ports {
+    /// Alice's account, with the password "right".
+    fn of_alice() -> Self {
+        let mut ports = Self::default();
+        ports.accounts.expect_find().with(eq(ALICE)).returning(|_| Ok(Some(alice(false))));
+        ports.accounts.expect_find_password().returning(|_| Ok(Some(PasswordHash::new("hash".to_owned()))));
+        ports.passwords.expect_verify().returning(|attempt, _, _| Ok(attempt.expose() == "right"));
+        ports
+    }
+
+    fn account_mail(self, is_mail_configured: bool) -> AccountMail {
+        let mut ids = MockIdGenerator::new();
+        ids.expect_generate().return_const(NEW_ID);
+        AccountMail {
+            checks: PasswordChecks {
+                accounts: Arc::new(self.accounts),
+                passwords: Arc::new(self.passwords),
+                limits: Limits { counters: Arc::new(CountersInMemory::default()), clock: Arc::new(clock()) },
+            },
+            sessions: Arc::new(self.sessions),
+            outbox: Arc::new(self.outbox),
+            redemption: Arc::new(self.redemption),
+            tokens: Arc::new(tokens()),
+            is_mail_configured,
+            clock: Arc::new(clock()),
+            ids: Arc::new(ids),
+        }
+    }
+}
+
+fn mail(kind: MailKind, address: &str) -> NewMail {
+    NewMail { id: MailId::new(NEW_ID), user: ALICE, kind, address: email(address), created_at: NOW }
+}
+
+fn password() -> Password {
+    Password::parse("another one").unwrap()
+}
+
+fn attempt(password: &str) -> PasswordAttempt {
+    PasswordAttempt::parse(password).unwrap()
+}
+
+#[track_caller]
+fn expect_token_refused<T: std::fmt::Debug>(outcome: crate::Result<T>) {
+    let Err(Error::Invalid(fields)) = outcome else { panic!("{outcome:?}") };
+    assert!(fields.contains(FieldName::Token), "{fields:?}");
+}
+
+#[test]
+fn pauses_double_up_to_an_hour() {
+    let pauses: Vec<_> = [0, 1, 2, 3, 10, 11, 63, 64, 65, u32::MAX].into_iter().map(pause_millis).collect();
+    let hour = 3_600_000;
+    assert_eq!(pauses, [5_000, 5_000, 10_000, 20_000, 2_560_000, hour, hour, hour, hour, hour]);
+}
+
+#[test]
+fn a_blank_token_is_missing_and_none_is_shown() {
+    assert!(MailToken::parse(" \n").is_err());
+    assert_eq!(format!("{:?}", token()), "MailToken(..)");
+}
+
+#[tokio::test]
+async fn without_a_server_nothing_goes_by_mail_and_who_forgot_is_not_told() {
+    Ports::default().account_mail(false).forgot_password(&LoginIdentifier::parse("alice").unwrap()).await.unwrap();
+    let mail = Ports::default().account_mail(false);
+    for outcome in [
+        mail.reset_password(client(), &token(), &password()).await,
+        mail.verify_email(&token()).await,
+        mail.request_verification(&member()).await.map(drop),
+    ] {
+        assert!(matches!(outcome, Err(Error::Disallowed(Disallowed::MailNotConfigured))), "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_looked_up_when_a_password_was_forgotten() {
+    let mut ports = Ports::default();
+    let named = LoginIdentifier::parse("Alice").unwrap();
+    ports
+        .outbox
+        .expect_request_reset()
+        .once()
+        .with(eq(MailId::new(NEW_ID)), eq(named.clone()), eq(NOW))
+        .returning(|_, _, _| Ok(()));
+    ports.account_mail(true).forgot_password(&named).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_good_costs_no_hash() {
+    let mut ports = Ports::default();
+    ports.redemption.expect_find_reset().with(eq(digest()), eq(NOW)).returning(|_, _| Ok(None));
+    expect_token_refused(ports.account_mail(true).reset_password(client(), &token(), &password()).await);
+}
+
+#[tokio::test]
+async fn a_good_token_sets_the_password_and_cached_sessions_are_forgotten() {
+    for is_still_good in [true, false] {
+        let mut ports = Ports::default();
+        let new = PasswordHash::new("new".to_owned());
+        ports.redemption.expect_find_reset().returning(|_, _| Ok(Some(ALICE)));
+        let requester = Requester { account: Some(ALICE), address: client() };
+        let hashed = new.clone();
+        ports
+            .passwords
+            .expect_hash()
+            .once()
+            .withf(move |_, given| *given == requester)
+            .returning(move |_, _| Ok(hashed.clone()));
+        ports
+            .redemption
+            .expect_reset_password()
+            .once()
+            .with(eq(digest()), eq(new), eq(NOW))
+            .returning(move |_, _, _| Ok(is_still_good));
+        ports.sessions.expect_account_changed().once().with(eq(ALICE)).return_const(());
+        let reset = ports.account_mail(true).reset_password(client(), &token(), &password()).await;
+        if is_still_good { reset.unwrap() } else { expect_token_refused(reset) }
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_is_verified_gets_no_further_mail() {
+    let mut ports = Ports::default();
+    ports.accounts.expect_find().returning(|_| Ok(Some(alice(true))));
+    assert_eq!(ports.account_mail(true).request_verification(&member()).await.unwrap(), Verification::Done);
+    let mut ports = Ports::of_alice();
+    let expected = [mail(MailKind::EmailVerification, "alice@example.org")];
+    ports.outbox.expect_create().once().withf(move |mails| mails == expected).returning(|_| Ok(()));
+    assert_eq!(ports.account_mail(true).request_verification(&member()).await.unwrap(), Verification::Requested);
+}
+
+#[tokio::test]
+async fn a_token_verifies_an_address_once() {
+    for is_good in [true, false] {
+        let mut ports = Ports::default();
+        ports.redemption.expect_verify_email().once().with(eq(digest()), eq(NOW)).returning(move |_, _| Ok(is_good));
+        let verified = ports.account_mail(true).verify_email(&token()).await;
+        if is_good { verified.unwrap() } else { expect_token_refused(verified) }
+    }
+}
+
+#[tokio::test]
+async fn a_new_address_counts_once_it_is_verified_and_the_present_one_is_told() {
+    let mut ports = Ports::of_alice();
+    ports.accounts.expect_find_id().returning(|_| Ok(None));
+    let expected = [mail(MailKind::EmailChange, "new@example.org"), mail(MailKind::EmailChanged, "alice@example.org")];
+    ports.outbox.expect_create().once().withf(move |mails| mails == expected).returning(|_| Ok(()));
+    let mail = ports.account_mail(true);
+    let account = mail.change_email(&member(), client(), &attempt("right"), email("new@example.org")).await.unwrap();
+    assert_eq!(account, alice(false));
+}
+
+#[tokio::test]
+async fn without_a_server_a_new_address_counts_at_once_and_is_not_verified() {
+    let mut ports = Ports::of_alice();
+    // The same in another letter case is the caller's own.
+    ports.accounts.expect_find_id().returning(|_| Ok(Some(ALICE)));
+    let new = email("ALICE@example.org");
+    ports.redemption.expect_set_email().once().with(eq(ALICE), eq(new.clone())).returning(|_, _| Ok(()));
+    let mail = ports.account_mail(false);
+    let account = mail.change_email(&member(), client(), &attempt("right"), new.clone()).await.unwrap();
+    assert_eq!(account, Account { email: new, ..alice(false) });
+}
+
+#[tokio::test]
+async fn an_address_changes_for_who_knows_the_password_and_not_to_one_that_is_taken() {
+    let mail = Ports::of_alice().account_mail(true);
+    let wrong = mail.change_email(&member(), client(), &attempt("wrong"), email("new@example.org")).await;
+    let Err(Error::Invalid(fields)) = wrong else { panic!("{wrong:?}") };
+    assert!(fields.contains(FieldName::CurrentPassword));
+    // The one that it has already is no change.
+    mail.change_email(&member(), client(), &attempt("right"), email("alice@example.org")).await.unwrap();
+    let mut ports = Ports::of_alice();
+    ports.accounts.expect_find_id().returning(|_| Ok(Some(BOB)));
+    let mail = ports.account_mail(true);
+    let taken = mail.change_email(&member(), client(), &attempt("right"), email("bob@example.org")).await;
+    assert!(matches!(taken, Err(Error::Conflict(Conflict::Email))), "{taken:?}");
+}
+
+#[tokio::test]
+async fn passwords_are_not_guessed_by_changes_of_the_address() {
+    let mail = Ports::of_alice().account_mail(true);
+    for n in 0..20 {
+        let refused = mail.change_email(&member(), client(), &attempt("wrong"), email("new@example.org")).await;
+        assert_eq!(matches!(refused, Err(Error::TooMany(_))), n >= 10, "{n}: {refused:?}");
+    }
+}
+
+fn claimed(kind: MailKind, give_up_at: Timestamp) -> Claim {
+    let (id, address, username) = (MailId::new(NEW_ID), email("alice@example.org"), alice(false).username);
+    Claim::Mail(ClaimedMail { id, kind, address, username, attempts: 2, give_up_at })
+}
+
+/// Delivers what is claimed to a server that says this; the outbox expects what `expect` says.
+async fn deliver(
+    claim: Claim,
+    says: Result<(), &'static str>,
+    expect: impl FnOnce(&mut MockOutbox),
+) -> (Option<Delivery>, Vec<OutgoingMail>) {
+    let mut outbox = MockOutbox::new();
+    outbox.expect_claim().once().with(eq(digest()), eq(NOW)).return_once(|_, _| Ok(claim));
+    expect(&mut outbox);
+    let sent = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let mut transport = MockMailTransport::new();
+    let taken = Arc::clone(&sent);
+    transport.expect_send().returning(move |mail| {
+        taken.lock().unwrap().push(mail.clone());
+        says.map_err(|why| NotTaken(why.to_owned()))
+    });
+    let delivery = MailDelivery {
+        outbox: Arc::new(outbox),
+        tokens: Arc::new(tokens()),
+        transport: Arc::new(transport),
+        clock: Arc::new(clock()),
+    };
+    let delivered = delivery.deliver_next().await.unwrap();
+    let sent = sent.lock().unwrap().clone();
+    (delivered, sent)
+}
+
+#[tokio::test]
+async fn a_mail_leaves_with_the_token_whose_digest_was_stored() {
+    for kind in MailKind::ALL {
+        let later = NOW.plus_millis(1);
+        let (delivered, sent) = deliver(claimed(kind, later), Ok(()), |outbox| {
+            outbox.expect_set_sent().once().with(eq(MailId::new(NEW_ID)), eq(NOW)).returning(|_, _| Ok(()));
+        })
+        .await;
+        assert_eq!(delivered, Some(Delivery::Sent));
+        let has_token = kind != MailKind::EmailChanged;
+        assert_eq!(sent.iter().map(|mail| mail.token.clone()).collect::<Vec<_>>(), [has_token.then(token)]);
+    }
+}
+
+#[tokio::test]
+async fn a_mail_that_is_not_taken_is_given_up_after_its_time() {
+    for (give_up_at, is_dead) in [(NOW.plus_millis(1), false), (NOW, true)] {
+        let kind = MailKind::PasswordReset;
+        let (delivered, _) = deliver(claimed(kind, give_up_at), Err("no such mailbox"), |outbox| {
+            outbox
+                .expect_set_failed()
+                .once()
+                .with(eq(MailId::new(NEW_ID)), eq("no such mailbox"), eq(is_dead), eq(NOW))
+                .returning(|_, _, _, _| Ok(()));
+        })
+        .await;
+        assert_eq!(delivered, Some(Delivery::Failed { id: MailId::new(NEW_ID), kind, attempts: 2, is_dead }));
+    }
+}
+
+#[tokio::test]
+async fn nothing_leaves_for_a_request_that_makes_no_mail() {
+    for (claim, expected) in [(Claim::Nothing, None), (Claim::Dropped, Some(Delivery::Dropped))] {
+        let (delivered, sent) = deliver(claim, Ok(()), |_| {}).await;
+        assert_eq!((delivered, sent), (expected, vec![]));
+    }
+}

@@ -1,0 +1,207 @@
+//! From the settings to a server that can be connected to.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use lettre::message::Mailbox;
+use lettre::transport::smtp::PoolConfig;
+use lettre::transport::smtp::authentication::Credentials;
+use lettre::transport::smtp::client::{Tls, TlsParameters};
+use lettre::transport::smtp::extension::ClientId;
+use lettre::{AsyncSmtpTransport, Tokio1Executor};
+use percent_encoding::percent_decode_str;
+use thiserror::Error;
+use url::Url;
+
+/// Why a setting names no server, in words for an operator that do not repeat it.
+#[derive(Debug, Clone, Error)]
+pub enum ServerError {
+    /// It is no such URL.
+    #[error("it must be smtp://USER:PASSWORD@HOST:PORT or smtps://USER:PASSWORD@HOST:PORT")]
+    Url,
+    /// It says more than it may.
+    #[error("behind the port it may only have ?tls=none")]
+    Surplus,
+    /// It would send passwords and tokens over a network in clear.
+    #[error("?tls=none is for a server on this machine alone")]
+    NotLoopback,
+    /// It is no address to send from.
+    #[error("it must be an email address such as no-reply@example.org or Agora <no-reply@example.org>")]
+    Sender,
+    /// What TLS needs could not be set up.
+    #[error("cannot set up TLS: {0}")]
+    Tls(String),
+}
+
+/// How the connection is kept secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Security {
+    /// It begins in clear, and is encrypted before anything is said.
+    StartTls,
+    /// It is encrypted from its beginning.
+    Tls,
+    /// It stays on this machine.
+    None,
+}
+
+/// What a URL says of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Server {
+    host: String,
+    port: u16,
+    security: Security,
+    credentials: Option<(String, String)>,
+}
+
+impl Server {
+    fn parse(text: &str) -> Result<Self, ServerError> {
+        let url = Url::parse(text).map_err(|_| ServerError::Url)?;
+        let is_implicit = match url.scheme() {
+            "smtp" => false,
+            "smtps" => true,
+            _ => return Err(ServerError::Url),
+        };
+        let host = url.host_str().map(|host| host.trim_matches(['[', ']']).to_owned());
+        let host = host.filter(|host| !host.is_empty()).ok_or(ServerError::Url)?;
+        let is_in_clear = match url.query() {
+            None => false,
+            Some("tls=none") if !is_implicit => true,
+            Some(_) => return Err(ServerError::Surplus),
+        };
+        if !matches!(url.path(), "" | "/") || url.fragment().is_some() {
+            return Err(ServerError::Surplus);
+        }
+        let is_loopback = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        if is_in_clear && !is_loopback {
+            return Err(ServerError::NotLoopback);
+        }
+        let (security, usual_port) = match (is_implicit, is_in_clear) {
+            (true, _) => (Security::Tls, 465),
+            (false, true) => (Security::None, 25),
+            (false, false) => (Security::StartTls, 587),
+        };
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8().map(String::from);
+        let credentials = match (url.username(), url.password()) {
+            ("", None) => None,
+            (user, password) => {
+                let user = decoded(user).map_err(|_| ServerError::Url)?;
+                Some((user, decoded(password.unwrap_or_default()).map_err(|_| ServerError::Url)?))
+            }
+        };
+        Ok(Self { host, port: url.port().unwrap_or(usual_port), security, credentials })
+    }
+}
+
+/// Checks that a URL names a server, there or not.
+///
+/// # Errors
+/// [`ServerError`].
+pub fn check_url(url: &str) -> Result<(), ServerError> {
+    Server::parse(url).map(drop)
+}
+
+/// Checks that a text is an address to send from, with or without a name.
+///
+/// # Errors
+/// [`ServerError`].
+pub fn check_sender(sender: &str) -> Result<(), ServerError> {
+    parse_sender(sender).map(drop)
+}
+
+pub(crate) fn parse_sender(sender: &str) -> Result<Mailbox, ServerError> {
+    sender.parse().map_err(|_| ServerError::Sender)
+}
+
+/// How long the server may take to answer a command.
+const COMMAND_TIME: Duration = Duration::from_secs(10);
+
+/// How long a connection is kept after a mail, for the next one.
+const IDLE_TIME: Duration = Duration::from_secs(20);
+
+/// Returns what connects to a server, as the machine that a domain belongs to.
+pub(crate) fn connector(url: &str, domain: &str) -> Result<AsyncSmtpTransport<Tokio1Executor>, ServerError> {
+    let Server { host, port, security, credentials } = Server::parse(url)?;
+    let parameters = || TlsParameters::new(host.clone()).map_err(|error| ServerError::Tls(error.to_string()));
+    let tls = match security {
+        Security::StartTls => Tls::Required(parameters()?),
+        Security::Tls => Tls::Wrapper(parameters()?),
+        Security::None => Tls::None,
+    };
+    let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(host)
+        .port(port)
+        .tls(tls)
+        .timeout(Some(COMMAND_TIME))
+        .pool_config(PoolConfig::new().max_size(1).idle_timeout(IDLE_TIME));
+    if domain.is_ascii() {
+        builder = builder.hello_name(ClientId::Domain(domain.to_owned()));
+    }
+    if let Some((user, password)) = credentials {
+        builder = builder.credentials(Credentials::new(user, password));
+    }
+    Ok(builder.build())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(host: &str, port: u16, security: Security, credentials: Option<(&str, &str)>) -> Server {
+        let credentials = credentials.map(|(user, password)| (user.to_owned(), password.to_owned()));
+        Server { host: host.to_owned(), port, security, credentials }
+    }
+
+    #[test]
+    fn a_url_says_where_the_server_is_and_how_it_is_spoken_to() {
+        for (url, expected) in [
+            ("smtp://mail.example.org", server("mail.example.org", 587, Security::StartTls, None)),
+            ("smtps://mail.example.org/", server("mail.example.org", 465, Security::Tls, None)),
+            ("smtp://mail.example.org:2525", server("mail.example.org", 2525, Security::StartTls, None)),
+            ("smtp://127.0.0.1?tls=none", server("127.0.0.1", 25, Security::None, None)),
+            ("smtp://[::1]:1025?tls=none", server("::1", 1025, Security::None, None)),
+            ("smtp://localhost:1025?tls=none", server("localhost", 1025, Security::None, None)),
+            (
+                "smtps://agora%40example.org:p%C3%A4ss%3A@mail.example.org",
+                server("mail.example.org", 465, Security::Tls, Some(("agora@example.org", "päss:"))),
+            ),
+        ] {
+            assert_eq!(Server::parse(url).unwrap(), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_server_or_would_send_in_clear_is_refused_without_being_repeated() {
+        for url in [
+            "",
+            "mail.example.org",
+            "http://mail.example.org",
+            "smtp://",
+            "smtp:mail.example.org",
+            "smtp://mail.example.org?tls=none",
+            "smtp://192.0.2.1?tls=none",
+            "smtp://127.0.0.1.example.org?tls=none",
+            "smtps://127.0.0.1?tls=none",
+            "smtp://127.0.0.1?tls=opportunistic",
+            "smtp://127.0.0.1?tls=none&tls=none",
+            "smtp://mail.example.org/path",
+            "smtp://mail.example.org#fragment",
+            "smtp://mail.example.org:99999",
+            "smtp://user:%ff@mail.example.org",
+        ] {
+            let refused = check_url(url).unwrap_err().to_string();
+            assert!(!["mail.", "192", "user:"].iter().any(|part| refused.contains(part)), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_sender_is_an_address_with_or_without_a_name() {
+        for sender in ["no-reply@example.org", "Agora <no-reply@example.org>", "\"Agora, the service\" <a@example.org>"]
+        {
+            check_sender(sender).unwrap();
+        }
+        for sender in
+            ["", "Agora", "a@b@c", "Agora <>", "a@example.org, b@example.org", "a@example.org\r\nBcc: b@c.org"]
+        {
+            check_sender(sender).unwrap_err();
+        }
+    }
+}

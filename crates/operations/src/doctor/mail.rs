@@ -1,0 +1,21 @@
+//! The mail server: whether it can be reached, is who it says, and takes the credentials.
+
+use agora_config::{Loaded, SETTINGS};
+use agora_domain::mail::NotTaken;
+
+use super::{Finding, failed, ok, unclear};
+use crate::open;
+
+pub(super) async fn finding(loaded: &Loaded) -> Finding {
+    if let Some(finding) = unclear(loaded, &[&SETTINGS.smtp_url, &SETTINGS.mail_from, &SETTINGS.mail_templates]) {
+        return finding;
+    }
+    match open::mail(&loaded.best_guess) {
+        Ok(None) => ok("none is sent: AGORA_SMTP_URL is not set"),
+        Ok(Some(server)) => match server.probe().await {
+            Ok(()) => ok("the server can be reached, and would take mail"),
+            Err(NotTaken(why)) => failed(format!("cannot talk to the server: {why}: correct AGORA_SMTP_URL")),
+        },
+        Err(error) => failed(format!("{error:#}")),
+    }
+}

@@ -1,0 +1,357 @@
+//! The outbox, and what tokens of mails are good for.
+
+use agora_domain::Error;
+use agora_domain::accounts::{Account, LoginIdentifier, PasswordChange, PasswordHash, Session};
+use agora_domain::clock::Timestamp;
+use agora_domain::error::{Conflict, Resource};
+use agora_domain::id::{SessionId, UserId};
+use agora_domain::limits::Allowance;
+use agora_domain::mail::{
+    Claim, ClaimedMail, DEAD_KEPT_MILLIS, MAILS_AN_HOUR, MailKind, MailStatus, NewMail, PATIENCE_MILLIS,
+    SENT_KEPT_MILLIS, TokenDigest, pause_millis,
+};
+
+use crate::Repositories;
+use crate::run::{assert_fails, together};
+use crate::world::{World, at, email};
+
+const MINUTE: i64 = 60_000;
+const HOUR: i64 = 60 * MINUTE;
+
+fn digest(text: &str) -> TokenDigest {
+    TokenDigest::new(text.to_owned())
+}
+
+fn new_mail(w: &World, account: &Account, kind: MailKind, created_at: Timestamp) -> NewMail {
+    NewMail { id: w.id(), user: account.id, kind, address: account.email.clone(), created_at }
+}
+
+/// Claims the mail that is due.
+async fn claim(db: &Repositories, token: &str, now: Timestamp) -> ClaimedMail {
+    match db.outbox.claim(&digest(token), now).await.unwrap() {
+        Claim::Mail(mail) => mail,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Has a mail of a kind sent to an account, with a token.
+async fn send(db: &Repositories, w: &World, account: &Account, kind: MailKind, token: &str, now: Timestamp) {
+    db.outbox.create(&[new_mail(w, account, kind, now)]).await.unwrap();
+    let mail = claim(db, token, now).await;
+    assert_eq!(mail.kind, kind);
+    db.outbox.set_sent(mail.id, now).await.unwrap();
+}
+
+fn identifier(account: &Account) -> LoginIdentifier {
+    LoginIdentifier::parse(account.username.as_str()).unwrap()
+}
+
+async fn ids(db: &Repositories, status: MailStatus) -> Vec<agora_domain::id::MailId> {
+    db.outbox.list(status, 100).await.unwrap().iter().map(|mail| mail.id).collect()
+}
+
+pub async fn the_mail_that_is_due_for_longest_is_claimed_first_and_comes_again_after_a_pause(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    let [first, second] = [(MailKind::EmailVerification, 1_000), (MailKind::EmailChanged, 2_000)]
+        .map(|(kind, millis)| new_mail(&w, &ada, kind, at(millis)));
+    db.outbox.create(&[second.clone()]).await.unwrap();
+    db.outbox.create(&[first.clone()]).await.unwrap();
+    assert!(!db.outbox.is_due(at(999)).await.unwrap());
+    assert_eq!(db.outbox.claim(&digest("0"), at(999)).await.unwrap(), Claim::Nothing);
+    assert!(db.outbox.is_due(at(1_000)).await.unwrap());
+    let expected = |mail: &NewMail, attempts| ClaimedMail {
+        id: mail.id,
+        kind: mail.kind,
+        address: mail.address.clone(),
+        username: ada.username.clone(),
+        attempts,
+        give_up_at: mail.created_at.plus_millis(PATIENCE_MILLIS),
+    };
+    assert_eq!(claim(&db, "1", at(5_000)).await, expected(&first, 1));
+    assert_eq!(claim(&db, "2", at(5_000)).await, expected(&second, 1));
+    assert_eq!(db.outbox.claim(&digest("3"), at(5_000)).await.unwrap(), Claim::Nothing);
+    let again = 5_000 + pause_millis(1);
+    assert!(!db.outbox.is_due(at(again - 1)).await.unwrap());
+    assert_eq!(claim(&db, "4", at(again)).await, expected(&first, 2));
+    db.outbox.set_sent(first.id, at(again)).await.unwrap();
+    assert_eq!(claim(&db, "5", at(again)).await, expected(&second, 2));
+    assert_eq!(db.outbox.claim(&digest("6"), at(again + pause_millis(2) - 1)).await.unwrap(), Claim::Nothing);
+    assert_eq!(claim(&db, "7", at(again + pause_millis(2))).await, expected(&second, 3));
+}
+
+pub async fn mails_of_one_request_are_stored_all_or_none(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    let change = || [MailKind::EmailChanged, MailKind::EmailChange].map(|kind| new_mail(&w, &ada, kind, at(0)));
+    for _ in 0..MAILS_AN_HOUR.most {
+        db.outbox.create(&change()).await.unwrap();
+    }
+    assert_fails!(db.outbox.create(&change()).await, Error::TooMany(_));
+    assert_eq!(ids(&db, MailStatus::Waiting).await.len(), 2 * MAILS_AN_HOUR.most as usize);
+    let nobody = NewMail { user: w.id(), ..new_mail(&w, &ada, MailKind::EmailVerification, at(0)) };
+    assert_fails!(db.outbox.create(&[nobody]).await, Error::NotFound(Resource::User));
+}
+
+pub async fn an_account_asks_for_so_many_mails_of_a_kind_an_hour(db: Repositories) {
+    let w = World::new(&db);
+    let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
+    let kind = MailKind::EmailVerification;
+    let outcomes = together((0..8).map(|n| {
+        let (db, mail) = (db.clone(), new_mail(&w, &ada, kind, at(n)));
+        async move { (db.outbox.create(&[mail.clone()]).await, mail) }
+    }))
+    .await;
+    let (asked, refused): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|(outcome, _)| outcome.is_ok());
+    assert_eq!((asked.len(), refused.len()), (3, 5));
+    db.outbox.create(&[new_mail(&w, &ada, MailKind::EmailChange, at(9))]).await.unwrap();
+    db.outbox.create(&[new_mail(&w, &bob, kind, at(9))]).await.unwrap();
+    // Also once they are sent.
+    for (_, mail) in &asked {
+        db.outbox.set_sent(mail.id, at(20)).await.unwrap();
+    }
+    let oldest = asked.iter().map(|(_, mail)| mail.created_at).min().unwrap();
+    match db.outbox.create(&[new_mail(&w, &ada, kind, oldest.plus_millis(HOUR - 1_500))]).await {
+        Err(Error::TooMany(Allowance { limit, remaining: 0, reset_seconds: 2 })) => assert_eq!(limit, MAILS_AN_HOUR),
+        other => panic!("{other:?}"),
+    }
+    db.outbox.create(&[new_mail(&w, &ada, kind, oldest.plus_millis(HOUR))]).await.unwrap();
+}
+
+pub async fn a_forgotten_password_makes_a_mail_for_an_enabled_account_alone(db: Repositories) {
+    let w = World::new(&db);
+    let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
+    db.accounts.set_enabled(bob.id, false, &w.entry()).await.unwrap();
+    let by_email = LoginIdentifier::parse(&ada.email.as_str().to_uppercase()).unwrap();
+    let nobody = ["nobody", "nobody@example.org"].map(|name| LoginIdentifier::parse(name).unwrap());
+    let [unknown, unknown_email] = nobody;
+    for (n, (named, is_mailed)) in [
+        (identifier(&ada), true),
+        (by_email, true),
+        (unknown, false),
+        (unknown_email, false),
+        (identifier(&bob), false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (id, now) = (w.id(), at(i64::try_from(n).unwrap()));
+        db.outbox.request_reset(id, &named, now).await.unwrap();
+        assert!(db.outbox.is_due(now).await.unwrap());
+        let claimed = db.outbox.claim(&digest(&format!("token {n}")), now).await.unwrap();
+        if is_mailed {
+            let Claim::Mail(mail) = claimed else { panic!("{claimed:?}") };
+            assert_eq!((mail.id, mail.kind, &mail.username), (id, MailKind::PasswordReset, &ada.username));
+            assert_eq!((mail.address, mail.attempts), (ada.email.clone(), 1));
+            db.outbox.set_sent(id, now).await.unwrap();
+        } else {
+            assert_eq!(claimed, Claim::Dropped, "{named:?}");
+            assert!(!db.outbox.is_due(now).await.unwrap(), "it is forgotten");
+        }
+    }
+}
+
+pub async fn of_many_requests_for_one_account_the_first_of_an_hour_make_mails(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    let named = identifier(&ada);
+    for (minute, is_mailed) in [(0, true), (1, true), (2, true), (3, false), (59, false), (60, true), (61, true)] {
+        let now = at(minute * MINUTE);
+        db.outbox.request_reset(w.id(), &named, now).await.unwrap();
+        let claimed = db.outbox.claim(&digest(&format!("{minute}")), now).await.unwrap();
+        assert_eq!(matches!(claimed, Claim::Mail(_)), is_mailed, "{minute}: {claimed:?}");
+        if let Claim::Mail(mail) = claimed {
+            db.outbox.set_sent(mail.id, now).await.unwrap();
+        }
+    }
+}
+
+pub async fn a_mail_that_fails_says_why_until_it_is_sent_or_forgotten(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    let mail = new_mail(&w, &ada, MailKind::EmailChanged, at(0));
+    db.outbox.create(&[mail.clone()]).await.unwrap();
+    claim(&db, "1", at(10)).await;
+    db.outbox.set_failed(mail.id, "no\0 such mailbox", false, at(20)).await.unwrap();
+    let view = db.outbox.list(MailStatus::Waiting, 1).await.unwrap().remove(0);
+    assert_eq!((view.id, view.kind, view.address), (mail.id, mail.kind, ada.email.as_str().to_owned()));
+    assert_eq!((view.created_at, view.attempts, view.due_at), (at(0), 1, at(10 + pause_millis(1))));
+    assert_eq!(view.failure.as_deref(), Some("no such mailbox"));
+    let late = at(PATIENCE_MILLIS);
+    claim(&db, "2", late).await;
+    db.outbox.set_failed(mail.id, &"é".repeat(10_000), true, late).await.unwrap();
+    assert!(!db.outbox.is_due(late.plus_millis(DEAD_KEPT_MILLIS)).await.unwrap(), "it is given up");
+    let view = db.outbox.list(MailStatus::Dead, 1).await.unwrap().remove(0);
+    assert_eq!(view.failure, Some("é".repeat(500)));
+    // The operator has it tried again, for as long as a new one.
+    assert_eq!(db.outbox.retry(Some(w.id()), late).await.unwrap(), 0);
+    assert_eq!(db.outbox.retry(Some(mail.id), late).await.unwrap(), 1);
+    let again = claim(&db, "3", late).await;
+    assert_eq!((again.attempts, again.give_up_at), (1, late.plus_millis(PATIENCE_MILLIS)));
+    db.outbox.set_sent(mail.id, late).await.unwrap();
+    assert_eq!(db.outbox.list(MailStatus::Sent, 1).await.unwrap().remove(0).failure, None);
+    assert_eq!(db.outbox.retry(Some(mail.id), late).await.unwrap(), 0, "it was sent");
+}
+
+pub async fn all_mails_that_were_not_sent_are_tried_again_together(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    let mails: Vec<_> = (0..4).map(|n| new_mail(&w, &ada, MailKind::EmailChanged, at(n))).collect();
+    db.outbox.create(&mails).await.unwrap();
+    for mail in &mails[..3] {
+        claim(&db, &mail.id.to_string(), at(10)).await;
+    }
+    db.outbox.set_sent(mails[0].id, at(10)).await.unwrap();
+    db.outbox.set_failed(mails[1].id, "no", true, at(10)).await.unwrap();
+    assert_eq!(db.outbox.retry(None, at(20)).await.unwrap(), 3);
+    assert_eq!(ids(&db, MailStatus::Waiting).await, [mails[1].id, mails[2].id, mails[3].id]);
+    assert_eq!(ids(&db, MailStatus::Sent).await, [mails[0].id]);
+}
+
+pub async fn what_is_outdated_is_deleted(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    send(&db, &w, &ada, MailKind::PasswordReset, "reset", at(0)).await;
+    let dead = new_mail(&w, &ada, MailKind::EmailChanged, at(0));
+    db.outbox.create(&[dead.clone()]).await.unwrap();
+    claim(&db, "none", at(0)).await;
+    db.outbox.set_failed(dead.id, "no", true, at(0)).await.unwrap();
+    let waiting = new_mail(&w, &ada, MailKind::EmailChanged, at(0));
+    db.outbox.create(&[waiting.clone()]).await.unwrap();
+    for (now, deleted) in [
+        (30 * MINUTE - 1, 0),
+        (30 * MINUTE, 1),
+        (SENT_KEPT_MILLIS - 1, 0),
+        (SENT_KEPT_MILLIS, 1),
+        (DEAD_KEPT_MILLIS - 1, 0),
+        (DEAD_KEPT_MILLIS, 1),
+        (2 * DEAD_KEPT_MILLIS, 0),
+    ] {
+        assert_eq!(db.outbox.delete_outdated(at(now)).await.unwrap(), deleted, "{now}");
+    }
+    assert_eq!(ids(&db, MailStatus::Waiting).await, [waiting.id], "what waits is never outdated");
+}
+
+async fn password(db: &Repositories, user: UserId) -> PasswordHash {
+    db.accounts.find_password(user).await.unwrap().unwrap()
+}
+
+async fn open_session(db: &Repositories, w: &World, user: UserId) -> SessionId {
+    let session = Session { id: w.id(), user, opened_at: w.now() };
+    assert!(db.sessions.open(&session, &password(db, user).await, None).await.unwrap());
+    session.id
+}
+
+pub async fn a_token_resets_the_password_once_ends_sessions_and_what_else_would_reset_it(db: Repositories) {
+    let w = World::new(&db);
+    let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
+    let kind = MailKind::PasswordReset;
+    for (account, token) in [(&ada, "one"), (&ada, "other"), (&bob, "bob's")] {
+        send(&db, &w, account, kind, token, at(0)).await;
+    }
+    send(&db, &w, &ada, MailKind::EmailVerification, "verification", at(0)).await;
+    db.outbox.create(&[new_mail(&w, &ada, kind, at(0))]).await.unwrap();
+    let sessions = [open_session(&db, &w, ada.id).await, open_session(&db, &w, bob.id).await];
+    let new = PasswordHash::new("new".to_owned());
+    let now = at(30 * MINUTE - 1);
+    for bad in ["another", "verification"] {
+        assert_eq!(db.redemption.find_reset(&digest(bad), now).await.unwrap(), None);
+        assert!(!db.redemption.reset_password(&digest(bad), &new, now).await.unwrap());
+    }
+    assert_eq!(db.redemption.find_reset(&digest("one"), at(30 * MINUTE)).await.unwrap(), None, "it has expired");
+    assert!(!db.redemption.reset_password(&digest("one"), &new, at(30 * MINUTE)).await.unwrap());
+    assert_eq!(db.redemption.find_reset(&digest("one"), now).await.unwrap(), Some(ada.id));
+    let outcomes = together((0..6).map(|n| {
+        let (db, new) = (db.clone(), PasswordHash::new(format!("new {n}")));
+        async move { (db.redemption.reset_password(&digest("one"), &new, now).await.unwrap(), new) }
+    }))
+    .await;
+    let used: Vec<_> = outcomes.into_iter().filter(|(is_good, _)| *is_good).map(|(_, new)| new).collect();
+    assert_eq!(used.len(), 1, "a token is good once");
+    assert_eq!(password(&db, ada.id).await, used[0]);
+    let revoked = db.sessions.find_all(sessions.to_vec()).await.unwrap();
+    for state in revoked {
+        assert_eq!(state.revoked, state.session.user == ada.id);
+    }
+    assert_eq!(db.redemption.find_reset(&digest("other"), now).await.unwrap(), None, "older ones ended");
+    assert_eq!(ids(&db, MailStatus::Waiting).await, [], "so did the one that waited");
+    assert_eq!(db.redemption.find_reset(&digest("bob's"), now).await.unwrap(), Some(bob.id));
+    assert!(db.redemption.verify_email(&digest("verification"), now).await.unwrap());
+}
+
+pub async fn a_password_that_was_changed_is_not_reset_by_older_tokens(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    send(&db, &w, &ada, MailKind::PasswordReset, "token", at(0)).await;
+    let (verified, new) = (password(&db, ada.id).await, PasswordHash::new("new".to_owned()));
+    let change = PasswordChange { user: ada.id, verified, new, keep: None, at: at(1), entry: None };
+    assert!(db.accounts.change_password(&change).await.unwrap());
+    assert_eq!(db.redemption.find_reset(&digest("token"), at(2)).await.unwrap(), None);
+}
+
+pub async fn a_token_of_a_disabled_account_resets_nothing(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    send(&db, &w, &ada, MailKind::PasswordReset, "token", at(0)).await;
+    db.accounts.set_enabled(ada.id, false, &w.entry()).await.unwrap();
+    assert_eq!(db.redemption.find_reset(&digest("token"), at(1)).await.unwrap(), None);
+    let new = PasswordHash::new("new".to_owned());
+    assert!(!db.redemption.reset_password(&digest("token"), &new, at(1)).await.unwrap());
+}
+
+pub async fn a_token_verifies_the_address_that_it_was_sent_to(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    let kind = MailKind::EmailVerification;
+    for token in ["one", "two", "three"] {
+        send(&db, &w, &ada, kind, token, at(0)).await;
+    }
+    send(&db, &w, &ada, MailKind::PasswordReset, "reset", at(0)).await;
+    let find = async || db.accounts.find(ada.id).await.unwrap().unwrap();
+    let day = 24 * HOUR;
+    for (bad, now) in [("another", 1), ("reset", 1), ("one", day)] {
+        assert!(!db.redemption.verify_email(&digest(bad), at(now)).await.unwrap(), "{bad}");
+    }
+    assert_eq!(find().await, ada);
+    assert!(db.redemption.verify_email(&digest("one"), at(day - 1)).await.unwrap());
+    assert_eq!(find().await, Account { email_verified: true, ..ada.clone() });
+    assert!(!db.redemption.verify_email(&digest("one"), at(1)).await.unwrap(), "it was used");
+    let new = email("new@example.org");
+    db.redemption.set_email(ada.id, &new).await.unwrap();
+    assert_eq!(find().await, Account { email: new, email_verified: false, ..ada.clone() });
+    assert!(!db.redemption.verify_email(&digest("two"), at(1)).await.unwrap(), "it is for another address");
+    assert_eq!(db.redemption.find_reset(&digest("reset"), at(1)).await.unwrap(), None, "it was sent to another");
+}
+
+pub async fn a_new_address_counts_once_its_token_is_used(db: Repositories) {
+    let w = World::new(&db);
+    let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
+    let change =
+        |address: &str| NewMail { address: email(address), ..new_mail(&w, &ada, MailKind::EmailChange, at(0)) };
+    for (address, token) in [("new@example.org", "new"), ("other@example.org", "other")] {
+        db.outbox.create(&[change(address)]).await.unwrap();
+        let mail = claim(&db, token, at(0)).await;
+        assert_eq!(mail.address, email(address));
+        db.outbox.set_sent(mail.id, at(0)).await.unwrap();
+    }
+    db.outbox.create(&[change(&bob.email.as_str().to_uppercase())]).await.unwrap();
+    claim(&db, "taken", at(0)).await;
+    send(&db, &w, &ada, MailKind::PasswordReset, "reset", at(0)).await;
+    for _ in 0..2 {
+        let taken = db.redemption.verify_email(&digest("taken"), at(1)).await;
+        assert_fails!(taken, Error::Conflict(Conflict::Email));
+    }
+    assert_eq!(db.accounts.find(ada.id).await.unwrap().unwrap(), ada, "the address before counts");
+    assert!(db.redemption.verify_email(&digest("new"), at(1)).await.unwrap());
+    let expected = Account { email: email("new@example.org"), email_verified: true, ..ada.clone() };
+    assert_eq!(db.accounts.find(ada.id).await.unwrap().unwrap(), expected);
+    for (address, owner) in [("NEW@example.org", Some(ada.id)), (ada.email.as_str(), None)] {
+        let named = LoginIdentifier::parse(address).unwrap();
+        assert_eq!(db.accounts.find_id(&named).await.unwrap(), owner, "{address}");
+    }
+    assert_eq!(db.redemption.find_reset(&digest("reset"), at(1)).await.unwrap(), None, "it was sent to another");
+    assert!(!db.redemption.verify_email(&digest("other"), at(1)).await.unwrap(), "it was asked for before");
+    let taken = db.redemption.set_email(ada.id, &bob.email).await;
+    assert_fails!(taken, Error::Conflict(Conflict::Email));
+    assert_fails!(db.redemption.set_email(w.id(), &email("x@example.org")).await, Error::NotFound(Resource::User));
+}

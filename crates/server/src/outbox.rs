@@ -1,0 +1,90 @@
+//! `agora mail`: the outbox, for the operator.
+
+use agora_config::Config;
+use agora_domain::id::MailId;
+use agora_domain::mail::{MailStatus, MailView, OutboxCare};
+use anyhow::{Result, bail};
+use clap::{Subcommand, ValueEnum};
+use uuid::Uuid;
+
+use crate::moderation::{adapters, instant, lines, quoted};
+
+/// What `agora mail` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MailCommand {
+    /// List mails, those that are tried first before others
+    List {
+        /// Only those with this status
+        #[arg(long, value_enum, default_value_t = StatusFilter::Unsent)]
+        status: StatusFilter,
+        /// How many of a status at most
+        #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+        limit: usize,
+    },
+    /// Have mails that were not sent tried again at once, for two days from now
+    Retry {
+        /// The id of one
+        #[arg(required_unless_present = "all")]
+        id: Option<Uuid>,
+        /// All of them
+        #[arg(long, conflicts_with = "id")]
+        all: bool,
+    },
+}
+
+/// Which mails are listed.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum StatusFilter {
+    /// Those that wait, and those that were given up
+    Unsent,
+    Waiting,
+    Dead,
+    Sent,
+}
+
+impl StatusFilter {
+    const fn statuses(self) -> &'static [MailStatus] {
+        match self {
+            Self::Unsent => &[MailStatus::Dead, MailStatus::Waiting],
+            Self::Waiting => &[MailStatus::Waiting],
+            Self::Dead => &[MailStatus::Dead],
+            Self::Sent => &[MailStatus::Sent],
+        }
+    }
+}
+
+/// `agora mail`; returns what to tell the operator.
+///
+/// # Errors
+/// What is wrong with the arguments, or with the database.
+pub(crate) async fn mail(config: &Config, command: MailCommand) -> Result<String> {
+    let care = adapters(config).await?.outbox_care();
+    match command {
+        MailCommand::List { status, limit } => list(&care, status.statuses(), limit).await,
+        MailCommand::Retry { id, .. } => match (id, care.retry(id.map(MailId::new)).await?) {
+            (Some(id), 0) => bail!("there is no mail {id} that was not sent"),
+            (_, 1) => Ok("1 mail is tried again.".to_owned()),
+            (_, count) => Ok(format!("{count} mails are tried again.")),
+        },
+    }
+}
+
+async fn list(care: &OutboxCare, statuses: &[MailStatus], limit: usize) -> Result<String> {
+    let mut found = Vec::new();
+    for status in statuses {
+        found.extend(care.list(*status, limit).await?.into_iter().map(|mail| (*status, mail)));
+    }
+    lines(&found, "There is no such mail.", |(status, mail)| line(*status, mail))
+}
+
+fn line(status: MailStatus, mail: &MailView) -> Result<String> {
+    let MailView { id, kind, address, created_at, attempts, due_at, failure } = mail;
+    let (at, due, kind, address) = (instant(*created_at)?, instant(*due_at)?, kind.as_str(), quoted(address));
+    let then = match status {
+        MailStatus::Waiting => format!("tried {attempts} times, next {due}"),
+        MailStatus::Sent => format!("forgotten {due}"),
+        MailStatus::Dead => format!("tried {attempts} times, forgotten {due}"),
+    };
+    let failure = failure.as_deref().map(|failure| format!("  {}", quoted(failure))).unwrap_or_default();
+    Ok(format!("{id}  {at}  {}  {kind}  {address}  {then}{failure}", status.as_str()))
+}
