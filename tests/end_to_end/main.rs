@@ -35,6 +35,7 @@ mod hashes;
 mod hostile;
 mod interrupts;
 mod life;
+mod mail;
 mod manual;
 mod media;
 mod metrics;
@@ -58,6 +59,8 @@ mod retries;
 mod rotation;
 mod secrecy;
 mod shutdown;
+#[path = "../support/smtp.rs"]
+mod smtp;
 #[path = "../support/sse.rs"]
 mod sse;
 #[path = "../support/store.rs"]

@@ -30,6 +30,8 @@ mod first_start;
 mod lanes;
 #[path = "../end_to_end/life.rs"]
 mod life;
+#[path = "../end_to_end/mail.rs"]
+mod mail;
 #[path = "../end_to_end/manual.rs"]
 mod manual;
 #[path = "../end_to_end/media.rs"]
@@ -48,6 +50,8 @@ mod private_postgres;
 mod private_s3;
 #[path = "../support/process.rs"]
 mod process;
+#[path = "../support/python.rs"]
+mod python;
 #[path = "../end_to_end/retries.rs"]
 mod retries;
 #[path = "../end_to_end/rotation.rs"]
@@ -56,6 +60,8 @@ mod rotation;
 mod secrecy;
 #[path = "../end_to_end/shutdown.rs"]
 mod shutdown;
+#[path = "../support/smtp.rs"]
+mod smtp;
 #[path = "../end_to_end/times.rs"]
 mod times;
 #[path = "../end_to_end/tour.rs"]

@@ -26,6 +26,7 @@ mod idempotency;
 mod images;
 mod limits;
 mod lists;
+mod mail;
 mod notifications;
 mod paging;
 mod people;
@@ -34,9 +35,13 @@ mod privacy;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
 mod products;
+#[path = "../support/python.rs"]
+mod python;
 mod reports;
 mod search;
 mod sessions;
+#[path = "../support/smtp.rs"]
+mod smtp;
 #[path = "../support/sse.rs"]
 mod sse;
 mod support;

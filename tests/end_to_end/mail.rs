@@ -1,0 +1,224 @@
+//! Mail, by a real SMTP server: how it is spoken to, what happens when it refuses, hangs or goes away, and that none is lost.
+
+use std::fs;
+use std::net::TcpListener;
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use serde_json::json;
+use tokio::task::block_in_place;
+
+use crate::client::{Client, PASSWORD, eventually};
+use crate::process::{Finished, Home, run};
+use crate::smtp::{SENDER, SmtpServer};
+
+async fn forgot(api: &Client, identifier: &str) {
+    api.post_json("/api/auth/password/forgot", &json!({ "identifier": identifier })).await.expect(202);
+}
+
+/// What `agora mail` prints.
+fn mail(home: &Home, arguments: &[&str]) -> Vec<String> {
+    let finished = run(home.agora(&[&["mail"], arguments].concat()), "");
+    assert_eq!(finished.code, Some(0), "{finished:?}");
+    finished.stdout.lines().map(str::to_owned).collect()
+}
+
+/// What the doctor says of a mail server: whether it can be used, and why not.
+fn examine(home: &Home, variables: &[(&str, &str)]) -> (bool, String) {
+    let mut command = home.agora(&["doctor"]);
+    command.env("AGORA_MAIL_FROM", SENDER).envs(variables.iter().copied());
+    let Finished { stdout, .. } = run(command, "");
+    let line = stdout.lines().find(|line| line[9..].starts_with("mail: ")).unwrap_or_else(|| panic!("{stdout}"));
+    (line.starts_with("ok "), line[9..].to_owned())
+}
+
+/// A directory with the certificate of a server called `localhost`, its key, and the authority that signed it.
+fn certificates() -> tempfile::TempDir {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("authority.pem"), authority.pem()).unwrap();
+    fs::write(directory.path().join("certificate.pem"), certificate.pem()).unwrap();
+    fs::write(directory.path().join("key.pem"), key.serialize_pem()).unwrap();
+    directory
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_spoken_to_encrypted_and_only_if_it_is_the_one_that_was_named() {
+    let certificates = certificates();
+    let file = |name: &str| certificates.path().join(name).to_str().unwrap().to_owned();
+    let authority = file("authority.pem");
+    let home = Home::new();
+    for (tls, scheme) in [("starttls", "smtp"), ("implicit", "smtps")] {
+        let login = ["agora@example.org", "päss:word"];
+        let (certificate, key) = (file("certificate.pem"), file("key.pem"));
+        let options = json!({ "tls": tls, "certificate": certificate, "key": key, "login": login });
+        let smtp = block_in_place(|| SmtpServer::start_with(options));
+        let port = smtp.port();
+        let url = |user: &str, host: &str| format!("{scheme}://{user}@{host}:{port}");
+        let right = url("agora%40example.org:p%C3%A4ss%3Aword", "localhost");
+        let trusted = ("SSL_CERT_FILE", authority.as_str());
+        let (works, said) = examine(&home, &[("AGORA_SMTP_URL", &right), trusted]);
+        assert!(works, "{said}");
+        for (variables, words) in [
+            (vec![("AGORA_SMTP_URL", right.as_str())], "certificate"),
+            (
+                vec![("AGORA_SMTP_URL", &*url("agora%40example.org:p%C3%A4ss%3Aword", "127.0.0.1")), trusted],
+                "certificate",
+            ),
+            (vec![("AGORA_SMTP_URL", &*url("agora%40example.org:guess", "localhost")), trusted], "535"),
+        ] {
+            let (works, said) = examine(&home, &variables);
+            assert!(!works && said.contains(words) && !said.contains("word@"), "{words}: {said}");
+        }
+        let service = home.start_with(&[("AGORA_SMTP_URL", &right), ("AGORA_MAIL_FROM", SENDER), trusted]);
+        let name = format!("user-{tls}");
+        service.api.register(&name).await.expect(201);
+        forgot(&service.api, &name).await;
+        let taken = smtp.mail(0, &format!("{name}@example.org")).await;
+        assert_eq!((&taken.0["encrypted"], &taken.0["logged_in"]), (&json!(true), &json!(true)));
+        assert_eq!(taken.0["hello"], "agora.example.org");
+        let log = service.stop().stderr;
+        assert!(!log.contains(&taken.token()) && !log.contains("word"), "{log}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_said_in_clear_to_a_server_that_does_not_offer_encryption() {
+    let smtp = block_in_place(SmtpServer::start);
+    let home = Home::new();
+    let url = format!("smtp://user:password@localhost:{}", smtp.port());
+    let (works, said) = examine(&home, &[("AGORA_SMTP_URL", &url)]);
+    assert!(!works && said.contains("STARTTLS"), "{said}");
+    let (works, said) = examine(&home, &[("AGORA_SMTP_URL", &smtp.url())]);
+    assert!(works, "{said}");
+    let mut refused = home.agora(&["config", "check"]);
+    refused.env("AGORA_SMTP_URL", "smtp://mail.example.org?tls=none").env("AGORA_MAIL_FROM", SENDER);
+    run(refused, "").expect_refusal(&["AGORA_SMTP_URL", "on this machine alone"]);
+    let mut alone = home.agora(&["config", "check"]);
+    alone.env("AGORA_SMTP_URL", smtp.url());
+    run(alone, "").expect_refusal(&["AGORA_SMTP_URL and AGORA_MAIL_FROM", "together"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_hangs_is_given_up_after_a_while() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("smtp://127.0.0.1:{}?tls=none", silent.local_addr().unwrap().port());
+    let home = Home::new();
+    let (works, said) = block_in_place(|| examine(&home, &[("AGORA_SMTP_URL", &url)]));
+    assert!(!works && said.contains("took longer"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_is_refused_holds_nobody_up_and_the_operator_sees_it() {
+    let smtp = block_in_place(SmtpServer::start);
+    let home = Home::new();
+    let variables = smtp.variables();
+    let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let service = home.start_with(&variables);
+    let api = &service.api;
+    for name in ["refused", "later", "alice"] {
+        api.register(name).await.expect(201);
+        forgot(api, name).await;
+    }
+    smtp.mail(0, "alice@example.org").await;
+    let unsent = eventually("both failed", async || {
+        let unsent = block_in_place(|| mail(&home, &["list"]));
+        (unsent.len() == 2 && unsent.iter().all(|line| line.contains(" 4") || line.contains("55"))).then_some(unsent)
+    });
+    let unsent = unsent.await;
+    let of = |address: &str| unsent.iter().find(|line| line.contains(address)).unwrap();
+    assert!(of("refused@example.org").contains("no such mailbox"), "{unsent:?}");
+    assert!(of("later@example.org").contains("come back later"), "{unsent:?}");
+    for line in &unsent {
+        assert!(line.contains("  waiting  password_reset  ") && line.contains("tried"), "{line}");
+    }
+    let sent = mail(&home, &["list", "--status", "sent"]);
+    assert!(sent.len() == 1 && sent[0].contains("\"alice@example.org\""), "{sent:?}");
+    assert_eq!(mail(&home, &["list", "--status", "dead"]), ["There is no such mail."]);
+    let id = of("refused@example.org").split("  ").next().unwrap();
+    assert_eq!(mail(&home, &["retry", id]), ["1 mail is tried again."]);
+    assert_eq!(mail(&home, &["retry", "--all"]), ["2 mails are tried again."]);
+    let nobody = "0199a3f0-0000-7000-8000-000000000000";
+    run(home.agora(&["mail", "retry", nobody]), "").expect_refusal(&[nobody]);
+    assert_eq!(run(home.agora(&["mail", "retry"]), "").code, Some(2));
+    let log = service.stop().stderr;
+    assert!(log.contains("could not send a mail") && !log.contains("refused@example.org"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_not_be_sent_is_sent_once_the_server_is_back() {
+    let smtp = block_in_place(SmtpServer::start);
+    let home = Home::new();
+    let variables = smtp.variables();
+    let service = home.start_with(&variables.each_ref().map(|(name, value)| (*name, value.as_str())));
+    service.api.register("alice").await.expect(201);
+    smtp.stop();
+    forgot(&service.api, "alice").await;
+    eventually("a failure", async || service.log().contains("could not send a mail").then_some(())).await;
+    block_in_place(|| smtp.start_again());
+    let token = smtp.mail(0, "alice@example.org").await.token();
+    let reset = json!({ "token": token, "newPassword": "another battery staple" });
+    service.api.post_json("/api/auth/password/reset", &reset).await.expect(200);
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_mail_is_lost_when_the_service_is_killed_between_request_and_delivery() {
+    const ROUNDS: u64 = 8;
+    let smtp = block_in_place(SmtpServer::start);
+    let home = Home::new();
+    let variables = smtp.variables();
+    let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+    for round in 0..ROUNDS {
+        let service = home.start_with(&variables);
+        let name = format!("user-{round}");
+        service.api.register(&name).await.expect(201);
+        forgot(&service.api, &name).await;
+        // Before, while and after it is sent: the outbox is looked at every second.
+        tokio::time::sleep(Duration::from_millis(round * 1_200 / ROUNDS)).await;
+        service.kill();
+    }
+    let service = home.start_with(&variables);
+    for round in 0..ROUNDS {
+        let address = format!("user-{round}@example.org");
+        let came = eventually(&address, async || smtp.taken().into_iter().find(|mail| mail.to() == address)).await;
+        // Whichever came, of those that came twice: its token is good, and it can be told by its id.
+        let reset = json!({ "token": came.token(), "newPassword": PASSWORD });
+        service.api.post_json("/api/auth/password/reset", &reset).await.expect(200);
+        let twice = smtp.taken().into_iter().filter(|mail| mail.to() == address);
+        assert!(twice.into_iter().all(|mail| mail.header("message-id") == came.header("message-id")));
+    }
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_of_the_operator_are_used_and_bad_ones_refuse_the_start() {
+    let smtp = block_in_place(SmtpServer::start);
+    let home = Home::new();
+    let templates = home.path("texts");
+    fs::create_dir(&templates).unwrap();
+    let text = "Subject: Hallo {username}\n\nhttps://app.example.org/neu?code={token}\n{token}\n";
+    fs::write(templates.join("password-reset.txt"), text).unwrap();
+    let [url, sender] = smtp.variables();
+    let path = templates.to_str().unwrap();
+    let variables = [(url.0, url.1.as_str()), (sender.0, sender.1.as_str()), ("AGORA_MAIL_TEMPLATES", path)];
+    let service = home.start_with(&variables);
+    service.api.register("juergen").await.expect(201);
+    forgot(&service.api, "juergen").await;
+    let taken = smtp.mail(0, "juergen@example.org").await;
+    assert_eq!(taken.header("subject"), "Hallo juergen");
+    let link = format!("https://app.example.org/neu?code={}", taken.token());
+    assert!(taken.text().lines().any(|line| line == link), "{taken:?}");
+    service.stop();
+    fs::write(templates.join("password-reset.txt"), "Subject: Hallo\n\nohne Code\n").unwrap();
+    let mut command = home.agora(&[]);
+    command.envs(variables);
+    run(command, "").expect_refusal(&["AGORA_MAIL_TEMPLATES", "password-reset.txt", "{token}"]);
+    let (works, said) = examine(&home, &variables);
+    assert!(!works && said.contains("{token}"), "{said}");
+}

@@ -1,0 +1,209 @@
+//! What goes by mail: forgotten passwords, and addresses that are verified.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::client::PASSWORD;
+use crate::smtp::{SENDER, SmtpServer};
+use crate::support::{Response, Server, User};
+
+const FORGOT: &str = "/api/auth/password/forgot";
+const RESET: &str = "/api/auth/password/reset";
+const VERIFY: &str = "/api/auth/email/verify";
+const VERIFICATION: &str = "/api/users/me/email/verification";
+const EMAIL: &str = "/api/users/me/email";
+const ME: &str = "/api/users/me";
+
+const NEW_PASSWORD: &str = "another battery staple";
+
+/// A server that sends mail, and where it goes.
+async fn start() -> (Server, SmtpServer) {
+    let smtp = tokio::task::spawn_blocking(SmtpServer::start).await.unwrap();
+    let url = smtp.url();
+    let server = Server::start_with(|config| {
+        config.smtp_url = Some(url.into());
+        config.mail_from = Some(SENDER.to_owned());
+    });
+    (server.await, smtp)
+}
+
+async fn forgot(server: &Server, identifier: &str) -> Response {
+    server.post_json(FORGOT, &json!({ "identifier": identifier })).await
+}
+
+async fn reset(server: &Server, token: &str, password: &str) -> Response {
+    server.post_json(RESET, &json!({ "token": token, "newPassword": password })).await
+}
+
+async fn verify(server: &Server, token: &str) -> Response {
+    server.post_json(VERIFY, &json!({ "token": token })).await
+}
+
+async fn change_email(server: &Server, user: &User, email: &str, password: &str) -> Response {
+    let body = json!({ "email": email, "currentPassword": password });
+    server.call_json(user, Method::PUT, EMAIL, body).await
+}
+
+async fn me(server: &Server, user: &User) -> (Value, Value) {
+    let account = server.get(user, ME).await.expect(200).data();
+    (account["email"].clone(), account["emailVerified"].clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forgotten_password_is_reset_with_a_token_from_a_mail() {
+    let (server, smtp) = start().await;
+    let (alice, bob) = (server.user("alice").await, server.user("bob").await);
+    let asked = forgot(&server, "ALICE").await.expect(202);
+    let said = json!({ "message": "If there is such an account, a mail is on its way", "data": null });
+    assert_eq!(asked.json(), said);
+    let mail = smtp.mail(0, "alice@example.org").await;
+    assert_eq!(mail.0["from"], "no-reply@agora.example.org");
+    assert_eq!((mail.header("from"), mail.header("subject")), (SENDER, "Reset your password"));
+    assert_eq!(mail.header("auto-submitted"), "auto-generated");
+    assert!(mail.header("message-id").ends_with("@agora.example.org>"), "{mail:?}");
+    assert!(mail.text().contains("alice"), "{mail:?}");
+    let first = mail.token();
+    forgot(&server, "alice@EXAMPLE.org").await.expect(202);
+    let token = smtp.mail(1, "alice@example.org").await.token();
+
+    for bad in ["x", &"A".repeat(43), &token.to_lowercase(), &format!("{token}=")] {
+        reset(&server, bad, NEW_PASSWORD).await.expect_invalid(&["token"]);
+    }
+    verify(&server, &token).await.expect_invalid(&["token"]);
+    // A password that is refused does not use the token up.
+    reset(&server, &token, "short").await.expect_invalid(&["newPassword"]);
+    reset(&server, " ", "short").await.expect_invalid(&["newPassword", "token"]);
+    server.get(&alice, ME).await.expect(200);
+    let done = reset(&server, &format!(" {token}\n"), NEW_PASSWORD).await.expect(200);
+    assert_eq!(done.json(), json!({ "message": "Password changed successfully", "data": null }));
+    server.get(&alice, ME).await.expect(401);
+    server.get(&bob, ME).await.expect(200);
+    server.login("alice", PASSWORD).await.expect(401);
+    server.login("alice", NEW_PASSWORD).await.expect(200);
+    for used in [&token, &first] {
+        reset(&server, used, PASSWORD).await.expect_invalid(&["token"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_forgot_is_told_the_same_whether_or_not_there_is_an_account() {
+    let (server, smtp) = start().await;
+    let (root, bob) = (server.root().await, server.user("bob").await);
+    server.user("alice").await;
+    let disabled = json!({ "enabled": false });
+    server.call_json(&root, Method::PUT, &format!("/api/users/{}/enabled", bob.id), disabled).await.expect(200);
+    let told = |response: &Response| {
+        let headers = response.headers.iter().filter(|(name, _)| !["date", "x-request-id"].contains(&name.as_str()));
+        (
+            response.status,
+            headers.map(|(name, value)| (name.clone(), value.clone())).collect::<Vec<_>>(),
+            response.body.clone(),
+        )
+    };
+    let expected = told(&forgot(&server, "alice").await.expect(202));
+    for _ in 0..4 {
+        for identifier in ["nobody", "nobody@example.org", "bob", "bob@example.org", "alice"] {
+            assert_eq!(told(&forgot(&server, identifier).await), expected, "{identifier}");
+        }
+    }
+    server.call(&root, Method::POST, VERIFICATION).await.expect(202);
+    let taken = smtp.wait_for(4).await;
+    let to: Vec<_> = taken.iter().map(|mail| mail.to()).collect();
+    assert_eq!(to, ["alice@example.org", "alice@example.org", "alice@example.org", "root@example.org"]);
+    for wrong in [json!({}), json!({ "identifier": " " }), json!({ "identifier": 1 })] {
+        server.post_json(FORGOT, &wrong).await.expect_invalid(&["identifier"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_own_address_is_verified_once() {
+    let (server, smtp) = start().await;
+    let alice = server.user("alice").await;
+    assert_eq!(me(&server, &alice).await, (json!("alice@example.org"), json!(false)));
+    for _ in 0..3 {
+        let asked = server.call(&alice, Method::POST, VERIFICATION).await.expect(202);
+        assert_eq!(asked.json(), json!({ "message": "A mail is on its way", "data": null }));
+    }
+    let refused = server.call(&alice, Method::POST, VERIFICATION).await.expect_code(429, "rate_limited");
+    let wait: u32 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((3_500..=3_600).contains(&wait), "{refused:?}");
+    // Of another kind there may be more.
+    forgot(&server, "alice").await.expect(202);
+    let taken = smtp.wait_for(4).await;
+    let token = taken[0].token();
+    assert_eq!(taken[0].header("subject"), "Confirm your email address");
+    assert!(!taken[0].text().contains("alice"), "who has the address is not told what others call themselves");
+    reset(&server, &token, NEW_PASSWORD).await.expect_invalid(&["token"]);
+    let done = verify(&server, &token).await.expect(200);
+    assert_eq!(done.json(), json!({ "message": "Email verified successfully", "data": null }));
+    assert_eq!(me(&server, &alice).await, (json!("alice@example.org"), json!(true)));
+    verify(&server, &token).await.expect_invalid(&["token"]);
+    let done = server.call(&alice, Method::POST, VERIFICATION).await.expect(200);
+    assert_eq!(done.json(), json!({ "message": "Email is verified already", "data": null }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_address_counts_once_it_is_verified_and_the_old_one_is_told() {
+    let (server, smtp) = start().await;
+    let (alice, _bob) = (server.user("alice").await, server.user("bob").await);
+    change_email(&server, &alice, "new@example.org", "wrong password").await.expect_invalid(&["currentPassword"]);
+    change_email(&server, &alice, "no address", PASSWORD).await.expect_invalid(&["email"]);
+    change_email(&server, &alice, "BOB@example.org", PASSWORD).await.expect_code(409, "email_taken");
+    let same = change_email(&server, &alice, "alice@example.org", PASSWORD).await.expect(200);
+    assert_eq!(same.data()["email"], "alice@example.org");
+    forgot(&server, "alice").await.expect(202);
+    let for_password = smtp.mail(0, "alice@example.org").await.token();
+
+    let changed = change_email(&server, &alice, "new@example.org", PASSWORD).await.expect(200);
+    assert_eq!(changed.data()["email"], "alice@example.org", "not yet");
+    let taken = smtp.wait_for(3).await;
+    let to = |address: &str| taken[1..].iter().find(|mail| mail.to() == address).unwrap();
+    let (asked, told) = (to("new@example.org"), to("alice@example.org"));
+    assert_eq!(told.header("subject"), "Your email address is about to change");
+    assert!(!asked.text().contains("alice") && told.text().contains("alice"));
+    verify(&server, &asked.token()).await.expect(200);
+    assert_eq!(me(&server, &alice).await, (json!("new@example.org"), json!(true)));
+    server.login("NEW@example.org", PASSWORD).await.expect(200);
+    server.login("alice@example.org", PASSWORD).await.expect(401);
+    reset(&server, &for_password, NEW_PASSWORD).await.expect_invalid(&["token"]);
+    // The old one is free.
+    let registration = json!({ "username": "other", "email": "alice@example.org", "password": PASSWORD });
+    server.post_json("/api/auth/register", &registration).await.expect(201);
+
+    for n in 0..2 {
+        change_email(&server, &alice, &format!("new-{n}@example.org"), PASSWORD).await.expect(200);
+    }
+    change_email(&server, &alice, "new-3@example.org", PASSWORD).await.expect_code(429, "rate_limited");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_somebody_took_meanwhile_is_a_conflict() {
+    let (server, smtp) = start().await;
+    let alice = server.user("alice").await;
+    change_email(&server, &alice, "bob@example.org", PASSWORD).await.expect(200);
+    let taken = smtp.wait_for(2).await;
+    let token = taken.iter().find(|mail| mail.to() == "bob@example.org").unwrap().token();
+    server.user("bob").await;
+    verify(&server, &token).await.expect_code(409, "email_taken");
+    assert_eq!(me(&server, &alice).await, (json!("alice@example.org"), json!(false)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_sends_no_mail_says_so_but_not_to_who_forgot() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    for (path, body) in
+        [(RESET, json!({ "token": "x", "newPassword": NEW_PASSWORD })), (VERIFY, json!({ "token": "x" }))]
+    {
+        let refused = server.post_json(path, &body).await.expect_code(400, "mail_not_configured");
+        assert_eq!(refused.json()["message"], "This service sends no mail");
+    }
+    server.call(&alice, Method::POST, VERIFICATION).await.expect_code(400, "mail_not_configured");
+    forgot(&server, "alice").await.expect(202);
+    let changed = change_email(&server, &alice, "new@example.org", PASSWORD).await.expect(200).data();
+    assert_eq!((&changed["email"], &changed["emailVerified"]), (&json!("new@example.org"), &json!(false)));
+    assert_eq!(me(&server, &alice).await, (json!("new@example.org"), json!(false)));
+    server.login("new@example.org", PASSWORD).await.expect(200);
+    server.user("bob").await;
+    change_email(&server, &alice, "bob@example.org", PASSWORD).await.expect_code(409, "email_taken");
+}
