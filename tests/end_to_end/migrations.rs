@@ -9,12 +9,12 @@ use crate::client::{eventually, list, text};
 use crate::process::{Home, mode, run};
 
 /// The last migration, and what undoes it on each database.
-const LAST: &str = "2026-11-26-030000_export";
-const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-26-030000_export/down.sql");
-const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-26-030000_export/down.sql");
+const LAST: &str = "2026-11-26-040000_mail";
+const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-26-040000_mail/down.sql");
+const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-26-040000_mail/down.sql");
 
 /// The schema that is left then.
-const BEFORE: &str = "20261126020000";
+const BEFORE: &str = "20261126030000";
 
 /// Makes the last migration pending again.
 fn undo(home: &Home) {

@@ -76,6 +76,8 @@ fn program(home: &Home, store: &Store) -> std::process::Command {
     command.arg(std::env::var("AGORA_FAIRNESS_BINARY").unwrap_or(AGORA.to_owned()));
     command.envs(store.variable()).env("AGORA_DATA_DIR", home.data_dir()).env("AGORA_LISTEN", "127.0.0.1:0");
     command.env("AGORA_TRUSTED_PROXIES", "127.0.0.1");
+    // One that is away: mails wait, and are tried again and again.
+    command.env("AGORA_SMTP_URL", "smtp://127.0.0.1:9?tls=none").env("AGORA_MAIL_FROM", "agora@example.org");
     command
 }
 

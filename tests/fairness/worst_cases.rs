@@ -99,11 +99,17 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("POST",   "/api/auth/login",                    Nobody,  &[("", "", Json(r#"{"identifier":"mallory","password":"{password}"}"#))]),
     case("POST",   "/api/auth/refresh",                  Member,  PLAIN),
     case("POST",   "/api/auth/logout",                   Session, PLAIN),
+    case("POST",   "/api/auth/password/forgot",          Nobody,  &[("", "", Json(r#"{"identifier":"{n}@example.org"}"#)), ("", "", Json(r#"{"identifier":"mallory"}"#)), ("", "", Json(r#"{"identifier":"{wide 1000}"}"#))]),
+    case("POST",   "/api/auth/password/reset",           Nobody,  &[("", "", Json(r#"{"token":"{long 1000}","newPassword":"{wide 18}"}"#))]),
+    case("POST",   "/api/auth/email/verify",             Nobody,  &[("", "", Json(r#"{"token":"{long 1000}"}"#))]),
 
     case("GET",    "/api/users/me",                      Member,  PLAIN),
     case("PUT",    "/api/users/me",                      Member,  &[("", "", PROFILE_FORM), ("", "", Json(r#"{"biography":"{long 1000}"}"#))]),
     case("PUT",    "/api/users/me/password",             Member,  &[("", "", Json(r#"{"currentPassword":"{password}","newPassword":"short"}"#)),
                                                                    ("", "", Json(r#"{"currentPassword":"{password}","newPassword":"{password}"}"#))]),
+    // Three an hour: the others are refused.
+    case("PUT",    "/api/users/me/email",                Member,  &[("", "", Json(r#"{"email":"{n}@example.org","currentPassword":"{password}"}"#))]),
+    case("POST",   "/api/users/me/email/verification",   Member,  PLAIN),
     // One an hour: the others are refused.
     case("GET",    "/api/users/me/export",               Member,  PLAIN),
     case("GET",    "/api/users/me/sessions",             Member,  &[("", "?size=100", None)]),

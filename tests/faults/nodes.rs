@@ -1,5 +1,6 @@
 //! Two nodes on one database and one bucket.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -12,6 +13,7 @@ use crate::picture::{expect_picture, picture};
 use crate::private_postgres;
 use crate::private_s3::S3Server;
 use crate::process::{Home, Service};
+use crate::smtp::SmtpServer;
 
 /// How soon what ends a right on one node counts on the others.
 const ELSEWHERE: Duration = Duration::from_secs(5);
@@ -155,6 +157,32 @@ async fn what_ends_a_right_on_one_node_counts_on_the_other_soon() {
         counts_everywhere(apis, change, request, 403).await;
     };
     tokio::join!(log_out, disable, change_password, demote);
+    stop(nodes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_mail_is_sent_once_whichever_node_it_was_asked_of() {
+    const USERS: usize = 20;
+    let (cluster, smtp) = (Cluster::new(), block_in_place(SmtpServer::start));
+    let variables = smtp.variables();
+    let nodes = cluster.start(&variables.each_ref().map(|(name, value)| (*name, value.as_str())));
+    for n in 0..USERS {
+        let api = &nodes[n % 2].api;
+        let user = api.user(&format!("user-{n}")).await;
+        api.call(&user, Method::POST, "/api/users/me/email/verification").await.expect(202);
+    }
+    // It is sent after all the others.
+    nodes[0].api.post_json("/api/auth/password/forgot", &json!({ "identifier": "root" })).await.expect(202);
+    eventually("the last mail", async || smtp.taken().iter().any(|mail| mail.to() == "root@example.org").then_some(()))
+        .await;
+    let taken = smtp.taken();
+    let addresses: BTreeSet<_> = taken.iter().map(|mail| mail.to().to_owned()).collect();
+    assert_eq!((taken.len(), addresses.len()), (USERS + 1, USERS + 1), "{addresses:?}");
+    // Used on either node, and on both seen.
+    let verified = json!({ "token": taken[0].token() });
+    nodes[1].api.post_json("/api/auth/email/verify", &verified).await.expect(200);
+    let again = nodes[0].api.post_json("/api/auth/email/verify", &verified).await;
+    again.expect_invalid(&["token"]);
     stop(nodes);
 }
 

@@ -59,6 +59,7 @@ mod sql_types;
 mod sqlite;
 mod texts;
 mod transfer;
+mod turn;
 mod values;
 mod version;
 
@@ -67,10 +68,11 @@ pub use check::damage;
 pub use database::{Database, check_url};
 pub use error::OpenError;
 pub use figures::{Figures, Lane, WriteGroups};
-pub use lock::{Lock, Turn};
+pub use lock::Lock;
 pub use options::Options;
 pub use probe::{Probe, ServerProbe, probe};
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
+pub use turn::Turn;
 pub use version::{Backlog, Migrated, Migrations, schema_version};
 
 /// Runs a query function on a lane of a backend: `run!(&self.backend, read posts::find(id, viewer))`. PostgreSQL may run it

@@ -6,15 +6,7 @@ use agora_domain::Result;
 
 use crate::backend::Backend;
 use crate::database::Database;
-
-/// What one node at a time does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
-    /// Collecting what nothing names any more.
-    Sweep,
-    /// Sending mail.
-    Mail,
-}
+use crate::turn::Turn;
 
 /// The right to do something while nobody else does. It ends when this is dropped, and with the process at the latest.
 #[must_use = "the right ends when it is dropped"]

@@ -29,9 +29,9 @@ use super::pool::{Limits, Manager, Pool, UNPROVEN};
 use super::queries;
 use crate::error::{Failure, OpenError, Outcome};
 use crate::figures::Lane;
-use crate::lock::Turn;
 use crate::mutex::lock;
 use crate::options::Options;
+use crate::turn::Turn;
 use crate::version;
 use crate::version::{Backlog, Migrated, Opening};
 

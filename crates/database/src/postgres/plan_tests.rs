@@ -23,7 +23,7 @@ use uuid::Uuid;
 use super::database::{Postgres, private_postgres};
 use super::dialect;
 use super::queries::{
-    accounts, audit, blocks, bookmarks, comments, events, exports, feeds, follows, notifications, people, posts,
+    accounts, audit, blocks, bookmarks, comments, events, exports, feeds, follows, mail, notifications, people, posts,
     products, reports, search, sessions, texts, timelines,
 };
 use crate::Options;
@@ -53,6 +53,8 @@ fn rows(size: u32) -> String {
         INSERT INTO users SELECT pg_temp.key(1, n), 'u' || n, 'u' || n, 'e' || n, 'e' || n, '', NULL, NULL,
             false, true, true, now() FROM generate_series(1, 1000) n;
         INSERT INTO sessions SELECT pg_temp.key(7, n), pg_temp.key(1, n), now() FROM generate_series(1, 1000) n;
+        INSERT INTO mails SELECT pg_temp.key(24, n), now(), pg_temp.key(1, n % 1000 + 1), 0, 'a', n % 3, 0, now(), now() FROM generate_series(1, {size}) n;
+        INSERT INTO mail_tokens SELECT 'digest ' || n, pg_temp.key(1, n % 1000 + 1), 0, 'a', now() FROM generate_series(1, {size}) n;
         INSERT INTO posts SELECT pg_temp.key(2, n), pg_temp.key(1, CASE WHEN n <= 60 THEN 2 ELSE 3 + n % 998 END),
             'text', NULL, 0, to_timestamp(n), to_timestamp(n), 0, 0 FROM generate_series(1, {size}) n;
         INSERT INTO posts SELECT pg_temp.key(6, n), pg_temp.key(1, 2), 'text', NULL, 2, to_timestamp(1.5 + n % 59),
@@ -183,6 +185,8 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         "users",
         "user_counts",
         "sessions",
+        "mails",
+        "mail_tokens",
         "posts",
         "post_tags",
         "follows",
@@ -304,6 +308,9 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| audit::list(conn, AuditFilter { action: rare, ..AuditFilter::default() }, slice(21)),
             |conn| audit::list(conn, AuditFilter { actor: acted, action: rare, ..AuditFilter::default() }, slice(21)),
             |conn| sessions::list(conn, viewer, DbInstant::MIN, slice(21)),
+            |conn| mail::list(conn, 0, 21),
+            |conn| mail::is_due(conn, DbInstant::MAX),
+            |conn| mail::find_reset(conn, "digest 1".to_owned(), DbInstant::MIN),
             |conn| exports::relations(conn, viewer, RelationKind::Like, slice(21)),
             |conn| exports::relations(conn, viewer, RelationKind::CommentLike, slice(21)),
             |conn| exports::relations(conn, viewer, RelationKind::Block, slice(21)),

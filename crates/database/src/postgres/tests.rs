@@ -17,10 +17,10 @@ use uuid::Uuid;
 
 use super::*;
 use crate::apart::DbViewer;
-use crate::lock::Turn;
 use crate::rows::CommentRow;
 use crate::schema::{AuditRecord, LikeRecord};
 use crate::sql_types::{DbId, DbInstant};
+use crate::turn::Turn;
 
 #[path = "../../../../tests/support/proxy.rs"]
 mod proxy;

@@ -161,7 +161,7 @@ pub(crate) async fn change_password(conn: &mut Conn<'_>, change: PasswordChange)
         return Ok(false);
     }
     revoke_sessions(conn, user, keep.map(|session| DbId(session.uuid())), DbInstant(at)).await?;
-    super::mail::forget_resets(conn, user).await?;
+    super::mail_tokens::forget_resets(conn, user).await?;
     if let Some(entry) = entry {
         audit::record(conn, AuditRecord::of(&entry)).await?;
     }

@@ -10,6 +10,7 @@ use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::accounts::{NO_USER, revoke_sessions};
+use super::mail_tokens::{forget, forget_resets};
 use super::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
 use crate::mail::{MailRow, kind, kind_code, status_code};
@@ -201,22 +202,6 @@ pub(crate) async fn delete_outdated(conn: &mut Conn<'_>, now: DbInstant, limit: 
     Ok(deleted + expired.execute(conn).await?)
 }
 
-/// Ends what an account was mailed, or is going to be, of these kinds: tokens, and mails that wait.
-pub(super) async fn forget(conn: &mut Conn<'_>, user: DbId, kinds: &[i16]) -> Outcome<()> {
-    for kind in kinds {
-        let tokens = mail_tokens::table.filter(mail_tokens::user_id.eq(user).and(mail_tokens::kind.eq(*kind)));
-        diesel::delete(tokens).execute(conn).await?;
-        let waiting = mails::user_id.eq(user).and(mails::kind.eq(*kind)).and(mails::status.eq(WAITING));
-        diesel::delete(mails::table.filter(waiting)).execute(conn).await?;
-    }
-    Ok(())
-}
-
-/// Ends what would reset the password of an account by mail.
-pub(super) async fn forget_resets(conn: &mut Conn<'_>, user: DbId) -> Outcome<()> {
-    forget(conn, user, &[RESET]).await
-}
-
 pub(crate) async fn find_reset(conn: &mut Conn<'_>, digest: String, now: DbInstant) -> Outcome<Option<DbId>> {
     let good = mail_tokens::digest.eq(digest).and(mail_tokens::kind.eq(RESET)).and(mail_tokens::expires_at.gt(now));
     let good = mail_tokens::table.inner_join(users::table).filter(good).filter(users::enabled.eq(true));
@@ -270,5 +255,5 @@ pub(crate) async fn set_email(conn: &mut Conn<'_>, user: DbId, email: Email) -> 
 async fn store_email(conn: &mut Conn<'_>, user: DbId, email: &Email, is_verified: bool) -> Outcome<()> {
     let address = (users::email.eq(email.as_str().to_owned()), users::email_key.eq(email.key()));
     diesel::update(users::table.find(user)).set((address, users::email_verified.eq(is_verified))).execute(conn).await?;
-    forget(conn, user, &[RESET, VERIFICATION, CHANGE]).await
+    forget(conn, user, &[MailKind::PasswordReset, MailKind::EmailVerification, MailKind::EmailChange]).await
 }

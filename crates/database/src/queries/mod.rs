@@ -32,6 +32,7 @@ pub(crate) mod idempotency;
 pub(crate) mod images;
 pub(crate) mod likes;
 pub(crate) mod mail;
+pub(crate) mod mail_tokens;
 pub(crate) mod notices;
 pub(crate) mod notifications;
 pub(crate) mod people;

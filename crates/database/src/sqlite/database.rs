@@ -17,8 +17,8 @@ use super::{migrate, queries};
 use crate::error::OpenError;
 use crate::event_window::Window;
 use crate::figures::{Lane, WriteGroups};
-use crate::lock::Turn;
 use crate::mutex::lock;
+use crate::turn::Turn;
 use crate::version;
 use crate::version::{Backlog, Migrated, Opening};
 

@@ -18,8 +18,8 @@ use uuid::Uuid;
 
 use super::complete;
 use super::queries::{
-    accounts, audit, blocks, bookmarks, comments, exports, feeds, follows, people, posts, products, reports, search,
-    sessions, texts, timelines,
+    accounts, audit, blocks, bookmarks, comments, exports, feeds, follows, mail, people, posts, products, reports,
+    search, sessions, texts, timelines,
 };
 use super::text_in::may_have_text;
 use crate::apart::DbViewer;
@@ -169,6 +169,7 @@ fn reads_search_by_an_index_and_walk_it_in_order() {
         expect_searches(&steps(|conn| complete(exports::reports(conn, id(1), slice))), false);
         let live = steps(|conn| complete(sessions::list(conn, id(1), DbInstant::MIN, slice)));
         expect_searches(&live, false);
+        expect_searches(&steps(|conn| complete(mail::list(conn, 0, 20))), false);
         for status in [None, Some(0)] {
             expect_searches(&steps(|conn| complete(reports::list(conn, status, slice))), false);
         }

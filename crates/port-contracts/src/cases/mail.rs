@@ -1,5 +1,7 @@
 //! The outbox, and what tokens of mails are good for.
 
+use std::slice::from_ref;
+
 use agora_domain::Error;
 use agora_domain::accounts::{Account, LoginIdentifier, PasswordChange, PasswordHash, Session};
 use agora_domain::clock::Timestamp;
@@ -55,8 +57,8 @@ pub async fn the_mail_that_is_due_for_longest_is_claimed_first_and_comes_again_a
     let ada = w.account("Ada").await;
     let [first, second] = [(MailKind::EmailVerification, 1_000), (MailKind::EmailChanged, 2_000)]
         .map(|(kind, millis)| new_mail(&w, &ada, kind, at(millis)));
-    db.outbox.create(&[second.clone()]).await.unwrap();
-    db.outbox.create(&[first.clone()]).await.unwrap();
+    db.outbox.create(from_ref(&second)).await.unwrap();
+    db.outbox.create(from_ref(&first)).await.unwrap();
     assert!(!db.outbox.is_due(at(999)).await.unwrap());
     assert_eq!(db.outbox.claim(&digest("0"), at(999)).await.unwrap(), Claim::Nothing);
     assert!(db.outbox.is_due(at(1_000)).await.unwrap());
@@ -99,7 +101,7 @@ pub async fn an_account_asks_for_so_many_mails_of_a_kind_an_hour(db: Repositorie
     let kind = MailKind::EmailVerification;
     let outcomes = together((0..8).map(|n| {
         let (db, mail) = (db.clone(), new_mail(&w, &ada, kind, at(n)));
-        async move { (db.outbox.create(&[mail.clone()]).await, mail) }
+        async move { (db.outbox.create(from_ref(&mail)).await, mail) }
     }))
     .await;
     let (asked, refused): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|(outcome, _)| outcome.is_ok());
@@ -170,7 +172,7 @@ pub async fn a_mail_that_fails_says_why_until_it_is_sent_or_forgotten(db: Reposi
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let mail = new_mail(&w, &ada, MailKind::EmailChanged, at(0));
-    db.outbox.create(&[mail.clone()]).await.unwrap();
+    db.outbox.create(from_ref(&mail)).await.unwrap();
     claim(&db, "1", at(10)).await;
     db.outbox.set_failed(mail.id, "no\0 such mailbox", false, at(20)).await.unwrap();
     let view = db.outbox.list(MailStatus::Waiting, 1).await.unwrap().remove(0);
@@ -213,11 +215,11 @@ pub async fn what_is_outdated_is_deleted(db: Repositories) {
     let ada = w.account("Ada").await;
     send(&db, &w, &ada, MailKind::PasswordReset, "reset", at(0)).await;
     let dead = new_mail(&w, &ada, MailKind::EmailChanged, at(0));
-    db.outbox.create(&[dead.clone()]).await.unwrap();
+    db.outbox.create(from_ref(&dead)).await.unwrap();
     claim(&db, "none", at(0)).await;
     db.outbox.set_failed(dead.id, "no", true, at(0)).await.unwrap();
     let waiting = new_mail(&w, &ada, MailKind::EmailChanged, at(0));
-    db.outbox.create(&[waiting.clone()]).await.unwrap();
+    db.outbox.create(from_ref(&waiting)).await.unwrap();
     for (now, deleted) in [
         (30 * MINUTE - 1, 0),
         (30 * MINUTE, 1),
