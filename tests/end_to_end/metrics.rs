@@ -99,7 +99,9 @@ async fn use_all(service: &Service) {
 #[tokio::test(flavor = "multi_thread")]
 async fn dashboard_alerts_and_manual_name_what_is_shown() {
     let home = Home::new();
-    let (service, address) = start(&home, &[]);
+    // Nothing is sent, so that nobody needs to listen there.
+    let mail = [("AGORA_SMTP_URL", "smtp://127.0.0.1:9?tls=none"), ("AGORA_MAIL_FROM", "agora@example.org")];
+    let (service, address) = start(&home, &mail);
     use_all(&service).await;
     let page = scrape(&address).await;
     let shown = names(&page);

@@ -78,7 +78,7 @@ async fn a_new_password_ends_every_session_and_is_never_shown() {
 async fn the_last_administrator_stays_one() {
     let home = Home::new();
     assert_eq!(home.start_with_root().stop().code, Some(0));
-    let last = ["The last enabled ADMIN cannot lose the role or be disabled"];
+    let last = ["The last enabled ADMIN cannot lose the role, be disabled or be deleted"];
     admin(&home, &["revoke", "root"], "").expect_refusal(&last);
     admin(&home, &["disable", "root"], "").expect_refusal(&last);
     let second = ["create", "--username", "second", "--email", "second@example.org"];

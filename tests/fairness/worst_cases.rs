@@ -107,6 +107,9 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("PUT",    "/api/users/me",                      Member,  &[("", "", PROFILE_FORM), ("", "", Json(r#"{"biography":"{long 1000}"}"#))]),
     case("PUT",    "/api/users/me/password",             Member,  &[("", "", Json(r#"{"currentPassword":"{password}","newPassword":"short"}"#)),
                                                                    ("", "", Json(r#"{"currentPassword":"{password}","newPassword":"{password}"}"#))]),
+    // Nobody is deleted by it: whoever is has nothing to do any more.
+    case("POST",   "/api/users/me/delete",               Member,  &[("", "", Json(r#"{"currentPassword":"{wide 18}"}"#))]),
+    case("DELETE", "/api/users/me",                      Member,  &[("", "", Json(r#"{"currentPassword":"{wide 18}"}"#))]),
     // Three an hour: the others are refused.
     case("PUT",    "/api/users/me/email",                Member,  &[("", "", Json(r#"{"email":"{n}@example.org","currentPassword":"{password}"}"#))]),
     case("POST",   "/api/users/me/email/verification",   Member,  PLAIN),

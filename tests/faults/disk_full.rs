@@ -212,7 +212,7 @@ async fn a_limit_on_the_size_of_files_refuses_what_is_beyond_and_the_service_liv
     let agora = command(&home, &ROOT);
     // The shell counts in blocks of 512 bytes, or of 1024.
     let mut limited = home.program("sh");
-    limited.args(["-c", "ulimit -f 2048 && exec \"$0\""]).arg(agora.get_program());
+    limited.args(["-c", "ulimit -f 3072 && exec \"$0\""]).arg(agora.get_program());
     for (name, value) in agora.get_envs().filter_map(|(name, value)| Some((name, value?))) {
         limited.env(name, value);
     }

@@ -26,6 +26,8 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("GET",    "/api/users/me",                        [401, 401, 200, 200, 200]),
     ("PUT",    "/api/users/me",                        [401, 401, 403, 200, 200]),
     ("PUT",    "/api/users/me/password",               [401, 401, 403, 400, 400]),
+    ("POST",   "/api/users/me/delete",                 [401, 401, 400, 400, 400]),
+    ("DELETE", "/api/users/me",                        [401, 401, 400, 400, 400]),
     ("PUT",    "/api/users/me/email",                  [401, 401, 403, 400, 400]),
     ("POST",   "/api/users/me/email/verification",     [401, 401, 403, 400, 400]),
     ("GET",    "/api/users/me/export",                 [401, 401, 200, 200, 200]),

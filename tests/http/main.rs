@@ -15,6 +15,7 @@ mod clock;
 mod comments;
 #[path = "../support/contract.rs"]
 mod contract;
+mod deletion;
 mod docs;
 mod errors;
 mod events;

@@ -6,6 +6,8 @@ mod reads;
 mod steps;
 mod streams;
 
+use std::time::Duration;
+
 use proptest::collection::vec;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 use tokio::runtime::Builder;
@@ -13,6 +15,9 @@ use tokio::runtime::Builder;
 use self::steps::{Step, World, step};
 use crate::private_postgres;
 use crate::support::Server;
+
+/// The time between two sweeps: so soon deleted accounts are erased.
+const OFTEN: Duration = Duration::from_millis(50);
 
 /// What happens, and what everybody sees of it: of the feed after each step, so that what is remembered of feeds has
 /// its part in it, and of everything at the end.
@@ -25,6 +30,7 @@ async fn live(server: Server, history: &[Step]) {
         }
     }
     world.expect_everything().await;
+    world.expect_gone().await;
     world.expect_streams().await;
 }
 
@@ -120,7 +126,7 @@ fn holds(cases: u32, start: impl AsyncFn() -> Server) {
 
 #[test]
 fn nobody_sees_more_or_less_than_the_rules_say_on_sqlite() {
-    holds(12, Server::start);
+    holds(12, async || Server::start_with(|config| config.sweep_interval = OFTEN).await);
 }
 
 #[test]
@@ -130,6 +136,7 @@ fn nobody_sees_more_or_less_than_the_rules_say_on_postgres() {
         Server::start_with(|config| {
             config.database_url = Some(url.into());
             config.database_connections = 4;
+            config.sweep_interval = OFTEN;
         })
         .await
     });

@@ -7,19 +7,21 @@ use std::sync::Arc;
 
 use agora_config::Config;
 use agora_domain::clock::Clock;
+use agora_operations::open;
 use agora_operations::system::SystemClock;
 use agora_server::app::App;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::client::{Client, HANG, text};
+use crate::client::{Client, HANG, eventually, text};
 pub(crate) use crate::client::{PASSWORD, PUBLIC_URL, Response, User};
 use crate::contract;
 
 /// A running server. It stops with the test's runtime.
 pub(crate) struct Server {
     client: Client,
+    config: Config,
     _data_dir: TempDir,
 }
 
@@ -58,7 +60,17 @@ impl Server {
         let app = App::start(clock.unwrap_or_else(|| Arc::new(SystemClock)), &config).await.unwrap();
         let client = Client::new(&format!("http://{}", app.address)).checking(contract::check);
         tokio::spawn(app.run());
-        Self { client, _data_dir: data_dir }
+        Self { client, config, _data_dir: data_dir }
+    }
+
+    /// Waits until nothing is left of deleted accounts.
+    pub(crate) async fn wait_for_erasure(&self) {
+        let deletions = open::existing_database(&self.config).await.unwrap().deletions();
+        eventually("the end of deleted accounts", async || match deletions.next_unerased().await.unwrap() {
+            None => Some(()),
+            Some(_) => None,
+        })
+        .await;
     }
 
     /// Sends bytes as they are, on a connection of their own, all of them before the response is read.

@@ -1,4 +1,5 @@
-//! Who is left out of what somebody is shown: the conditions of the lists, in SQL that both databases read alike.
+//! Who is left out of what somebody is shown: the conditions of the lists, in SQL that both databases read alike. Whoever is deleted is
+//! left out of everything.
 
 use agora_domain::accounts::Viewer;
 use agora_domain::id::UserId;
@@ -36,7 +37,8 @@ impl DbViewer {
 
 /// Whether the account in a column and an account are apart: one of them blocks the other.
 ///
-/// `LISTED` is for lists: whether anybody is apart from the account is asked once in a statement, and only then each row is looked up.
+/// `LISTED` is for lists, which leave out whoever is [erased](Erased) by the same condition: whether anybody is apart from the account is
+/// asked once in a statement, and only then each row is looked up.
 /// That is ordered, and not EXISTS, so that PostgreSQL goes by the index whatever it believes how many blocks an account has.
 #[derive(Debug, Clone, Copy, ValidGrouping)]
 pub(crate) struct Apart<const LISTED: bool, Column> {
@@ -80,22 +82,65 @@ where
 {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         let column = |out: AstPass<'_, 'b, DB>| self.column.walk_ast(out);
-        if LISTED {
-            push_related(&mut out, BLOCKS, &self.from, column)
-        } else {
-            push_pair(&mut out, BLOCKS, &self.from, column)
-        }
+        if LISTED { push_apart(&mut out, &self.from, column) } else { push_pair(&mut out, BLOCKS, &self.from, column) }
     }
+}
+
+/// Whether the account in a column was deleted, and is being erased: then nobody is shown anything of it.
+#[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
+pub(crate) struct Erased<Column>(Column);
+
+/// Returns whether the account in a column was deleted.
+pub(crate) const fn erased<Column>(column: Column) -> Erased<Column> {
+    Erased(column)
+}
+
+expression! { Erased<Column>: Bool, of Column }
+
+impl<DB: Backend, Column: QueryFragment<DB>> QueryFragment<DB> for Erased<Column> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
+        push_erased(&mut out, |out| self.0.walk_ast(out))
+    }
+}
+
+/// Writes the condition that the account that `column` writes was deleted. There is hardly ever such an account: that is asked once
+/// in a statement.
+pub(crate) fn push_erased<'b, DB: Backend>(
+    out: &mut AstPass<'_, 'b, DB>,
+    column: impl Fn(AstPass<'_, 'b, DB>) -> QueryResult<()>,
+) -> QueryResult<()> {
+    out.push_sql("((SELECT 1 FROM erasures e LIMIT 1) IS NOT NULL AND (SELECT 1 FROM erasures e WHERE e.user_id = ");
+    column(out.reborrow())?;
+    out.push_sql(") IS NOT NULL)");
+    Ok(())
 }
 
 /// A table that relates accounts, and its columns.
 type Relation = [&'static str; 3];
 
-pub(crate) const BLOCKS: Relation = ["blocks", "user_id", "other_id"];
+const BLOCKS: Relation = ["blocks", "user_id", "other_id"];
 const MUTES: Relation = ["mutes", "muter_id", "muted_id"];
 
+/// Writes the condition that lists leave out the account that `column` writes: it and an account are apart, or it was deleted.
+pub(crate) fn push_apart<'b, DB>(
+    out: &mut AstPass<'_, 'b, DB>,
+    account: &'b DbId,
+    column: impl Fn(AstPass<'_, 'b, DB>) -> QueryResult<()>,
+) -> QueryResult<()>
+where
+    DB: Backend + HasSqlType<Id>,
+    DbId: ToSql<Id, DB>,
+{
+    out.push_sql("(");
+    push_related(out, BLOCKS, account, &column)?;
+    out.push_sql(" OR ");
+    push_erased(out, column)?;
+    out.push_sql(")");
+    Ok(())
+}
+
 /// Writes the condition that a table relates an account to anybody, and then to what `column` writes.
-pub(crate) fn push_related<'b, DB>(
+fn push_related<'b, DB>(
     out: &mut AstPass<'_, 'b, DB>,
     relation: Relation,
     account: &'b DbId,

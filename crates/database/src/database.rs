@@ -9,6 +9,7 @@ use agora_domain::audit_log::AuditRepository;
 use agora_domain::blocks::BlockRepository;
 use agora_domain::bookmarks::BookmarkRepository;
 use agora_domain::comments::CommentRepository;
+use agora_domain::deletion::DeletionRepository;
 use agora_domain::events::{EventAudience, EventLog};
 use agora_domain::export::ExportRepository;
 use agora_domain::follows::FollowRepository;
@@ -214,6 +215,8 @@ ports! {
     audit: AuditRepository;
     /// Returns the reports.
     reports: ReportRepository;
+    /// Returns what deletes accounts.
+    deletions: DeletionRepository;
     /// Returns the outbox.
     outbox: Outbox;
     /// Returns what tokens of mails are good for.

@@ -20,6 +20,7 @@ mod check;
 mod comments;
 mod counted;
 mod database;
+mod deletion;
 mod error;
 mod event_rows;
 mod event_window;

@@ -141,8 +141,8 @@ impl TokenRedemption for Database {
         call!(self, write mail::verify_email(token, DbInstant(now)))
     }
 
-    async fn set_email(&self, user: UserId, email: &Email) -> Result<()> {
+    async fn set_email(&self, user: UserId, email: &Email, now: Timestamp) -> Result<()> {
         let email = email.clone();
-        call!(self, write mail::set_email(DbId(user.uuid()), email))
+        call!(self, write mail::set_email(DbId(user.uuid()), email, DbInstant(now)))
     }
 }

@@ -184,6 +184,16 @@ tables! { $
         follow_version [BigInt],
         indexed [Bool]
     }
+    /// The accounts that were deleted, and are being erased.
+    Erasures(erasures, ErasureRecord) by (user_id: DbId) {
+        user_id: DbId [Id],
+        deleted_at: DbInstant [Instant],
+    }
+    /// The names and addresses of deleted accounts, as digests.
+    KeptNames(kept_names, KeptNameRecord) by (digest: DbId) {
+        digest: DbId [Id],
+        kept_until: DbInstant [Instant],
+    }
     /// What administrators did.
     Audit(audit, AuditRecord) by (id: DbId) {
         id: DbId [Id],
@@ -558,6 +568,7 @@ joinable!(notification_actors -> notifications (notification_id));
 joinable!(notification_actors -> users (actor_id));
 joinable!(reports -> users (reporter_id));
 joinable!(mail_tokens -> users (user_id));
+joinable!(erasures -> users (user_id));
 
 allow_tables_to_appear_in_same_query!(
     users,
@@ -580,7 +591,8 @@ allow_tables_to_appear_in_same_query!(
     search_tail,
     search_texts,
     mails,
-    mail_tokens
+    mail_tokens,
+    erasures
 );
 allow_tables_to_appear_in_same_query!(products, product_variants, product_images);
 allow_tables_to_appear_in_same_query!(events, event_log);

@@ -7,4 +7,6 @@ pub enum Turn {
     Sweep,
     /// Sending mail.
     Mail,
+    /// Erasing what belonged to deleted accounts.
+    Erasure,
 }

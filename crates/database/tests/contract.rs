@@ -22,6 +22,7 @@ async fn open(url: &str) -> Repositories {
         exports: database.exports(),
         audit: database.audit(),
         reports: database.reports(),
+        deletions: database.deletions(),
         outbox: database.outbox(),
         redemption: database.token_redemption(),
         blocks: database.blocks(),

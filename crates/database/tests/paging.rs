@@ -180,6 +180,7 @@ fn repositories(database: &Database) -> Repositories {
         exports: database.exports(),
         audit: database.audit(),
         reports: database.reports(),
+        deletions: database.deletions(),
         outbox: database.outbox(),
         redemption: database.token_redemption(),
         blocks: database.blocks(),

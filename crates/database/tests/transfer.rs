@@ -144,6 +144,8 @@ fn sample() -> Vec<(Table, String)> {
     let url = format!("{{\"product_id\":\"{first}\",\"position\":0,\"url\":\"https://e.org/a.png\"}}\n");
     vec![
         (Table::Users, users),
+        (Table::Erasures, format!("{{\"user_id\":\"{second}\",\"deleted_at\":7}}\n")),
+        (Table::KeptNames, format!("{{\"digest\":\"{first}\",\"kept_until\":7}}\n")),
         (Table::Audit, entries),
         (Table::Reports, report),
         (Table::Sessions, sessions),

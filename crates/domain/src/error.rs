@@ -117,7 +117,7 @@ pub enum Disallowed {
 impl fmt::Display for Disallowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::LastAdmin => "The last enabled ADMIN cannot lose the role or be disabled",
+            Self::LastAdmin => "The last enabled ADMIN cannot lose the role, be disabled or be deleted",
             Self::FollowSelf => "You cannot follow yourself",
             Self::TooManyFollowed => "You cannot follow more than 10,000 users",
             Self::BlockSelf => "You cannot block yourself",

@@ -25,6 +25,7 @@
 //! | [`idempotency`] | requests that take effect once, however often they are sent |
 //! | [`limits`] | how often an address or an account may call, log in, register and try passwords |
 //! | [`mail`] | mail to users: forgotten passwords, and addresses that are verified |
+//! | [`deletion`] | the end of an account: gone at once, and erased in the background |
 //! | [`health`] | whether what the service depends on answers |
 //! | [`entities`] | what a text names: accounts, hashtags, addresses of the web |
 //! | [`texts`] | texts whose entities are not extracted yet |
@@ -56,6 +57,7 @@ pub mod blocks;
 pub mod bookmarks;
 pub mod clock;
 pub mod comments;
+pub mod deletion;
 pub mod entities;
 pub mod error;
 pub mod events;

@@ -16,6 +16,7 @@ use agora_domain::blocks::{Blocks, MockBlockRepository};
 use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
 use agora_domain::clock::{MockClock, Timestamp};
 use agora_domain::comments::{Comments, MockCommentRepository};
+use agora_domain::deletion::{Deletion, MockDeletionRepository};
 use agora_domain::events::{EventPorts, LiveUpdates, MockEventAudience, MockEventLog};
 use agora_domain::export::{Exports, MockExportRepository};
 use agora_domain::follows::{Follows, MockFollowRepository};
@@ -65,6 +66,13 @@ fn services() -> Services {
         },
         search: Search { found: Arc::new(MockSearchRepository::new()), people: Arc::new(MockPeopleRepository::new()) },
         media: Media::new(Arc::clone(&images.store)),
+        deletion: Deletion::new(
+            Arc::new(MockDeletionRepository::new()),
+            sessions.clone(),
+            checks.clone(),
+            images.clone(),
+            clock.clone(),
+        ),
         account_mail: AccountMail {
             checks,
             sessions: sessions.clone(),

@@ -99,6 +99,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/api/users/me",                    Account, users::me),
         endpoint!(PUT,    "/api/users/me",                    Member,  users::update_me),
         endpoint!(PUT,    "/api/users/me/password",           Member,  users::change_password),
+        endpoint!(POST,   "/api/users/me/delete",             Account, users::delete_me),
+        endpoint!(DELETE, "/api/users/me",                    Account, users::delete_me),
         endpoint!(PUT,    "/api/users/me/email",              Member,  mail::change_email),
         endpoint!(POST,   "/api/users/me/email/verification", Member,  mail::request_verification),
         endpoint!(GET,    "/api/users/me/export",             Account, export::export),

@@ -21,6 +21,7 @@ pub mod background;
 pub mod context;
 pub mod data_dir;
 pub mod doctor;
+pub mod eraser;
 pub mod health;
 pub mod host;
 pub mod indexer;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use agora_database::{Database, Turn};
 use agora_domain::accounts::{Session, SessionRepository};
 use agora_domain::clock::Clock;
+use agora_domain::deletion::Erasure;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::mail::OutboxCare;
 use agora_domain::media::MediaSweep;
@@ -34,6 +35,8 @@ pub struct Sweep {
     pub notifications: NotificationSweep,
     /// The outbox.
     pub mail: OutboxCare,
+    /// The names of deleted accounts.
+    pub erasure: Erasure,
     /// What sessions are old by.
     pub clock: Arc<dyn Clock>,
     /// The time between two sweeps.
@@ -43,13 +46,14 @@ pub struct Sweep {
 }
 
 /// What is deleted: its name in metrics, and what is logged when some was, or when that failed.
-const KINDS: [(&str, &str, &str); 6] = [
+const KINDS: [(&str, &str, &str); 7] = [
     ("images", "deleted images that no row names", "sweep of images failed"),
     ("sessions", "deleted expired sessions", "sweep of sessions failed"),
     ("requests", "forgot requests that can no longer be repeated", "sweep of requests failed"),
     ("post_rows", "erased what was left of deleted posts", "sweep of deleted posts failed"),
     ("notification_rows", "deleted notifications that are no longer kept", "sweep of notifications failed"),
     ("mail_rows", "deleted mails and tokens that are no longer kept", "sweep of mails failed"),
+    ("kept_names", "forgot names of deleted accounts", "sweep of names failed"),
 ];
 
 /// What sweeps have done since the start.
@@ -119,6 +123,7 @@ impl Sweep {
             self.erase_posts().await,
             self.notifications.run().await,
             self.mail.sweep().await,
+            self.erasure.sweep().await,
         ];
         let is_whole = outcomes.iter().all(Result::is_ok);
         for ((outcome, count), (_, done, failed)) in outcomes.into_iter().zip(&self.record.deleted).zip(KINDS) {

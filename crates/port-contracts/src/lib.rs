@@ -14,6 +14,7 @@ use agora_domain::audit_log::AuditRepository;
 use agora_domain::blocks::BlockRepository;
 use agora_domain::bookmarks::BookmarkRepository;
 use agora_domain::comments::CommentRepository;
+use agora_domain::deletion::DeletionRepository;
 use agora_domain::events::{EventAudience, EventLog};
 use agora_domain::export::ExportRepository;
 use agora_domain::follows::FollowRepository;
@@ -48,6 +49,8 @@ pub struct Repositories {
     pub audit: Arc<dyn AuditRepository>,
     /// What users report.
     pub reports: Arc<dyn ReportRepository>,
+    /// Deleted accounts.
+    pub deletions: Arc<dyn DeletionRepository>,
     /// Mails that wait to be sent.
     pub outbox: Arc<dyn Outbox>,
     /// What tokens of mails are good for.
@@ -285,6 +288,15 @@ contract! { $
         an_act_leaves_one_entry_and_what_changes_nothing_none,
         entries_are_found_by_who_acted_on_what_and_how,
         every_act_on_every_kind_of_thing_comes_back,
+    }
+    /// Accounts that are deleted at once, and erased in parts.
+    deletion {
+        a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named_by_nobody,
+        the_last_enabled_admin_is_not_deleted_however_many_try_at_once,
+        names_of_the_deleted_are_given_to_nobody_for_thirty_days,
+        nobody_is_shown_anything_of_a_deleted_account_before_and_after_it_is_erased,
+        what_an_erased_account_did_is_taken_back_and_nothing_is_left_of_it,
+        an_account_with_more_than_is_erased_at_once_comes_to_its_end,
     }
     /// The outbox, and what tokens of mails are good for.
     mail {

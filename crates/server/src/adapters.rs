@@ -13,6 +13,7 @@ use agora_domain::blocks::{Blocks, MuteExpiry};
 use agora_domain::bookmarks::Bookmarks;
 use agora_domain::clock::Clock;
 use agora_domain::comments::Comments;
+use agora_domain::deletion::{Deletion, Erasure};
 use agora_domain::events::{EventPorts, LiveUpdates};
 use agora_domain::export::Exports;
 use agora_domain::follows::Follows;
@@ -32,6 +33,7 @@ use agora_domain::texts::TextBackfill;
 use agora_http::Services;
 use agora_mail::Smtp;
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
+use agora_operations::eraser::Eraser;
 use agora_operations::indexer::Indexer;
 use agora_operations::mailer::Mailer;
 use agora_operations::open;
@@ -129,6 +131,13 @@ impl Adapters {
                 ids: ids(),
             },
             accounts: self.accounts(),
+            deletion: Deletion::new(
+                self.database.deletions(),
+                self.sessions.clone(),
+                checks.clone(),
+                self.images.clone(),
+                clock(),
+            ),
             account_mail: AccountMail {
                 checks,
                 sessions: self.sessions.clone(),
@@ -206,6 +215,15 @@ impl Adapters {
         }
     }
 
+    fn erasure(&self) -> Erasure {
+        Erasure::new(self.database.deletions(), self.images.clone(), Arc::clone(&self.clock))
+    }
+
+    /// Returns what erases deleted accounts.
+    pub(crate) fn eraser(&self, sweep_interval: Duration) -> Eraser {
+        Eraser { database: self.database.clone(), erasure: self.erasure(), sweep_interval }
+    }
+
     /// Returns what the operator sees of the outbox.
     pub(crate) fn outbox_care(&self) -> OutboxCare {
         OutboxCare { outbox: self.database.outbox(), clock: Arc::clone(&self.clock) }
@@ -250,7 +268,7 @@ impl Adapters {
         let notifications =
             NotificationSweep { notifications: self.database.notifications(), clock: Arc::clone(&clock) };
         let (idempotency, posts, record) = (self.idempotency(), self.database.posts(), Arc::default());
-        let (database, mail) = (self.database.clone(), self.outbox_care());
-        Sweep { database, media, sessions, idempotency, posts, notifications, mail, clock, interval, record }
+        let (database, mail, erasure) = (self.database.clone(), self.outbox_care(), self.erasure());
+        Sweep { database, media, sessions, idempotency, posts, notifications, mail, erasure, clock, interval, record }
     }
 }

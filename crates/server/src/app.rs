@@ -13,6 +13,7 @@ use agora_domain::blocks::MuteExpiry;
 use agora_domain::clock::Clock;
 use agora_domain::events::LiveUpdates;
 use agora_http::{MacKeys, Settings, Stopping};
+use agora_operations::eraser::Eraser;
 use agora_operations::host::{listen, reachable};
 use agora_operations::indexer::Indexer;
 use agora_operations::live::{LagMeter, LiveFeed};
@@ -59,6 +60,7 @@ pub struct App {
     indexer: Indexer,
     mutes: MuteExpiry,
     mailer: Option<Mailer>,
+    eraser: Eraser,
     sessions: Arc<CachedSessions>,
     database: Database,
 }
@@ -158,6 +160,7 @@ impl App {
         let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
         let sweep = adapters.sweep(config.sweep_interval);
         let (indexer, mutes, mailer) = (adapters.indexer(), adapters.mute_expiry(), adapters.mailer());
+        let eraser = adapters.eraser(config.sweep_interval);
         let mail = mailer.as_ref().map(|mailer| Arc::clone(&mailer.record));
         let (live, sessions) = (Arc::clone(&adapters.live), Arc::clone(&adapters.sessions));
         let (data_dir, database) = (adapters.data_dir.clone(), adapters.database.clone());
@@ -179,6 +182,7 @@ impl App {
             indexer,
             mutes,
             mailer,
+            eraser,
             sessions,
             database,
         })
@@ -193,6 +197,7 @@ impl App {
         let indexer = tokio::spawn(self.indexer.run());
         let mutes = tokio::spawn(end_mutes(self.mutes));
         let mailer = self.mailer.map(|mailer| tokio::spawn(mailer.run()));
+        let eraser = tokio::spawn(self.eraser.run());
         let sessions = tokio::spawn(store_seen(self.sessions));
         let live = tokio::spawn(LiveFeed { live: self.live, lag: self.lag }.run());
         let metrics = self.metrics.map(|server| (server.handle(), tokio::spawn(server)));
@@ -200,6 +205,7 @@ impl App {
         sweep.abort();
         indexer.abort();
         mutes.abort();
+        eraser.abort();
         if let Some(mailer) = mailer {
             mailer.abort();
         }

@@ -248,6 +248,35 @@ impl Model {
         self.untold = untold;
     }
 
+    /// Takes out all that an account has stored; the place is another one's from then on.
+    pub(super) fn leave(&mut self, who: Who) {
+        self.accounts[who] = Account { is_user: true, is_admin: false, enabled: true };
+        for post in &mut self.posts {
+            if post.author == who {
+                post.deleted = true;
+            }
+            post.likes.retain(|by| *by != who);
+            // What stands in a thread goes with its top.
+            let own: Vec<String> = post
+                .comments
+                .iter()
+                .filter(|comment| comment.author == who)
+                .map(|comment| comment.id.clone())
+                .collect();
+            let is_in_own = |reply: &Option<(String, String)>| reply.as_ref().is_some_and(|(top, _)| own.contains(top));
+            post.comments.retain(|comment| comment.author != who && !is_in_own(&comment.reply));
+            for comment in &mut post.comments {
+                comment.likes.retain(|by| *by != who);
+                comment.answered = comment.answered.filter(|answered| *answered != who);
+            }
+        }
+        for pairs in [&mut self.follows, &mut self.blocks, &mut self.mutes] {
+            pairs.retain(|(one, other)| *one != who && *other != who);
+        }
+        self.bookmarks.retain(|(by, _)| *by != who);
+        self.untold.retain(|(recipient, (.., actor))| *recipient != who && *actor != who);
+    }
+
     /// The acts of others that concern somebody, on posts that are there.
     fn acts(
         &self,

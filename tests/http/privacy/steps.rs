@@ -6,6 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::model::{Account, Comment, Model, Post, Visibility, Who, set};
+use crate::client::PASSWORD;
 use crate::sse::EventStream;
 use crate::support::{Response, Server, User};
 
@@ -99,6 +100,10 @@ pub(super) enum Step {
         who: Who,
         enabled: bool,
     },
+    /// Deletes the own account. Somebody new takes the place.
+    Leave {
+        who: Who,
+    },
 }
 
 pub(super) fn step() -> impl Strategy<Value = Step> {
@@ -132,6 +137,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         1 => (other(), mostly()).prop_map(|(to, given)| Step::GiveUser { to, given }),
         1 => (other(), any::<bool>()).prop_map(|(to, given)| Step::GiveAdmin { to, given }),
         1 => (other(), mostly()).prop_map(|(who, enabled)| Step::Enable { who, enabled }),
+        1 => other().prop_map(|who| Step::Leave { who }),
     ]
 }
 
@@ -149,6 +155,8 @@ pub(super) struct World {
     requests: Vec<Visibility>,
     /// How many comments were sent.
     comments: usize,
+    /// Those whose accounts were deleted.
+    pub(super) gone: Vec<User>,
     /// Where a stream of events begins that tells all that happens.
     pub(super) beginning: String,
 }
@@ -167,7 +175,7 @@ impl World {
             model.accounts.push(Account { is_user: true, is_admin: who == 0, enabled: true });
         }
         let beginning = EventStream::open(&server, &users[0], "public").await.last_id().to_owned();
-        Self { server, users, model, requests: Vec::new(), comments: 0, beginning }
+        Self { server, users, model, requests: Vec::new(), comments: 0, gone: Vec::new(), beginning }
     }
 
     /// Sends a request of somebody, and checks that it is answered as those with a role are to be answered.
@@ -373,6 +381,54 @@ impl World {
                     self.server.get(&self.users[who], "/api/users/me").await.expect(401);
                     self.users[who] = self.server.log_in(&self.users[who].name).await;
                 }
+            }
+            Step::Leave { who } => self.leave(who).await,
+        }
+    }
+
+    async fn leave(&mut self, who: Who) {
+        let body = json!({ "currentPassword": PASSWORD });
+        let (method, path) = match who % 2 {
+            0 => (Method::DELETE, "/api/users/me"),
+            _ => (Method::POST, "/api/users/me/delete"),
+        };
+        // An account without a role may.
+        let status = if self.model.accounts[who].enabled { 200 } else { 401 };
+        self.server.call_json(&self.users[who], method, path, body).await.expect(status);
+        if status != 200 {
+            return;
+        }
+        let name = format!("{}-{}", self.users[who].name, self.gone.len());
+        let user = self.server.user(&name).await;
+        self.gone.push(std::mem::replace(&mut self.users[who], user));
+        self.model.leave(who);
+        // At once, whatever is still stored.
+        self.expect_gone().await;
+        for viewer in 0..Self::PEOPLE {
+            self.expect_feed(viewer).await;
+        }
+        self.server.wait_for_erasure().await;
+    }
+
+    /// Checks that nobody sees those whose accounts were deleted.
+    pub(super) async fn expect_gone(&self) {
+        for gone in &self.gone {
+            self.server.get(gone, "/api/users/me").await.expect(401);
+            for viewer in 0..Self::PEOPLE {
+                let status = self.model.status(viewer, 404);
+                for path in ["profile", "followers", "followed"] {
+                    let path = format!("/api/users/{}/{path}", gone.id);
+                    self.server.get(&self.users[viewer], &path).await.expect(status);
+                }
+                for path in [
+                    format!("/api/posts/user/{}", gone.id),
+                    format!("/api/users/lookup?username={}", gone.name),
+                    format!("/api/follow/followers/{}", gone.id),
+                ] {
+                    self.server.get(&self.users[viewer], &path).await.expect(status);
+                }
+                let follow = format!("/api/follow/follow/{}", gone.id);
+                self.server.call(&self.users[viewer], Method::PUT, &follow).await.expect(status);
             }
         }
     }

@@ -46,6 +46,7 @@ const fn key(turn: Turn) -> i64 {
         + match turn {
             Turn::Sweep => 1,
             Turn::Mail => 2,
+            Turn::Erasure => 3,
         }
 }
 

@@ -21,7 +21,7 @@ use super::dialect::{Conn, RunQueryDsl, built};
 use super::likers::{likers, with_likers};
 use super::queries::views::{author_followed_by, bookmarked_by, liked_by, read_at, view};
 use super::statements::statement;
-use crate::apart::DbViewer;
+use crate::apart::{DbViewer, push_erased};
 use crate::error::Outcome;
 use crate::expression::expression;
 use crate::feeds::{Changes, FeedQuery, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, limit};
@@ -60,9 +60,9 @@ const FOLLOWED: u8 = 0;
 const AUTHOR: u8 = 1;
 const ANYBODY: u8 = 2;
 
-/// Of those whom a user follows, those whom the user does not mute.
-const UNMUTED: &str =
-    " AND NOT EXISTS (SELECT FROM mutes m WHERE m.muter_id = follows.follower_id AND m.muted_id = follows.followed_id)";
+/// Of those whom a user follows, those whom the user does not mute and who are not deleted.
+const SHOWN: &str = " AND NOT EXISTS (SELECT FROM mutes m WHERE m.muter_id = follows.follower_id AND m.muted_id = follows.followed_id) \
+    AND NOT EXISTS (SELECT FROM erasures e WHERE e.user_id = follows.followed_id)";
 
 impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
@@ -70,7 +70,7 @@ impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER>
         if OF == FOLLOWED {
             out.push_sql("(SELECT followed_id AS id FROM follows WHERE follower_id = ");
             out.push_bind_param::<Id, _>(&self.user)?;
-            out.push_sql(UNMUTED);
+            out.push_sql(SHOWN);
             out.push_sql(") a CROSS JOIN ");
         }
         out.push_sql("unnest(");
@@ -86,7 +86,14 @@ impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER>
                 out.push_bind_param::<Id, _>(&self.user)?;
                 out.push_sql(" AND ");
             }
-            _ => {}
+            _ => {
+                out.push_sql("NOT ");
+                push_erased(&mut out, |mut out| {
+                    out.push_sql("p.author_id");
+                    Ok(())
+                })?;
+                out.push_sql(" AND ");
+            }
         }
         self.part.push_beyond(&mut out, ["p.created_at", "p.id"])?;
         self.part.push_end(&mut out, ["p.created_at", "p.id"])?;
@@ -261,7 +268,7 @@ impl QueryFragment<Pg> for LoadFeed {
         let Self { posts, most_followed } = self;
         out.push_sql("WITH f AS MATERIALIZED (SELECT followed_id FROM follows WHERE follower_id = ");
         out.push_bind_param::<Id, _>(&posts.user)?;
-        out.push_sql(UNMUTED);
+        out.push_sql(SHOWN);
         out.push_sql(" LIMIT ");
         out.push_bind_param::<BigInt, _>(most_followed)?;
         out.push_sql(

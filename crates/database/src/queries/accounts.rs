@@ -8,8 +8,9 @@ use diesel::dsl::{exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 use uuid::Uuid;
 
+use super::kept_names::{Name, ensure_free};
 use super::{Conn, RunQueryDsl, audit, built};
-use crate::apart::{DbViewer, apart};
+use crate::apart::{DbViewer, apart, erased};
 use crate::error::{Failure, Outcome};
 use crate::rows::{Slice, UserRow, count, key_text};
 use crate::schema::{AuditRecord, UserRecord, sessions, users};
@@ -26,7 +27,11 @@ pub(crate) async fn insert(
 ) -> Outcome<()> {
     let (picture, at) = (user.profile_picture.clone(), user.created_at);
     let text = TextRow::new(Kind::Account, user.id, at, &words);
+    let (username, email) = (user.username_key.clone(), user.email_key.clone());
     diesel::insert_into(users::table).values((user, users::indexed.eq(true))).execute(conn).await?;
+    for name in [Name::Username(&username), Name::Email(&email)] {
+        ensure_free(conn, name, at).await?;
+    }
     super::search::insert(conn, text).await?;
     if let Some(entry) = entry {
         audit::record(conn, entry).await?;
@@ -35,7 +40,8 @@ pub(crate) async fn insert(
 }
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<UserRow>> {
-    Ok(users::table.find(id).select(UserRow::as_select()).get_result(conn).await.optional()?)
+    let there = users::table.find(id).filter(not(erased(users::id)));
+    Ok(there.select(UserRow::as_select()).get_result(conn).await.optional()?)
 }
 
 /// Returns the id, password hash and enabled flag of the account named.
@@ -61,7 +67,8 @@ pub(crate) async fn find_password(conn: &mut Conn<'_>, id: DbId) -> Outcome<Opti
 }
 
 pub(crate) async fn list(conn: &mut Conn<'_>, slice: Slice) -> Outcome<Vec<UserRow>> {
-    Ok(super::load!(users::table.select(UserRow::as_select()), users, slice, conn)?)
+    let there = users::table.filter(not(erased(users::id))).select(UserRow::as_select());
+    Ok(super::load!(there, users, slice, conn)?)
 }
 
 pub(crate) async fn list_admins(conn: &mut Conn<'_>) -> Outcome<Vec<UserRow>> {

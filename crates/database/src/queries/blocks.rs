@@ -11,7 +11,7 @@ use diesel::{
 use super::accounts::NO_USER;
 use super::people::person;
 use super::{Conn, RunQueryDsl, built, follows, id_in, notices};
-use crate::apart::{DbViewer, apart};
+use crate::apart::{DbViewer, apart, erased};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::people::{PersonRow, RelatedPerson};
@@ -90,6 +90,7 @@ pub(crate) async fn list_blocked(conn: &mut Conn<'_>, viewer: DbViewer, slice: S
     let blocked = blocks::table
         .inner_join(users::table.on(users::id.eq(blocks::other_id)))
         .filter(blocks::user_id.eq(viewer.id).and(blocks::id.is_not_null()))
+        .filter(not(erased(users::id)))
         .filter(users::enabled.or(viewer.sees_all.into_sql::<Bool>()))
         .select((at, id, person!(viewer.id)));
     Ok(crate::rows::load_by!(blocked, at, id, slice, conn)?)

@@ -16,7 +16,7 @@ use super::likes::NO_POST;
 use super::timelines::shown_rows;
 use super::views::author_followed_by;
 use super::{Conn, RunQueryDsl, built, id_in, notices};
-use crate::apart::{DbViewer, apart, is_apart};
+use crate::apart::{DbViewer, apart, erased, is_apart};
 use crate::error::{Failure, Outcome};
 use crate::notices::Gathered;
 use crate::prepared::prepared;
@@ -38,7 +38,8 @@ pub(crate) async fn find_access(
     caller: DbId,
 ) -> Outcome<Option<CommentAccess>> {
     let viewer = DbViewer::ordinary(caller.0.into());
-    let there = comments::table.inner_join(posts::table).filter(posts::deleted_at.is_null()).select((
+    let there = comments::table.inner_join(posts::table).filter(posts::deleted_at.is_null());
+    let there = there.filter(not(erased(posts::author_id)).and(not(erased(comments::author_id)))).select((
         (comments::id, comments::author_id, comments::parent_id, is_apart(viewer, comments::author_id)),
         (comments::is_hidden, hidden_thread()),
         (
@@ -303,7 +304,8 @@ macro_rules! threaded {
 }
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<ThreadedRow>> {
-    let found = comments::table.inner_join(users::table).filter(comments::id.eq(id)).select(threaded!(viewer));
+    let found = comments::table.inner_join(users::table).filter(comments::id.eq(id));
+    let found = found.filter(not(erased(comments::author_id))).select(threaded!(viewer));
     Ok(built(found).get_result(conn).await.optional()?)
 }
 

@@ -1,9 +1,11 @@
 //! Who may be told of events.
 
 use agora_domain::events::PostState;
+use diesel::dsl::not;
 use diesel::{ExpressionMethods, QueryDsl};
 
 use super::{Conn, RunQueryDsl, id_in, post_in};
+use crate::apart::erased;
 use crate::error::Outcome;
 use crate::rows::{StoredVisibility, count, shown_visibility};
 use crate::schema::{blocks, follows, mutes, posts, users};
@@ -12,6 +14,7 @@ use crate::sql_types::DbId;
 /// Returns the state of those of some posts that are there.
 pub(crate) async fn find_posts(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<Vec<PostState>> {
     let found = posts::table.inner_join(users::table).filter(post_in(ids)).filter(posts::deleted_at.is_null());
+    let found = found.filter(not(erased(posts::author_id)));
     let visibility = (posts::visibility, posts::hidden_visibility);
     let found = found.select((posts::id, posts::author_id, users::enabled, visibility, posts::like_count));
     let found: Vec<(DbId, DbId, bool, StoredVisibility, i64)> = found.load(conn).await?;

@@ -7,7 +7,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtens
 
 use super::accounts::NO_USER;
 use super::{Conn, RunQueryDsl, built, notices};
-use crate::apart::{DbViewer, apart, is_apart};
+use crate::apart::{DbViewer, apart, erased, is_apart};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::Gathered;
@@ -27,6 +27,7 @@ pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRecord, notice: Op
         if delete(conn, follow.follower_id, follow.followed_id).await? {
             return Ok(false);
         }
+        ensure_not_apart(conn, follow.follower_id, follow.followed_id).await?;
     }
 }
 
@@ -34,16 +35,21 @@ pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRecord, notice: Op
 pub(crate) async fn find_standing(conn: &mut Conn<'_>, viewer: DbId, other: DbId) -> Outcome<Option<Standing>> {
     let relation = follows::table.filter(follows::follower_id.eq(viewer).and(follows::followed_id.eq(users::id)));
     let are_apart = is_apart(DbViewer::ordinary(viewer.0.into()), users::id);
-    let found = users::table.find(other).select((exists(relation), are_apart)).get_result(conn).await.optional()?;
+    let found = users::table.find(other).filter(not(erased(users::id))).select((exists(relation), are_apart));
+    let found = found.get_result(conn).await.optional()?;
     Ok(found.map(|(follows, are_apart)| Standing::of(follows, are_apart)))
 }
 
 pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRecord, notice: Option<Notice>) -> Outcome<()> {
-    insert(conn, &follow, notice).await.map(|_| ())
+    if !insert(conn, &follow, notice).await? {
+        ensure_not_apart(conn, follow.follower_id, follow.followed_id).await?;
+    }
+    Ok(())
 }
 
 pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<()> {
-    let is_there: bool = diesel::select(exists(users::table.find(followed))).get_result(conn).await?;
+    let there = users::table.find(followed).filter(not(erased(users::id)));
+    let is_there: bool = diesel::select(exists(there)).get_result(conn).await?;
     if !is_there {
         return Err(NO_USER);
     }
@@ -88,17 +94,17 @@ async fn ensure_may_follow(conn: &mut Conn<'_>, follower: DbId, followed: DbId) 
         .limit(1)
         .offset(limit(MAX_FOLLOWED));
     let are_apart = is_apart(DbViewer::ordinary(follower.0.into()), users::id);
-    let decides = users::table.find(followed).select((are_apart, exists(beyond)));
-    match decides.get_result(conn).await? {
-        (true, _) => Err(NO_USER),
-        (false, true) => Err(Failure::Rule(TOO_MANY_FOLLOWED)),
-        (false, false) => Ok(()),
+    let decides = users::table.find(followed).filter(not(erased(users::id))).select((are_apart, exists(beyond)));
+    match decides.get_result(conn).await.optional()? {
+        None | Some((true, _)) => Err(NO_USER),
+        Some((false, true)) => Err(Failure::Rule(TOO_MANY_FOLLOWED)),
+        Some((false, false)) => Ok(()),
     }
 }
 
 pub(super) async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<bool> {
-    let deleted =
-        diesel::delete(follows::table.find((follower, followed))).returning((follows::id, follows::created_at));
+    let there = follows::table.find((follower, followed)).filter(not(erased(follows::followed_id)));
+    let deleted = diesel::delete(there).returning((follows::id, follows::created_at));
     let deleted: Option<(DbId, DbInstant)> = deleted.get_result(conn).await.optional()?;
     if let Some((follow, made)) = deleted {
         count_change(conn, follower).await?;

@@ -10,6 +10,7 @@ use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::accounts::{NO_USER, revoke_sessions};
+use super::kept_names::{Name, ensure_free};
 use super::mail_tokens::{forget, forget_resets};
 use super::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
@@ -237,7 +238,7 @@ pub(crate) async fn verify_email(conn: &mut Conn<'_>, digest: String, now: DbIns
         return Ok(false);
     }
     if kind == CHANGE {
-        store_email(conn, user, &Email::restore(address), true).await?;
+        store_email(conn, user, &Email::restore(address), true, now).await?;
     } else if account.email == address {
         diesel::update(users::table.find(user)).set(users::email_verified.eq(true)).execute(conn).await?;
     } else {
@@ -246,14 +247,15 @@ pub(crate) async fn verify_email(conn: &mut Conn<'_>, digest: String, now: DbIns
     Ok(true)
 }
 
-pub(crate) async fn set_email(conn: &mut Conn<'_>, user: DbId, email: Email) -> Outcome<()> {
+pub(crate) async fn set_email(conn: &mut Conn<'_>, user: DbId, email: Email, now: DbInstant) -> Outcome<()> {
     super::lock_user(conn, user).await?.ok_or(NO_USER)?;
-    store_email(conn, user, &email, false).await
+    store_email(conn, user, &email, false, now).await
 }
 
 /// Gives an account an address. What was mailed to the one before is good for nothing any more.
-async fn store_email(conn: &mut Conn<'_>, user: DbId, email: &Email, is_verified: bool) -> Outcome<()> {
+async fn store_email(conn: &mut Conn<'_>, user: DbId, email: &Email, is_verified: bool, now: DbInstant) -> Outcome<()> {
     let address = (users::email.eq(email.as_str().to_owned()), users::email_key.eq(email.key()));
     diesel::update(users::table.find(user)).set((address, users::email_verified.eq(is_verified))).execute(conn).await?;
+    ensure_free(conn, Name::Email(&email.key()), now).await?;
     forget(conn, user, &[MailKind::PasswordReset, MailKind::EmailVerification, MailKind::EmailChange]).await
 }

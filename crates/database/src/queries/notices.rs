@@ -90,12 +90,23 @@ pub(super) async fn forget(conn: &mut Conn<'_>, recipient: DbId, actor: DbId) ->
 }
 
 /// Takes a like or a follow that is taken back out of what the recipient was told of its day.
-pub(crate) async fn withdraw(
+pub(crate) async fn withdraw(conn: &mut Conn<'_>, gathered: Gathered, relation: DbId, actor: DbId) -> Outcome<()> {
+    let Some(id) = take_out(conn, gathered, relation).await? else { return Ok(()) };
+    let withdrawal = (notification_withdrawals::notification_id.eq(id), notification_withdrawals::actor_id.eq(actor));
+    diesel::insert_into(notification_withdrawals::table)
+        .values(withdrawal)
+        .on_conflict_do_nothing()
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Takes a like or a follow that is gone out of what the recipient was told of its day; out of which notification.
+pub(super) async fn take_out(
     conn: &mut Conn<'_>,
     Gathered { kind, target, day }: Gathered,
     relation: DbId,
-    actor: DbId,
-) -> Outcome<()> {
+) -> Outcome<Option<DbId>> {
     let of_day = notifications::table
         .filter(notifications::day.eq(Some(day)))
         .filter(notifications::kind.eq(kind_code(kind)))
@@ -105,15 +116,9 @@ pub(crate) async fn withdraw(
         .filter(notification_actors::notification_id.nullable().eq(of_day.single_value()))
         .filter(notification_actors::id.eq(relation));
     let taken_out = diesel::delete(told).returning(notification_actors::notification_id);
-    let Some(id) = taken_out.get_result::<DbId>(conn).await.optional()? else { return Ok(()) };
+    let Some(id) = taken_out.get_result::<DbId>(conn).await.optional()? else { return Ok(None) };
     let is_last = notifications::count.eq(1);
     let one_less = (notifications::count.eq(notifications::count - 1), notifications::is_empty.eq(is_last));
     prepared(diesel::update(notifications::table.find(id)).set(one_less)).execute(conn).await?;
-    let withdrawal = (notification_withdrawals::notification_id.eq(id), notification_withdrawals::actor_id.eq(actor));
-    diesel::insert_into(notification_withdrawals::table)
-        .values(withdrawal)
-        .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
-    Ok(())
+    Ok(Some(id))
 }

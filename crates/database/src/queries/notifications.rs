@@ -18,7 +18,7 @@ use uuid::Uuid;
 use super::hidden::{comment_shown_to, thread_shown_to};
 use super::views::visible_to;
 use super::{Conn, RunQueryDsl, built, id_in};
-use crate::apart::{DbViewer, left_out};
+use crate::apart::{DbViewer, erased, left_out};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::{kind_code, policy_code};
@@ -144,8 +144,8 @@ pub(crate) async fn list(
             Some((content, image.filter(|_| hidden.is_none())))
         });
         let comment = row.comment_id.map(|id| comments.get(&id).cloned());
-        // What it is about may be deleted meanwhile.
-        let is_whole = post != Some(None) && comment != Some(None);
+        // What it is about, or whoever it tells of, may be deleted meanwhile.
+        let is_whole = post != Some(None) && comment != Some(None) && !actors.is_empty();
         is_whole.then_some(ToldRow { row, actors, post: post.flatten(), comment: comment.flatten() })
     };
     Ok(rows.into_iter().filter_map(told).collect())
@@ -155,7 +155,8 @@ async fn actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<DbId, Pr
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let actors = users::table.filter(id_in(users::id, ids)).select(PreviewRow::as_select());
+    let actors = users::table.filter(id_in(users::id, ids)).filter(not(erased(users::id)));
+    let actors = actors.select(PreviewRow::as_select());
     let actors: Vec<PreviewRow> = actors.load(conn).await?;
     Ok(actors.into_iter().map(|actor| (actor.id, actor)).collect())
 }
@@ -179,6 +180,7 @@ async fn newest_actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<D
         .inner_join(notification_actors::table.inner_join(users::table))
         .filter(id_in(notifications::id, ids))
         .filter(notification_actors::id.ge(oldest_shown))
+        .filter(not(erased(users::id)))
         .order((notifications::id, notification_actors::id.desc()))
         .select((notifications::id, PreviewRow::as_select()));
     let shown: Vec<(DbId, PreviewRow)> = shown.load(conn).await?;
@@ -253,6 +255,7 @@ pub(crate) async fn list_actors(
     let actors = notification_actors::table
         .inner_join(users::table)
         .filter(notification_actors::notification_id.eq(id))
+        .filter(not(erased(users::id)))
         .select((notification_actors::id, PreviewRow::as_select()))
         .limit(limit);
     Ok(Some(match toward {
@@ -328,6 +331,13 @@ pub(crate) async fn trim(conn: &mut Conn<'_>, recipient: DbId) -> Outcome<usize>
         .limit(DELETED_AT_ONCE);
     let beyond: Vec<(DbId, i64)> = beyond.select((notifications::id, notifications::count)).load(conn).await?;
     delete(conn, beyond).await
+}
+
+/// Deletes some of what a recipient was told, whatever is kept; how many rows.
+pub(super) async fn delete_of(conn: &mut Conn<'_>, recipient: DbId) -> Outcome<usize> {
+    let told = notifications::table.filter(notifications::recipient_id.eq(recipient)).limit(DELETED_AT_ONCE);
+    let told: Vec<(DbId, i64)> = told.select((notifications::id, notifications::count)).load(conn).await?;
+    delete(conn, told).await
 }
 
 /// Deletes the first of some notifications, each given with of how many it tells, or some actors of the first: no more rows

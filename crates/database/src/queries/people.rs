@@ -7,7 +7,7 @@ use diesel::{
 };
 
 use super::{Conn, RunQueryDsl, built, id_in};
-use crate::apart::{DbViewer, apart};
+use crate::apart::{DbViewer, apart, erased};
 use crate::error::Outcome;
 use crate::people::{PersonRow, RelatedPerson};
 use crate::rows::Slice;
@@ -45,7 +45,7 @@ macro_rules! person {
 pub(crate) use person;
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PersonRow>> {
-    let person = users::table.filter(users::id.eq(id)).select(person!(viewer));
+    let person = users::table.filter(users::id.eq(id)).filter(not(erased(users::id))).select(person!(viewer));
     Ok(built(person).get_result(conn).await.optional()?)
 }
 
@@ -55,7 +55,8 @@ pub(crate) async fn find_by_username(conn: &mut Conn<'_>, key: String, viewer: D
 }
 
 pub(crate) async fn find_all(conn: &mut Conn<'_>, ids: Vec<DbId>, viewer: DbId) -> Outcome<Vec<PersonRow>> {
-    Ok(built(users::table.filter(id_in(users::id, ids)).select(person!(viewer))).load(conn).await?)
+    let found = users::table.filter(id_in(users::id, ids)).filter(not(erased(users::id)));
+    Ok(built(found.select(person!(viewer))).load(conn).await?)
 }
 
 /// Returns those of some accounts that are discoverable and enabled; for a viewer who sees all, also those that are not

@@ -16,7 +16,7 @@ use super::texts;
 use super::views::{author_followed_by, bookmarked_by, liked_by, view};
 use super::{Conn, RunQueryDsl, built, insert_post, likers, with_likers};
 pub(crate) use super::{list_all, list_by_author, toggle_like};
-use crate::apart::{DbViewer, is_apart};
+use crate::apart::{DbViewer, erased, is_apart};
 use crate::error::{Failure, Outcome};
 use crate::rows::{AuthorRow, PostRow, StoredVisibility, key_text, shown_visibility, visibility};
 use crate::schema::{AuditRecord, bookmarks, comment_likes, comments, likes, posts, users};
@@ -29,6 +29,7 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbViewer) -> Out
         .inner_join(users::table)
         .filter(posts::id.eq(id))
         .filter(posts::deleted_at.is_null())
+        .filter(not(erased(posts::author_id)))
         .select((is_apart(viewer, posts::author_id), view!(AuthorRow, viewer)));
     let found: Option<(bool, ViewRow<_, _>)> = built(view).get_result(conn).await.optional()?;
     let Some((are_apart, found)) = found else { return Ok(None) };
@@ -39,7 +40,7 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbViewer) -> Out
 
 /// Returns what decides about access to a post.
 pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PostAccess>> {
-    let there = posts::table.find(id).filter(posts::deleted_at.is_null());
+    let there = posts::table.find(id).filter(posts::deleted_at.is_null()).filter(not(erased(posts::author_id)));
     let are_apart = is_apart(DbViewer::ordinary(viewer.0.into()), posts::author_id);
     let visibility = (posts::visibility, posts::hidden_visibility);
     let deciding = there.select((posts::author_id, visibility, author_followed_by(viewer), are_apart));
@@ -117,6 +118,11 @@ async fn mark_deleted(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<P
 pub(crate) async fn erase(conn: &mut Conn<'_>) -> Outcome<usize> {
     let marked = posts::table.filter(posts::deleted_at.is_not_null()).order(posts::deleted_at).limit(1);
     let Some(post) = marked.select(posts::id).get_result::<DbId>(conn).await.optional()? else { return Ok(0) };
+    erase_post(conn, post).await
+}
+
+/// Erases some of what is left of a post that is marked as deleted; how many rows.
+pub(super) async fn erase_post(conn: &mut Conn<'_>, post: DbId) -> Outcome<usize> {
     let some = comments::table.filter(comments::post_id.eq(post)).limit(ERASED_AT_ONCE);
     let some: Vec<(DbId, i64)> = some.select((comments::id, comments::like_count)).load(conn).await?;
     if !some.is_empty() {

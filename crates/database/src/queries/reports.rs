@@ -4,10 +4,12 @@ use agora_domain::Error;
 use agora_domain::error::Resource;
 use agora_domain::notices::Notice;
 use agora_domain::reports::{REPORTS_AN_HOUR, Report, ReportDecision, ReportStatus, Reported};
+use diesel::dsl::not;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::accounts::NO_USER;
 use super::{Conn, RunQueryDsl, audit, notices};
+use crate::apart::erased;
 use crate::error::{Failure, Outcome};
 use crate::reports::status_code;
 use crate::rows::{After, PreviewRow, Slice, Toward};
@@ -41,7 +43,7 @@ pub(crate) async fn create(conn: &mut Conn<'_>, report: Report, told: Vec<Notice
 }
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<(ReportRecord, PreviewRow)>> {
-    let found = reports::table.inner_join(users::table).filter(reports::id.eq(id));
+    let found = reports::table.inner_join(users::table).filter(reports::id.eq(id)).filter(not(erased(users::id)));
     let found = found.select((ReportRecord::as_select(), PreviewRow::as_select()));
     Ok(found.get_result(conn).await.optional()?)
 }
@@ -55,6 +57,7 @@ pub(crate) async fn list(
     // Planned for the status: few may have it.
     let mut found = reports::table
         .inner_join(users::table)
+        .filter(not(erased(users::id)))
         .select((ReportRecord::as_select(), PreviewRow::as_select()))
         .limit(limit)
         .into_boxed();

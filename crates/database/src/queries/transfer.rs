@@ -12,11 +12,11 @@ use crate::error::{Failure, Outcome};
 use crate::rows::count as unsigned;
 use crate::schema::{
     ActorRecord, AnyKey, AnyRows, AuditRecord, BlockRecord, BookmarkRecord, CommentLikeRecord, CommentRecord,
-    FollowRecord, ImageRow, LikeRecord, MuteRecord, NotificationRecord, Position, PostRecord, ProductRow, ReportRecord,
-    Rows, SessionRecord, SettingRecord, Table, UserRecord, VariantRow, audit, blocks, bookmarks, comment_likes,
-    comments, follows, for_table, idempotency, likes, mail_tokens, mails, mutes, notification_actors,
-    notification_settings, notification_withdrawals, notifications, posts, product_images, product_variants, products,
-    reports, sessions, unnamed_images, user_counts, users,
+    ErasureRecord, FollowRecord, ImageRow, KeptNameRecord, LikeRecord, MuteRecord, NotificationRecord, Position,
+    PostRecord, ProductRow, ReportRecord, Rows, SessionRecord, SettingRecord, Table, UserRecord, VariantRow, audit,
+    blocks, bookmarks, comment_likes, comments, erasures, follows, for_table, idempotency, kept_names, likes,
+    mail_tokens, mails, mutes, notification_actors, notification_settings, notification_withdrawals, notifications,
+    posts, product_images, product_variants, products, reports, sessions, unnamed_images, user_counts, users,
 };
 use crate::version::Backlog;
 

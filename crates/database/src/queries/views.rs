@@ -7,7 +7,7 @@ use diesel::sql_types::Bool;
 use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl, built, likers, post_in, with_likers};
-use crate::apart::{Apart, DbViewer, apart};
+use crate::apart::{Apart, DbViewer, apart, erased};
 use crate::error::Outcome;
 use crate::feeds::{FeedQuery, ids, limit};
 use crate::rows::{AuthorRow, PostRow};
@@ -120,6 +120,7 @@ pub(crate) async fn read_at(
         .filter(posts::deleted_at.is_null())
         .filter(is_one_of(visible))
         .filter(author_followed_by(viewer.id))
+        .filter(not(erased(posts::author_id)))
         .limit(limit(most))
         .select(view!(AuthorRow, viewer, true.into_sql::<Bool>()));
     let rows = load_in_order!(views, toward, conn);

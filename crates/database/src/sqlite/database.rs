@@ -154,6 +154,7 @@ impl Sqlite {
         let name = match turn {
             Turn::Sweep => "-sweep",
             Turn::Mail => "-mail",
+            Turn::Erasure => "-erasure",
         };
         lock_companion(&self.file, name).map_err(Error::unavailable)
     }

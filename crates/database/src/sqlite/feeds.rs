@@ -17,7 +17,7 @@ use super::dialect::{Conn, RunQueryDsl, built, post_in};
 use super::likers::{likers, with_likers};
 use super::queries::load;
 use super::queries::views::{author_followed_by, bookmarked_by, liked_by, load_in_order, read_at, view};
-use crate::apart::DbViewer;
+use crate::apart::{DbViewer, Erased, erased};
 use crate::error::Outcome;
 use crate::expression::expression;
 use crate::feeds::{Changes, FeedQuery, Loaded, MAX_FOLLOWED, Snapshot, ids, limit};
@@ -60,7 +60,12 @@ macro_rules! positions {
 
 /// Returns all posts.
 pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
-    let found = positions!(posts::table.filter(in_timeline()), visible_codes(&Visibility::ALL), slice, conn);
+    let found = positions!(
+        posts::table.filter(in_timeline()).filter(not(erased(posts::author_id))),
+        visible_codes(&Visibility::ALL),
+        slice,
+        conn
+    );
     let views = posts::table.inner_join(users::table).filter(post_in(found)).select(view!(UserRow, viewer));
     let rows = load_in_order!(views, slice.toward, conn);
     with_likers(conn, rows, viewer, UserRow::account).await
@@ -81,11 +86,12 @@ pub(crate) async fn list_by_author(
     with_likers(conn, rows, viewer, AuthorRow::author).await
 }
 
-/// Whether the viewer does not mute whom the viewer follows.
+/// Whether whom the viewer follows is neither muted by the viewer nor deleted.
 #[auto_type]
-fn is_unmuted(viewer: DbId) -> _ {
+fn is_shown(viewer: DbId) -> _ {
     let mute = mutes::table.filter(mutes::muter_id.eq(viewer).and(mutes::muted_id.eq(follows::followed_id)));
-    not(exists(mute))
+    let is_erased: Erased<follows::followed_id> = erased(follows::followed_id);
+    not(exists(mute)).and(not(is_erased))
 }
 
 /// Loads the positions of a feed from one on that have a visibility, in a direction that the names of comparisons make
@@ -109,7 +115,7 @@ macro_rules! load_positions {
         follows::table
             .inner_join(posts::table.on(posts::author_id.eq(follows::followed_id)))
             .filter(follows::follower_id.eq($viewer))
-            .filter(is_unmuted($viewer))
+            .filter(is_shown($viewer))
             .filter(posts::visibility.eq($visibility))
             .filter(posts::deleted_at.is_null())
             .filter(at.$within(instant).and(at.$beyond(instant).or(id.$beyond(last))))
@@ -155,7 +161,7 @@ pub(crate) async fn load_feed(
     let Some(version) = follow_version(conn, viewer).await? else { return Ok(None) };
     let followed: Vec<DbId> = follows::table
         .filter(follows::follower_id.eq(viewer))
-        .filter(is_unmuted(viewer))
+        .filter(is_shown(viewer))
         .select(follows::followed_id)
         .limit(limit(MAX_FOLLOWED + 1))
         .load(conn)

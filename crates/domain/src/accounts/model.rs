@@ -81,7 +81,7 @@ impl Account {
         (self, replaced)
     }
 
-    fn is_last_admin(&self, other_admins: u64) -> bool {
+    pub(crate) fn is_last_admin(&self, other_admins: u64) -> bool {
         self.enabled && self.roles.contains(Role::Admin) && other_admins == 0
     }
 }

@@ -75,7 +75,7 @@ pub trait TokenRedemption: Send + Sync {
 
     /// Gives an account an address that nobody has verified; ends what would reset the password by the address before. MUST fail
     /// with [`Conflict::Email`](crate::error::Conflict) when another account has it.
-    async fn set_email(&self, user: UserId, email: &Email) -> Result<()>;
+    async fn set_email(&self, user: UserId, email: &Email, now: Timestamp) -> Result<()>;
 }
 
 /// Draws tokens.

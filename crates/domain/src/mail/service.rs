@@ -133,7 +133,7 @@ impl AccountMail {
             self.outbox.create(&[asked, told]).await?;
             return Ok(account);
         }
-        self.redemption.set_email(user, &email).await?;
+        self.redemption.set_email(user, &email, self.clock.now()).await?;
         Ok(Account { email, email_verified: false, ..account })
     }
 }

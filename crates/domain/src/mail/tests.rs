@@ -240,7 +240,7 @@ async fn without_a_server_a_new_address_counts_at_once_and_is_not_verified() {
     // The same in another letter case is the caller's own.
     ports.accounts.expect_find_id().returning(|_| Ok(Some(ALICE)));
     let new = email("ALICE@example.org");
-    ports.redemption.expect_set_email().once().with(eq(ALICE), eq(new.clone())).returning(|_, _| Ok(()));
+    ports.redemption.expect_set_email().once().with(eq(ALICE), eq(new.clone()), eq(NOW)).returning(|_, _, _| Ok(()));
     let mail = ports.account_mail(false);
     let account = mail.change_email(&member(), client(), &attempt("right"), new.clone()).await.unwrap();
     assert_eq!(account, Account { email: new, ..alice(false) });

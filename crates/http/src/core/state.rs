@@ -9,6 +9,7 @@ use agora_domain::audit_log::AuditLog;
 use agora_domain::blocks::Blocks;
 use agora_domain::bookmarks::Bookmarks;
 use agora_domain::comments::Comments;
+use agora_domain::deletion::Deletion;
 use agora_domain::events::LiveUpdates;
 use agora_domain::export::Exports;
 use agora_domain::follows::Follows;
@@ -37,6 +38,8 @@ pub struct Services {
     pub authentication: Authentication,
     /// Accounts, profiles and roles.
     pub accounts: Accounts,
+    /// The end of accounts.
+    pub deletion: Deletion,
     /// What goes by mail.
     pub account_mail: AccountMail,
     /// Posts and likes.

@@ -132,6 +132,33 @@ pub(crate) async fn change_password(
     done("Password changed successfully")
 }
 
+/// The password of the account that is to be deleted.
+#[derive(Deserialize, Validate, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct AccountDeletion {
+    #[garde(custom(required))]
+    #[schema(schema_with = schema::attempted_password)]
+    current_password: Field<PasswordAttempt>,
+}
+
+/// Delete the own account
+///
+/// For good. It and all of it are gone for everybody at once, and every session ends; its rows and images are erased within the
+/// hour. Its username and address are given to nobody for 30 days. The last enabled ADMIN cannot be deleted (400). The same with
+/// `DELETE /api/users/me`, for clients that send a body with that.
+#[utoipa::path(get, path = "", operation_id = "deleteMe", tag = "Users", request_body = AccountDeletion,
+    responses((status = 200, description = "`Account deleted successfully`", body = Done)))]
+pub(crate) async fn delete_me(
+    state: Data<State>,
+    caller: Auth<Caller>,
+    Client(client): Client,
+    body: Body,
+) -> HandlerResult {
+    let current = body.valid_json::<AccountDeletion>().await?.current_password.validated()?;
+    state.services.deletion.delete(&caller, client, &current).await?;
+    done("Account deleted successfully")
+}
+
 /// List all accounts
 ///
 /// Oldest first.

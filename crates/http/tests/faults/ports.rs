@@ -15,6 +15,7 @@ use agora_domain::blocks::{Blocks, MockBlockRepository};
 use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
 use agora_domain::clock::{MockClock, Timestamp};
 use agora_domain::comments::{Comments, MockCommentRepository};
+use agora_domain::deletion::{Deletion, MockDeletionRepository};
 use agora_domain::events::{EventPorts, LiveUpdates, MockEventAudience, MockEventLog};
 use agora_domain::export::{Exports, MockExportRepository};
 use agora_domain::follows::{Follows, MockFollowRepository};
@@ -131,6 +132,13 @@ impl Ports {
                 clock: clock.clone(),
                 ids: ids.clone(),
             },
+            deletion: Deletion::new(
+                Arc::new(MockDeletionRepository::new()),
+                sessions.clone(),
+                checks.clone(),
+                images.clone(),
+                clock.clone(),
+            ),
             account_mail: AccountMail {
                 checks,
                 sessions: sessions.clone(),

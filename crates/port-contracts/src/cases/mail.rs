@@ -319,7 +319,7 @@ pub async fn a_token_verifies_the_address_that_it_was_sent_to(db: Repositories) 
     assert_eq!(find().await, Account { email_verified: true, ..ada.clone() });
     assert!(!db.redemption.verify_email(&digest("one"), at(1)).await.unwrap(), "it was used");
     let new = email("new@example.org");
-    db.redemption.set_email(ada.id, &new).await.unwrap();
+    db.redemption.set_email(ada.id, &new, at(1)).await.unwrap();
     assert_eq!(find().await, Account { email: new, email_verified: false, ..ada.clone() });
     assert!(!db.redemption.verify_email(&digest("two"), at(1)).await.unwrap(), "it is for another address");
     assert_eq!(db.redemption.find_reset(&digest("reset"), at(1)).await.unwrap(), None, "it was sent to another");
@@ -353,7 +353,10 @@ pub async fn a_new_address_counts_once_its_token_is_used(db: Repositories) {
     }
     assert_eq!(db.redemption.find_reset(&digest("reset"), at(1)).await.unwrap(), None, "it was sent to another");
     assert!(!db.redemption.verify_email(&digest("other"), at(1)).await.unwrap(), "it was asked for before");
-    let taken = db.redemption.set_email(ada.id, &bob.email).await;
+    let taken = db.redemption.set_email(ada.id, &bob.email, at(1)).await;
     assert_fails!(taken, Error::Conflict(Conflict::Email));
-    assert_fails!(db.redemption.set_email(w.id(), &email("x@example.org")).await, Error::NotFound(Resource::User));
+    assert_fails!(
+        db.redemption.set_email(w.id(), &email("x@example.org"), at(1)).await,
+        Error::NotFound(Resource::User)
+    );
 }

@@ -7,6 +7,7 @@ pub(crate) mod blocks;
 pub(crate) mod bookmarks;
 pub(crate) mod catalog;
 pub(crate) mod comments;
+pub(crate) mod deletion;
 pub(crate) mod events;
 pub(crate) mod exports;
 pub(crate) mod follows;

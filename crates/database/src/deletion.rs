@@ -1,0 +1,41 @@
+//! The repository of deletions.
+
+use agora_domain::Result;
+use agora_domain::clock::Timestamp;
+use agora_domain::deletion::{DeletionRepository, Erased};
+use agora_domain::id::UserId;
+use agora_domain::media::ImageKey;
+use async_trait::async_trait;
+
+use crate::rows::image_key;
+use crate::sql_types::{DbId, DbInstant};
+use crate::{Database, call};
+
+/// How many names are forgotten at once.
+const BATCH: i64 = 1_000;
+
+#[async_trait]
+impl DeletionRepository for Database {
+    async fn delete(&self, user: UserId, at: Timestamp) -> Result<Option<ImageKey>> {
+        let picture = call!(self, write deletion::delete(DbId(user.uuid()), DbInstant(at)))?;
+        Ok(image_key(picture)?)
+    }
+
+    async fn next_unerased(&self) -> Result<Option<UserId>> {
+        Ok(call!(self, read deletion::next_unerased())?.map(|user| user.0.into()))
+    }
+
+    async fn erase(&self, user: UserId, at: Timestamp) -> Result<Erased> {
+        call!(self, write deletion::erase(DbId(user.uuid()), DbInstant(at)))
+    }
+
+    async fn forget_names(&self, now: Timestamp) -> Result<usize> {
+        let mut forgotten = 0;
+        loop {
+            match call!(self, write kept_names::forget(DbInstant(now), BATCH))? {
+                0 => return Ok(forgotten),
+                batch => forgotten += batch,
+            }
+        }
+    }
+}

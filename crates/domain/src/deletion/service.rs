@@ -1,0 +1,90 @@
+//! The use cases of deletion.
+
+use std::sync::Arc;
+
+use super::{DeletionRepository, Erased};
+use crate::accounts::{Caller, InvalidateSessionsOnDrop, PasswordAttempt, PasswordChecks, SessionRepository};
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::id::UserId;
+use crate::limits::{ClientAddress, Counted};
+use crate::media::{ImagePorts, Images};
+
+/// Deletes accounts.
+pub struct Deletion {
+    deletions: Arc<dyn DeletionRepository>,
+    sessions: Arc<dyn SessionRepository>,
+    checks: PasswordChecks,
+    images: Images,
+    clock: Arc<dyn Clock>,
+}
+
+impl Deletion {
+    /// The use cases over these ports.
+    pub fn new(
+        deletions: Arc<dyn DeletionRepository>,
+        sessions: Arc<dyn SessionRepository>,
+        checks: PasswordChecks,
+        images: ImagePorts,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { deletions, sessions, checks, images: Images::new(images, Arc::clone(&clock)), clock }
+    }
+
+    /// Deletes the caller's account, for good.
+    ///
+    /// # Errors
+    /// As for [`Authentication::change_password`](crate::accounts::Authentication::change_password), and
+    /// [`Error::Disallowed`](crate::Error::Disallowed) for the last enabled ADMIN.
+    pub async fn delete(&self, caller: &Caller, client: ClientAddress, current: &PasswordAttempt) -> Result<()> {
+        let user = caller.user;
+        self.checks.limits.count(&Counted::PasswordChanges(user, client))?;
+        self.checks.confirm(user, client, current).await?;
+        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
+        let picture = self.deletions.delete(user, self.clock.now()).await?;
+        self.images.drop_unnamed(picture).await;
+        Ok(())
+    }
+}
+
+/// Erases what belonged to deleted accounts.
+pub struct Erasure {
+    deletions: Arc<dyn DeletionRepository>,
+    images: Images,
+    clock: Arc<dyn Clock>,
+}
+
+impl Erasure {
+    /// The use cases over these ports.
+    pub fn new(deletions: Arc<dyn DeletionRepository>, images: ImagePorts, clock: Arc<dyn Clock>) -> Self {
+        Self { deletions, images: Images::new(images, Arc::clone(&clock)), clock }
+    }
+
+    /// Returns a deleted account of which something is left.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn next_unerased(&self) -> Result<Option<UserId>> {
+        self.deletions.next_unerased().await
+    }
+
+    /// Erases some of what belonged to a deleted account, its images included.
+    ///
+    /// # Errors
+    /// Those of the repository. An image that cannot be deleted is left to the sweep.
+    pub async fn erase(&self, user: UserId) -> Result<Erased> {
+        let mut erased = self.deletions.erase(user, self.clock.now()).await?;
+        for image in std::mem::take(&mut erased.images) {
+            self.images.drop_unnamed(Some(image)).await;
+        }
+        Ok(erased)
+    }
+
+    /// Forgets names of deleted accounts that are given out again; returns how many.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn sweep(&self) -> Result<usize> {
+        self.deletions.forget_names(self.clock.now()).await
+    }
+}

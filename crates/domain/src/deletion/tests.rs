@@ -1,0 +1,131 @@
+//! The rules of deletion.
+
+use std::sync::Arc;
+
+use mockall::predicate::eq;
+use uuid::Uuid;
+
+use super::*;
+use crate::accounts::{
+    Account, Caller, Email, MockAccountRepository, MockPasswordHasher, MockSessionRepository, PasswordAttempt,
+    PasswordChecks, PasswordHash, Privacy, Role, Roles, Session, Username,
+};
+use crate::clock::{MockClock, Timestamp};
+use crate::error::{Disallowed, Error, FieldName};
+use crate::id::{SessionId, UserId};
+use crate::limits::tests::CountersInMemory;
+use crate::limits::{ClientAddress, Limits};
+use crate::media::{ImageFormat, ImageKey, ImagePorts, MockImageCleaner, MockImageStore, MockUnreferencedImages};
+
+const ALICE: UserId = UserId::new(Uuid::from_u128(1));
+const NOW: Timestamp = Timestamp::from_unix_millis(5_000);
+
+fn client() -> ClientAddress {
+    ClientAddress::of(std::net::Ipv4Addr::new(192, 0, 2, 1).into())
+}
+
+/// Alice, who needs no role.
+fn alice() -> Caller {
+    let session = Session { id: SessionId::new(Uuid::from_u128(3)), user: ALICE, opened_at: NOW };
+    Caller { user: ALICE, session, roles: Roles::NONE }
+}
+
+fn clock() -> MockClock {
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(NOW);
+    clock
+}
+
+/// Ports of images, of which these are deleted.
+fn images(dropped: &[ImageKey]) -> ImagePorts {
+    let (mut store, mut unnamed) = (MockImageStore::new(), MockUnreferencedImages::new());
+    for key in dropped {
+        store.expect_delete().once().with(eq(key.clone())).returning(|_| Ok(()));
+    }
+    unnamed.expect_forget().times(dropped.len()).returning(|_| Ok(()));
+    ImagePorts { cleaner: Arc::new(MockImageCleaner::new()), store: Arc::new(store), unnamed: Arc::new(unnamed) }
+}
+
+/// The use case of somebody whose password is "right"; these images are deleted.
+fn deletion(deletions: MockDeletionRepository, sessions: MockSessionRepository, dropped: &[ImageKey]) -> Deletion {
+    let (mut accounts, mut passwords) = (MockAccountRepository::new(), MockPasswordHasher::new());
+    accounts.expect_find_password().returning(|_| Ok(Some(PasswordHash::new("hash".to_owned()))));
+    passwords.expect_verify().returning(|attempt, _, _| Ok(attempt.expose() == "right"));
+    let checks = PasswordChecks {
+        accounts: Arc::new(accounts),
+        passwords: Arc::new(passwords),
+        limits: Limits { counters: Arc::new(CountersInMemory::default()), clock: Arc::new(clock()) },
+    };
+    Deletion::new(Arc::new(deletions), Arc::new(sessions), checks, images(dropped), Arc::new(clock()))
+}
+
+fn attempt(password: &str) -> PasswordAttempt {
+    PasswordAttempt::parse(password).unwrap()
+}
+
+fn image(n: u128) -> ImageKey {
+    ImageKey::parse(&format!("{n:032x}.{}", ImageFormat::Png.extension())).unwrap()
+}
+
+#[tokio::test]
+async fn who_knows_the_password_deletes_the_account_and_its_sessions_are_forgotten() {
+    let (mut deletions, mut sessions) = (MockDeletionRepository::new(), MockSessionRepository::new());
+    deletions.expect_delete().once().with(eq(ALICE), eq(NOW)).returning(|_, _| Ok(Some(image(1))));
+    sessions.expect_account_changed().once().with(eq(ALICE)).return_const(());
+    let deletion = deletion(deletions, sessions, &[image(1)]);
+    deletion.delete(&alice(), client(), &attempt("right")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_wrong_password_deletes_nothing_and_is_not_guessed() {
+    let deletion = deletion(MockDeletionRepository::new(), MockSessionRepository::new(), &[]);
+    for n in 0..20 {
+        match deletion.delete(&alice(), client(), &attempt("wrong")).await {
+            Err(Error::Invalid(fields)) if n < 10 => assert!(fields.contains(FieldName::CurrentPassword)),
+            Err(Error::TooMany(_)) if n >= 10 => {}
+            other => panic!("{n}: {other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn images_go_with_what_named_them() {
+    let mut deletions = MockDeletionRepository::new();
+    let erased = Erased { count: 3, images: vec![image(1), image(2)], is_done: false };
+    deletions.expect_erase().once().with(eq(ALICE), eq(NOW)).return_once(|_, _| Ok(erased));
+    let erasure = Erasure::new(Arc::new(deletions), images(&[image(1), image(2)]), Arc::new(clock()));
+    assert_eq!(erasure.erase(ALICE).await.unwrap(), Erased { count: 3, ..Erased::default() });
+}
+
+#[test]
+fn the_last_enabled_admin_cannot_be_deleted() {
+    let account = |role: Option<Role>, enabled| {
+        let roles = role.map_or(Roles::NONE, |role| Roles::NONE.with(role, true));
+        Account {
+            id: ALICE,
+            username: Username::parse("Alice").unwrap(),
+            email: Email::parse("alice@example.org").unwrap(),
+            display_name: None,
+            biography: None,
+            profile_picture: None,
+            privacy: Privacy::default(),
+            roles,
+            enabled,
+            email_verified: false,
+            created_at: NOW,
+        }
+    };
+    for (role, enabled, others, may) in [
+        (Some(Role::Admin), true, 0, false),
+        (Some(Role::Admin), true, 1, true),
+        (Some(Role::Admin), false, 0, true),
+        (Some(Role::User), true, 0, true),
+        (None, true, 0, true),
+    ] {
+        let checked = account(role, enabled).ensure_deletable(others);
+        assert_eq!(checked.is_ok(), may, "{role:?} {enabled} {others}");
+        if let Err(error) = checked {
+            assert!(matches!(error, Error::Disallowed(Disallowed::LastAdmin)), "{error:?}");
+        }
+    }
+}
