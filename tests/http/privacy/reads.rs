@@ -182,7 +182,7 @@ impl World {
         let follows = self.model.status_of_follows(viewer, of);
         let named = |list: Vec<Who>| list.into_iter().filter_map(|who| self.profile(viewer, who)).collect::<Vec<_>>();
         let listed = |list: Vec<Who>| named(list.into_iter().filter(|who| self.model.sees(viewer, *who)).collect());
-        let enabled = (0..Self::PEOPLE).rev().filter(|who| self.model.accounts[*who].enabled).collect();
+        let enabled = self.by_age().into_iter().rev().filter(|who| self.model.accounts[*who].enabled).collect();
         for (path, status, expected) in [
             (format!("/api/users/profiles?{}", everybody.join("&")), 200, named((0..Self::PEOPLE).collect())),
             (format!("/api/users/{}/followers", user.id), follows, listed(self.model.followers(of))),
@@ -260,8 +260,10 @@ impl World {
         }
         let status = if is_admin { 200 } else { 403 };
         if let Some(users) = self.read(viewer, "/api/users/all", status).await {
-            assert_eq!(ids(entries(&users)), self.ids());
-            for (user, account) in entries(&users).iter().zip(&self.model.accounts) {
+            let by_age = self.by_age();
+            assert_eq!(ids(entries(&users)), by_age.iter().map(|who| self.users[*who].id.clone()).collect::<Vec<_>>());
+            for (user, who) in entries(&users).iter().zip(by_age) {
+                let account = &self.model.accounts[who];
                 let has = |role: &str| entries(&user["authorities"]).iter().any(|it| it["authority"] == role);
                 let roles = (has("USER"), has("ADMIN"), user["enabled"].as_bool());
                 assert_eq!(roles, (account.is_user, account.is_admin, Some(account.enabled)), "{user}");

@@ -137,7 +137,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         1 => (other(), mostly()).prop_map(|(to, given)| Step::GiveUser { to, given }),
         1 => (other(), any::<bool>()).prop_map(|(to, given)| Step::GiveAdmin { to, given }),
         1 => (other(), mostly()).prop_map(|(who, enabled)| Step::Enable { who, enabled }),
-        1 => other().prop_map(|who| Step::Leave { who }),
+        2 => other().prop_map(|who| Step::Leave { who }),
     ]
 }
 
@@ -398,8 +398,9 @@ impl World {
         if status != 200 {
             return;
         }
-        let name = format!("{}-{}", self.users[who].name, self.gone.len());
-        let user = self.server.user(&name).await;
+        // No name is the beginning of another: those are found by a part of them.
+        let letter = ('a'..='z').nth(self.gone.len()).expect("fewer leave than there are letters");
+        let user = self.server.user(&format!("newcomer-{letter}")).await;
         self.gone.push(std::mem::replace(&mut self.users[who], user));
         self.model.leave(who);
         // At once, whatever is still stored.
@@ -408,6 +409,13 @@ impl World {
             self.expect_feed(viewer).await;
         }
         self.server.wait_for_erasure().await;
+    }
+
+    /// Everybody, by when they came.
+    pub(super) fn by_age(&self) -> Vec<Who> {
+        let mut all: Vec<Who> = (0..Self::PEOPLE).collect();
+        all.sort_by(|one, other| self.users[*one].id.cmp(&self.users[*other].id));
+        all
     }
 
     /// Checks that nobody sees those whose accounts were deleted.
