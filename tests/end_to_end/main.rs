@@ -21,6 +21,7 @@ mod configuration;
 mod connection;
 mod crash;
 mod crash_changes;
+mod deletion;
 #[path = "../deploy/mod.rs"]
 mod deploy;
 #[path = "../support/disk.rs"]

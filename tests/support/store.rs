@@ -104,6 +104,13 @@ impl Store {
     /// The rows of tables, in no order that means anything. Those by which things are found are made by the program, and
     /// `indexed` says whether they were.
     pub(crate) fn rows(&self, columns: &Columns) -> Rows {
+        let mut rows = self.all_rows(columns);
+        rows.retain(|table, _| !table.starts_with("search_"));
+        rows
+    }
+
+    /// The same, with those by which things are found.
+    pub(crate) fn all_rows(&self, columns: &Columns) -> Rows {
         let read = |(table, columns): (&String, &Vec<String>)| {
             let select = match self.kind {
                 Kind::Sqlite => {
@@ -117,7 +124,7 @@ impl Store {
             lines.sort();
             (table.clone(), lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect())
         };
-        columns.iter().filter(|(table, _)| !table.starts_with("search_")).map(read).collect()
+        columns.iter().map(read).collect()
     }
 
     fn lines(&self, select: &str) -> Vec<String> {

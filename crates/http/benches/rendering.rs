@@ -161,6 +161,7 @@ fn post(likers: u128) -> PostView {
             entities: None,
             image: None,
             visibility: Visibility::Public,
+            is_hidden: false,
             created_at: AT,
             updated_at: AT,
         },
