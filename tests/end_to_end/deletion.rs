@@ -62,7 +62,7 @@ async fn live(api: &Client, who: &User, others: &[User]) -> Vec<String> {
     }
     let again = api.request_as(who, call.clone(), &format!("/api/posts/like/{}", posts[2]));
     api.send(again.header(HeaderName::from_static("idempotency-key"), "once")).await.expect(200);
-    let setting = json!({ "like": "NOBODY" });
+    let setting = json!({ "like": "none" });
     api.call_json(who, put.clone(), "/api/notifications/settings", setting).await.expect(200);
     for (by, whom) in [(who, &others[0]), (&others[1], who)] {
         api.call(by, put.clone(), &format!("/api/users/{}/block", whom.id)).await.expect(200);

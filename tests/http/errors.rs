@@ -47,7 +47,7 @@ async fn a_wrong_method_is_told_which_ones_are_allowed() {
     let server = Server::start().await;
     for (path, allowed) in [
         ("/api/auth/login", "POST"),
-        ("/api/users/me", "GET HEAD PUT"),
+        ("/api/users/me", "DELETE GET HEAD PUT"),
         ("/api/posts/create", "POST"),
         ("/api/posts/all", "GET HEAD"),
         ("/api/posts/following/all", "GET HEAD"),

@@ -35,6 +35,8 @@ pub(super) struct Post {
     pub(super) author: Who,
     pub(super) visibility: Visibility,
     pub(super) deleted: bool,
+    /// Whether the author's account is deleted, whose place is another one's.
+    pub(super) is_of_gone: bool,
     pub(super) hidden: bool,
     /// Who likes it, by when they began to.
     pub(super) likes: Vec<Who>,
@@ -253,7 +255,7 @@ impl Model {
         self.accounts[who] = Account { is_user: true, is_admin: false, enabled: true };
         for post in &mut self.posts {
             if post.author == who {
-                post.deleted = true;
+                (post.deleted, post.is_of_gone) = (true, true);
             }
             post.likes.retain(|by| *by != who);
             // What stands in a thread goes with its top.

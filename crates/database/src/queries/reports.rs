@@ -57,7 +57,7 @@ pub(crate) async fn list(
     // Planned for the status: few may have it.
     let mut found = reports::table
         .inner_join(users::table)
-        .filter(not(erased(users::id)))
+        .filter(not(erased(reports::reporter_id)))
         .select((ReportRecord::as_select(), PreviewRow::as_select()))
         .limit(limit)
         .into_boxed();

@@ -107,7 +107,9 @@ fn a_text_is_looked_for_by_its_index() {
 fn expect_searches(steps: &[String], sorts: bool) {
     assert!(steps.iter().any(|step| step.starts_with("SEARCH")), "{steps:?}");
     for step in steps {
-        let walks = step.starts_with("SCAN") && !step.starts_with("SCAN json_each");
+        // Of those who are being erased, the first is asked for.
+        let may_walk = ["SCAN json_each", "SCAN e USING COVERING INDEX erasures_by_time"];
+        let walks = step.starts_with("SCAN") && !may_walk.iter().any(|may| step.starts_with(may));
         assert!(!walks, "{step} in {steps:?}");
         assert!(sorts || !step.contains("TEMP B-TREE"), "{step} in {steps:?}");
     }
