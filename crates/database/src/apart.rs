@@ -104,14 +104,14 @@ impl<DB: Backend, Column: QueryFragment<DB>> QueryFragment<DB> for Erased<Column
 }
 
 /// Writes the condition that the account that `column` writes was deleted. There is hardly ever such an account: that is asked once
-/// in a statement.
+/// in a statement. With NULLIF, PostgreSQL takes it that hardly anybody was, where it would take it of everybody.
 pub(crate) fn push_erased<'b, DB: Backend>(
     out: &mut AstPass<'_, 'b, DB>,
     column: impl Fn(AstPass<'_, 'b, DB>) -> QueryResult<()>,
 ) -> QueryResult<()> {
-    out.push_sql("((SELECT 1 FROM erasures e LIMIT 1) IS NOT NULL AND (SELECT 1 FROM erasures e WHERE e.user_id = ");
+    out.push_sql("(NULLIF(1, (SELECT 1 FROM erasures e LIMIT 1)) IS NULL AND NULLIF(1, (SELECT 1 FROM erasures e WHERE e.user_id = ");
     column(out.reborrow())?;
-    out.push_sql(") IS NOT NULL)");
+    out.push_sql(")) IS NULL)");
     Ok(())
 }
 

@@ -446,9 +446,8 @@ impl World {
         let body = json!({ "text": text(request), "visibility": visibility.name() });
         let sent = self.server.request(Method::POST, "/api/posts/create").bearer_auth(&self.users[by].token);
         let sent = sent.header("idempotency-key", format!("key-{request}")).json(&body);
-        let before = self.model.posts.iter().find(|post| {
-            (post.request, post.author, post.is_of_gone) == (request, by, false)
-        });
+        let before =
+            self.model.posts.iter().find(|post| (post.request, post.author, post.is_of_gone) == (request, by, false));
         let status = if before.is_some_and(|post| post.deleted) { 404 } else { 201 };
         let answer = self.server.send(sent).await.expect(self.model.status(by, status));
         if ![201, 404].contains(&answer.status) {
