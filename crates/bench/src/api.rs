@@ -1,11 +1,15 @@
 //! A client of the service, apart from that of the tests: it blocks and returns errors, which a measurement reports.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;
 use reqwest::blocking::Client;
 use serde_json::{Value, json};
+
+/// As long as anything waits for an answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A request that may be sent again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +54,14 @@ pub(crate) struct Api {
 impl Api {
     /// Returns what listens at a port of this machine.
     pub(crate) fn new(port: u16) -> Result<Self> {
-        let client = Client::builder().timeout(Duration::from_secs(30)).build()?;
+        let client = Client::builder().timeout(TIMEOUT).build()?;
         Ok(Self { base: format!("http://127.0.0.1:{port}"), client })
+    }
+
+    /// Returns what listens at an address, as a client elsewhere on this machine's loopback network has it.
+    pub(crate) fn from(base: &str, client: Ipv4Addr) -> Result<Self> {
+        let client = Client::builder().timeout(TIMEOUT).local_address(IpAddr::V4(client)).build()?;
+        Ok(Self { base: base.to_owned(), client })
     }
 
     /// Returns its address.

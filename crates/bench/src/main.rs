@@ -4,9 +4,11 @@
 #![forbid(unsafe_code)]
 
 mod api;
+mod blocks;
 mod capture;
 mod check;
 mod connections;
+mod deletion;
 mod follows;
 mod growth;
 mod keeper;
@@ -19,6 +21,7 @@ mod options;
 mod paths;
 mod pgbench;
 mod postgres;
+mod recovery;
 mod report;
 mod round;
 mod script;
@@ -71,6 +74,9 @@ fn run(options: &Options) -> Result<()> {
             What::Stalled => stalled::run(&keeper, options, &mut report)?,
             What::Start => start::run(&keeper, options, &mut report)?,
             What::Streams => streams::run(&keeper, options, &mut report)?,
+            What::Blocks => blocks::run(&keeper, options, &mut report)?,
+            What::Deletion => deletion::run(&keeper, options, &mut report)?,
+            What::Recovery => recovery::run(&keeper, options, &mut report)?,
             What::Mixed => mixed::run(&keeper, options, &mut report)?,
             What::All => {}
         }

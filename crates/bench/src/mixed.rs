@@ -86,7 +86,7 @@ fn drift(samples: &[Vec<f64>]) -> Vec<Option<f64>> {
 }
 
 /// Requests of all kinds in their shares, mixed.
-fn mixture(service: &Service) -> Result<Traffic> {
+pub(crate) fn mixture(service: &Service) -> Result<Traffic> {
     let people = People { service };
     let sample = Sample::taken(service)?;
     let mut requests = Vec::new();

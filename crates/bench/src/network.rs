@@ -109,7 +109,7 @@ pub(crate) fn me(api: &Api, token: &str) -> Result<String> {
 }
 
 /// Returns the users whom an account follows.
-fn followed(api: &Api, token: &str) -> Result<Vec<Value>> {
+pub(crate) fn followed(api: &Api, token: &str) -> Result<Vec<Value>> {
     let mut followed = Vec::new();
     let mut page = Some(format!("/api/follow/followed/{}?size=100", me(api, token)?));
     while let Some(path) = page {

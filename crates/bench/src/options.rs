@@ -93,6 +93,12 @@ pub(crate) enum What {
     Start,
     /// Live updates: memory of idle streams, lag of events, reads and writes beside streams
     Streams,
+    /// What is done by those who block nobody, and by those who block 1,000
+    Blocks,
+    /// Reads and writes while an account with 100,000 posts is erased
+    Deletion,
+    /// Mails for forgotten passwords, to addresses with an account and without one
+    Recovery,
     /// Reads and writes for minutes
     Mixed,
     /// Everything

@@ -62,6 +62,18 @@ pub(crate) struct SeededDatabase {
 impl SeededDatabase {
     /// Makes a fresh database and fills it.
     pub(crate) fn seeded(keeper: &Arc<Keeper>, options: &Options, kind: Kind, size: Size, cost: u32) -> Result<Self> {
+        Self::with_celebrity(keeper, options, kind, size, cost, 0)
+    }
+
+    /// Makes a fresh database and fills it, with an account of so many posts if there are any.
+    pub(crate) fn with_celebrity(
+        keeper: &Arc<Keeper>,
+        options: &Options,
+        kind: Kind,
+        size: Size,
+        cost: u32,
+        celebrity: u64,
+    ) -> Result<Self> {
         let data = tempfile::Builder::new().prefix("data-").tempdir_in(keeper.directory())?.keep();
         let name = data.file_name().unwrap_or_default().to_string_lossy().replace("data", "postgres");
         let postgres = (kind == Kind::Postgres).then(|| Postgres::start(keeper, &name)).transpose()?;
@@ -73,13 +85,19 @@ impl SeededDatabase {
         let (posts, users, seed) = (posts.to_string(), users.to_string(), options.seed.to_string());
         let mut command = place.command(free_port()?);
         command.args(["demo", "seed", "--posts", &posts, "--users", &users, "--seed", &seed]);
+        if celebrity > 0 {
+            command.arg(format!("--celebrity={celebrity}"));
+        }
         keeper.output(&mut command)?;
         place.finish_backlog()?;
-        if let Some(postgres) = &place.postgres {
-            postgres.settle()?;
-        }
+        place.settle()?;
         crate::note(&format!("{}: seeded in {:.1} s", kind.name(), begun.elapsed().as_secs_f64()));
         Ok(place)
+    }
+
+    /// Makes what was just filled ready to be measured, as time would have.
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.postgres.as_ref().map_or(Ok(()), Postgres::settle)
     }
 
     /// Lets the service do what the seed leaves to it: in the background, that would be measured as well.
@@ -131,7 +149,7 @@ impl SeededDatabase {
     }
 
     /// Returns what the service said of itself.
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.data.join("log")).unwrap_or_default()
     }
 

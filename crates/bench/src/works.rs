@@ -13,7 +13,7 @@ use crate::network::{Dice, People, Sample};
 use crate::script::Choice;
 
 /// How many accounts share a work.
-const ACCOUNTS: usize = 32;
+pub(crate) const ACCOUNTS: usize = 32;
 
 /// How many posts each account likes that pgbench likes too.
 const LIKED_EACH: usize = 8;

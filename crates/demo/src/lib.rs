@@ -58,6 +58,9 @@ pub struct SeedArguments {
     /// How many ordinary accounts to make; some with fixed names, for benchmarks, come on top
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u64).range(network::USERS))]
     users: u64,
+    /// How many posts `celebrity` makes, one more account, who likes every public post of the others
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = value_parser!(u64).range(..=MOST_POSTS))]
+    celebrity: u64,
     /// The seed of the random number generator
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -79,11 +82,12 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
 
     let password = Password::parse(PASSWORD).map_err(|violation| anyhow::anyhow!("{violation}"))?;
     let hash = BcryptHasher::new(config.bcrypt_cost, 1, 0).hash(&password, &Requester::local()).await?;
-    let SeedArguments { posts, users, seed } = arguments;
+    let SeedArguments { posts, users, celebrity, seed } = arguments;
     let users = usize::try_from(users)?;
     let mut random = StdRng::seed_from_u64(seed);
     let (network, mut random) =
-        task::spawn_blocking(move || Network::new(users, &mut random).map(|network| (network, random))).await??;
+        task::spawn_blocking(move || Network::new(users, celebrity, &mut random).map(|network| (network, random)))
+            .await??;
     let busiest = network.posters.first().map(|user| words::username(*user)).unwrap_or_default();
     progress.phase("rows", None);
     // Rows are made while others are written.

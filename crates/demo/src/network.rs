@@ -29,6 +29,9 @@ const READERS: [(usize, usize); 5] = [(10, 64), (20, 64), (100, 64), (1_000, 64)
 const SILENT: (usize, usize) = (5_000, 4_750);
 const SILENT_READERS: usize = 4;
 
+/// How many ordinary accounts like each post of the celebrity.
+const LIKES_OF_CELEBRITY: usize = 10;
+
 const WRITERS: usize = 64;
 /// How many ordinary accounts follow each `writer_{k}`.
 pub(super) const FOLLOWERS_OF_WRITER: usize = 20;
@@ -75,6 +78,8 @@ pub(super) struct Network {
     pub(super) followers: Vec<Vec<usize>>,
     /// The ordinary accounts that post, the busiest first.
     pub(super) posters: Vec<usize>,
+    /// The account that likes every public post, and how many it makes itself.
+    celebrity: Option<(usize, u64)>,
     activity: Zipf<f64>,
     /// How many ordinary followers the author of a post has on average.
     average: f64,
@@ -83,7 +88,8 @@ pub(super) struct Network {
 }
 
 impl Network {
-    pub(super) fn new(users: usize, random: &mut StdRng) -> Result<Self> {
+    /// Makes one of so many ordinary accounts, with a celebrity if it makes posts.
+    pub(super) fn new(users: usize, celebrity: u64, random: &mut StdRng) -> Result<Self> {
         let mut by_popularity: Vec<usize> = (0..users).collect();
         by_popularity.shuffle(random);
         let ranks = Zipf::new(users as f64, SKEW)?;
@@ -127,11 +133,12 @@ impl Network {
                 .extend(index::sample(random, users, FOLLOWERS_OF_WRITER).into_iter().map(|it| (it, writer)));
         }
         join("hermit".to_owned());
+        let celebrity = (celebrity > 0).then(|| (join("celebrity".to_owned()), celebrity));
 
         let activity = Zipf::new(posters.len() as f64, SKEW)?;
         let authors = (0..10_000).map(|_| posters[activity.sample(random) as usize - 1]);
         let average = authors.map(|author| followers[author].len() as f64).sum::<f64>() / 10_000.0;
-        Ok(Self { users, special_names, special_follows, followers, posters, activity, average, tail })
+        Ok(Self { users, special_names, special_follows, followers, posters, celebrity, activity, average, tail })
     }
 
     /// Returns the usernames of all accounts.
@@ -164,9 +171,28 @@ impl Network {
         Post { id: new_id(at, random), author, at, visibility, likes, comments }
     }
 
+    /// Makes what the celebrity posts after the nth of so many posts, and before the next.
+    pub(super) fn posts_of_celebrity(&self, at: i64, nth: u64, count: u64, random: &mut StdRng) -> Vec<Post> {
+        let Some((author, posts)) = self.celebrity else { return Vec::new() };
+        let these = (nth + 1) * posts / count - nth * posts / count;
+        let likes = LIKES_OF_CELEBRITY.min(self.users - 1);
+        let post = |_| {
+            let id = new_id(at, random);
+            Post { id, author, at, visibility: Visibility::Public, likes, comments: 0 }
+        };
+        (0..these).map(post).collect()
+    }
+
+    /// Returns the celebrity, if it likes the post.
+    pub(super) fn celebrity_liking(&self, post: &Post) -> Option<usize> {
+        let (celebrity, _) = self.celebrity?;
+        (post.visibility == Visibility::Public && post.author != celebrity).then_some(celebrity)
+    }
+
     /// Returns somebody else who may see the post, most likely a follower. There must be one.
     pub(super) fn viewer(&self, post: &Post, random: &mut StdRng) -> usize {
-        let followers = &self.followers[post.author];
+        // The celebrity has none.
+        let followers = self.followers.get(post.author).map_or(&[][..], Vec::as_slice);
         let by_follower = post.visibility == Visibility::Followers || random.random_bool(FROM_FOLLOWERS);
         match followers.choose(random) {
             Some(follower) if by_follower => *follower,
@@ -176,7 +202,9 @@ impl Network {
 
     /// Returns those who like the post.
     pub(super) fn likers(&self, post: &Post, random: &mut StdRng) -> BTreeSet<usize> {
-        distinct(post.likes, || self.viewer(post, random))
+        let mut likers = distinct(post.likes, || self.viewer(post, random));
+        likers.extend(self.celebrity_liking(post));
+        likers
     }
 }
 

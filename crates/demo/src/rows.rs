@@ -63,9 +63,14 @@ pub(super) fn make(
     hand_over(Table::Products, products.iter().map(|made| Ok(product(made))), take)?;
     hand_over(Table::ProductVariants, products.iter().flat_map(variants).map(Ok), take)?;
 
-    let mut instants = (0..posts).map(|nth| nth_instant(FOLLOWS_UNTIL, END, nth, posts)).peekable();
+    let mut instants = (0..posts).map(|nth| (nth, nth_instant(FOLLOWS_UNTIL, END, nth, posts))).peekable();
     while instants.peek().is_some() {
-        let posts: Vec<_> = instants.by_ref().take(BATCH).map(|at| network.post(at, random)).collect();
+        let made = instants.by_ref().take(BATCH).flat_map(|(nth, at)| {
+            let mut made = vec![network.post(at, random)];
+            made.append(&mut network.posts_of_celebrity(at, nth, posts, random));
+            made
+        });
+        let posts: Vec<_> = made.collect();
         let rows = posts.iter().map(|post| {
             Ok(json!({
                 "id": post.id,
@@ -79,7 +84,7 @@ pub(super) fn make(
                 },
                 "created_at": post.at,
                 "updated_at": post.at,
-                "like_count": post.likes,
+                "like_count": post.likes + usize::from(network.celebrity_liking(post).is_some()),
                 "comment_count": post.comments,
             }))
         });

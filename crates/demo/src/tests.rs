@@ -13,10 +13,10 @@ use super::*;
 type Made = HashMap<&'static str, Vec<Value>>;
 
 /// The text of all rows, table by table.
-fn lines(seed: u64, users: usize, posts: u64) -> Vec<(Table, String)> {
+fn lines(seed: u64, users: usize, posts: u64, celebrity: u64) -> Vec<(Table, String)> {
     let mut made: Vec<(Table, String)> = Vec::new();
     let mut random = StdRng::seed_from_u64(seed);
-    let network = Network::new(users, &mut random).unwrap();
+    let network = Network::new(users, celebrity, &mut random).unwrap();
     let mut take = |rows: Rows| {
         let text = String::from_utf8(rows.to_lines()?)?;
         made.push((rows.table(), text));
@@ -27,8 +27,13 @@ fn lines(seed: u64, users: usize, posts: u64) -> Vec<(Table, String)> {
 }
 
 fn make(seed: u64, users: usize, posts: u64) -> Made {
+    make_with(seed, users, posts, 0)
+}
+
+/// A network with a celebrity who makes so many posts.
+fn make_with(seed: u64, users: usize, posts: u64, celebrity: u64) -> Made {
     let mut made = Made::new();
-    for (table, text) in lines(seed, users, posts) {
+    for (table, text) in lines(seed, users, posts, celebrity) {
         let rows = text.lines().map(|line| serde_json::from_str(line).unwrap());
         made.entry(table.name()).or_default().extend(rows);
     }
@@ -58,22 +63,22 @@ fn tally<'a>(rows: &'a [Value], column: &str) -> HashMap<&'a str, usize> {
 
 #[test]
 fn the_same_arguments_give_the_same_rows() {
-    let first = lines(1, 40, 200);
-    assert!(first == lines(1, 40, 200));
-    for (seed, users, posts) in [(2, 40, 200), (1, 41, 200), (1, 40, 201)] {
-        assert!(first != lines(seed, users, posts));
+    let first = lines(1, 40, 200, 0);
+    assert!(first == lines(1, 40, 200, 0));
+    for (seed, users, posts, celebrity) in [(2, 40, 200, 0), (1, 41, 200, 0), (1, 40, 201, 0), (1, 40, 200, 1)] {
+        assert!(first != lines(seed, users, posts, celebrity));
     }
 }
 
 #[test]
 fn every_row_agrees_with_the_others() {
-    let made = make(7, 200, 3_000);
+    let made = make_with(7, 200, 3_000, 500);
     let users = by_id(&made["users"]);
     for column in ["id", "username_key", "email_key"] {
         assert!(tally(&made["users"], column).values().all(|count| *count == 1), "{column}");
     }
     let posts = by_id(&made["posts"]);
-    assert_eq!(posts.len(), 3_000);
+    assert_eq!(posts.len(), 3_500);
     let follows: HashMap<_, _> = made["follows"]
         .iter()
         .map(|row| ((text(row, "follower_id"), text(row, "followed_id")), number(row, "created_at")))
@@ -149,7 +154,7 @@ fn identifiers_are_of_version_7_and_rise_with_time() {
 #[test]
 fn special_accounts_follow_exactly_as_many_as_their_names_say() {
     const USERS: usize = 5_100;
-    let network = Network::new(USERS, &mut StdRng::seed_from_u64(1)).unwrap();
+    let network = Network::new(USERS, 0, &mut StdRng::seed_from_u64(1)).unwrap();
     let names: Vec<_> = network.names().collect();
     let mut follows = vec![HashSet::new(); names.len()];
     let mut followers = vec![0; names.len()];
@@ -193,7 +198,7 @@ fn special_accounts_follow_exactly_as_many_as_their_names_say() {
 #[test]
 fn a_network_is_as_uneven_as_life() {
     let mut random = StdRng::seed_from_u64(1);
-    let network = Network::new(10_000, &mut random).unwrap();
+    let network = Network::new(10_000, 0, &mut random).unwrap();
     let mut followers: Vec<_> = (0..10_000).map(|user| network.followers[user].len()).collect();
     followers.sort_unstable();
     let mean = followers.iter().sum::<usize>() / followers.len();
@@ -216,6 +221,18 @@ fn a_network_is_as_uneven_as_life() {
     posts.iter().for_each(|post| *by_author.entry(post.author).or_default() += 1);
     assert!(by_author.len() > 3_500 && by_author.len() <= 4_000, "{} authors", by_author.len());
     assert!(by_author.values().max() > Some(&1_000));
+}
+
+#[test]
+fn a_celebrity_is_liked_by_some_and_likes_everybody() {
+    let made = make_with(1, 40, 1_000, 2_500);
+    let celebrity = made["users"].iter().find(|row| row["username"] == "celebrity").unwrap();
+    let id = text(celebrity, "id");
+    let (own, others): (Vec<_>, Vec<_>) = made["posts"].iter().partition(|row| text(row, "author_id") == id);
+    assert_eq!(own.len(), 2_500);
+    assert!(own.iter().all(|post| number(post, "like_count") == 10));
+    let public = others.iter().filter(|post| number(post, "visibility") == 0).count();
+    assert_eq!(tally(&made["likes"], "user_id")[id], public);
 }
 
 #[test]
