@@ -16,3 +16,11 @@ CREATE INDEX kept_names_by_end ON kept_names (kept_until);
 
 -- By whose act a notification was made, where it tells of one alone.
 CREATE INDEX notifications_by_actor ON notifications (actor_id) WHERE actor_id IS NOT NULL;
+
+-- Not partial, so that what refers to a deleted account is found by it. Those that are marked as deleted are passed over.
+DROP INDEX posts_by_visibility;
+CREATE INDEX posts_by_visibility ON posts (author_id, visibility, created_at, id, deleted_at);
+
+-- Unique, as it is: SQLite takes it then for what is found by an id, and not the many of a kind.
+DROP INDEX search_texts_by_id;
+CREATE UNIQUE INDEX search_texts_by_id ON search_texts (kind, id);

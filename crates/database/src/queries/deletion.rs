@@ -120,7 +120,13 @@ async fn erase_posts(conn: &mut Conn<'_>, user: DbId, at: DbInstant) -> Outcome<
     let some = of_user.filter(posts::deleted_at.is_null()).select(posts::id).limit(POSTS_AT_ONCE);
     let some: Vec<DbId> = some.load(conn).await?;
     if some.is_empty() {
-        let marked = of_user.select(posts::id).limit(1).get_result::<DbId>(conn).await.optional()?;
+        let marked = of_user
+            .filter(posts::deleted_at.is_not_null())
+            .select(posts::id)
+            .limit(1)
+            .get_result::<DbId>(conn)
+            .await
+            .optional()?;
         let Some(marked) = marked else { return Ok(None) };
         let count = all_posts::erase_post(conn, marked).await?;
         return Ok(Some(Erased { count, ..Erased::default() }));

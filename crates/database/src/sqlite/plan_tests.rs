@@ -18,8 +18,8 @@ use uuid::Uuid;
 
 use super::complete;
 use super::queries::{
-    accounts, audit, blocks, bookmarks, comments, exports, feeds, follows, mail, people, posts, products, reports,
-    search, sessions, texts, timelines,
+    accounts, audit, blocks, bookmarks, comments, deletion, exports, feeds, follows, mail, people, posts, products,
+    reports, search, sessions, texts, timelines,
 };
 use super::text_in::may_have_text;
 use crate::apart::DbViewer;
@@ -186,6 +186,31 @@ fn reads_search_by_an_index_and_walk_it_in_order() {
         expect_searches(&steps(|conn| complete(comments::list_replies(conn, id(2), reader(1), slice, 20))), false);
         expect_searches(&steps(|conn| complete(comments::list_likers(conn, id(2), reader(1), slice))), false);
     }
+}
+
+/// What triggers do is not among the steps of a statement.
+#[test]
+fn texts_that_are_no_longer_searched_are_found_by_an_index() {
+    let mut conn = SqliteConnection::establish(":memory:").unwrap();
+    conn.run_pending_migrations(MIGRATIONS).unwrap();
+    for (table, by) in [("search_texts", ""), ("search_tail", " AND created_at = 0")] {
+        let explain = format!("EXPLAIN QUERY PLAN DELETE FROM {table} WHERE kind = 0{by} AND id = x'00'");
+        let steps = diesel::RunQueryDsl::load::<Step>(diesel::sql_query(explain), &mut conn).unwrap();
+        let details: Vec<_> = steps.iter().map(|step| step.detail.as_str()).collect();
+        assert!(details[0].ends_with("AND id=?)"), "{details:?}");
+    }
+}
+
+#[test]
+fn what_belonged_to_a_deleted_account_is_found_by_an_index() {
+    let now = DbInstant(Timestamp::from_unix_millis(1));
+    expect_searches(&steps(|conn| complete(deletion::delete(conn, id(1), now))), true);
+    let erased = steps(|conn| {
+        complete(deletion::delete(conn, id(1), now))?;
+        while !complete(deletion::erase(conn, id(1), now))?.is_done {}
+        Ok(())
+    });
+    expect_searches(&erased, true);
 }
 
 #[test]
