@@ -47,7 +47,8 @@ impl NotificationRepository for Database {
     ) -> Result<Page<Notification>> {
         let (visible, kinds, slice) = (VisiblePosts::of(visible), kind_codes(kinds), Slice::newest_first(page));
         let rows = call!(self, search notifications::list(visible, kinds, slice))?;
-        page_of(page, rows, |told: ToldRow| Ok((told.keyset(), told.notification()?)))
+        let told = |(place, told): (_, Option<ToldRow>)| Ok((place, told.map(ToldRow::notification).transpose()?));
+        Ok(page_of(page, rows, told)?.filter_map(|told| told))
     }
 
     async fn count_unread(&self, visible: VisibleTo) -> Result<u64> {

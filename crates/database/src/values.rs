@@ -177,12 +177,14 @@ pub(crate) struct ToldRow {
     pub(crate) comment: Option<String>,
 }
 
-impl ToldRow {
+impl NotificationRow {
     /// Returns its position among those of its recipient.
     pub(crate) fn keyset(&self) -> Keyset {
-        keyset(self.row.updated_at, self.row.id)
+        keyset(self.updated_at, self.id)
     }
+}
 
+impl ToldRow {
     pub(crate) fn notification(self) -> Outcome<Notification> {
         let Self { row, actors, post, comment } = self;
         let post_excerpt = |(id, (text, image)): (DbId, (_, _))| {

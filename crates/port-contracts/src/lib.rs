@@ -294,6 +294,7 @@ contract! { $
         a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named_by_nobody,
         the_last_enabled_admin_is_not_deleted_however_many_try_at_once,
         names_of_the_deleted_are_given_to_nobody_for_thirty_days,
+        what_a_deleted_account_did_ends_no_page_of_notifications,
         nobody_is_shown_anything_of_a_deleted_account_before_and_after_it_is_erased,
         what_an_erased_account_did_is_taken_back_and_nothing_is_left_of_it,
         an_account_with_more_than_is_erased_at_once_comes_to_its_end,
@@ -311,6 +312,9 @@ contract! { $
         a_token_resets_the_password_once_ends_sessions_and_what_else_would_reset_it,
         a_password_that_was_changed_is_not_reset_by_older_tokens,
         a_token_of_a_disabled_account_resets_nothing,
+        a_password_that_was_changed_or_reset_ends_changes_of_the_address,
+        mails_that_were_given_up_are_not_sent_to_an_address_that_changed,
+        of_many_requests_that_waited_for_long_no_more_make_mails,
         a_token_verifies_the_address_that_it_was_sent_to,
         a_new_address_counts_once_its_token_is_used,
     }

@@ -53,6 +53,12 @@ pub(crate) async fn lock_user(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<U
     Ok(row.get_result(conn).await.optional()?)
 }
 
+/// Locks the account, if it is there, against changes by others and against new rows that refer to it.
+pub(crate) async fn lock_whole_user(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
+    users::table.find(id).select(users::id).for_update().get_result::<DbId>(conn).await.optional()?;
+    Ok(())
+}
+
 /// Returns the post that is not deleted, locked against changes by others.
 pub(crate) async fn lock_post(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<PostRow>> {
     let row =

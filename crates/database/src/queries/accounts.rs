@@ -63,7 +63,8 @@ pub(crate) async fn find_ids(conn: &mut Conn<'_>, keys: Vec<String>, author: DbV
 }
 
 pub(crate) async fn find_password(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<String>> {
-    Ok(users::table.find(id).select(users::password_hash).get_result(conn).await.optional()?)
+    let there = users::table.find(id).filter(not(erased(users::id)));
+    Ok(there.select(users::password_hash).get_result(conn).await.optional()?)
 }
 
 pub(crate) async fn list(conn: &mut Conn<'_>, slice: Slice) -> Outcome<Vec<UserRow>> {
@@ -85,6 +86,14 @@ pub(crate) async fn has_admin(conn: &mut Conn<'_>) -> Outcome<bool> {
     Ok(diesel::select(exists(users::table.filter(users::is_admin))).get_result(conn).await?)
 }
 
+/// Returns an account that was not deleted, locked against changes by others.
+pub(super) async fn lock_account(conn: &mut Conn<'_>, id: DbId) -> Outcome<UserRow> {
+    let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
+    // Asked by itself: whoever held the lock until now may have deleted the account.
+    let is_erased = users::table.find(id).select(erased(users::id)).get_result::<bool>(conn).await?;
+    if is_erased { Err(NO_USER) } else { Ok(row) }
+}
+
 /// Applies a rule of the domain about roles or disabling to the stored account, given how many other enabled accounts
 /// have ADMIN.
 async fn change_standing(
@@ -94,7 +103,7 @@ async fn change_standing(
     entry: AuditRecord,
 ) -> Outcome<()> {
     super::lock_admins(conn).await?;
-    let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
+    let row = lock_account(conn, id).await?;
     let others = users::table.filter(users::is_admin.and(users::enabled.eq(true)).and(users::id.ne(id))).count();
     let before = row.account()?;
     let account = rule(before.clone(), count(others.get_result(conn).await?))?;
@@ -121,6 +130,7 @@ pub(crate) async fn set_enabled(conn: &mut Conn<'_>, id: DbId, enabled: bool, en
     change_standing(conn, id, |account, other_admins| account.with_enabled(enabled, other_admins), entry).await?;
     if !enabled {
         revoke_sessions(conn, id, None, at).await?;
+        super::mail_tokens::forget_all(conn, id).await?;
     }
     Ok(())
 }
@@ -132,7 +142,7 @@ pub(crate) async fn update_profile(
     changes: ProfileChanges,
     at: DbInstant,
 ) -> Outcome<UpdatedProfile> {
-    let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
+    let row = lock_account(conn, id).await?;
     let old = row.profile_picture.clone();
     let (account, replaced_picture) = row.account()?.with_profile(&changes);
     let display_name = account.display_name.as_ref().map(|name| name.as_str().to_owned());
@@ -168,7 +178,7 @@ pub(crate) async fn change_password(conn: &mut Conn<'_>, change: PasswordChange)
         return Ok(false);
     }
     revoke_sessions(conn, user, keep.map(|session| DbId(session.uuid())), DbInstant(at)).await?;
-    super::mail_tokens::forget_resets(conn, user).await?;
+    super::mail_tokens::forget_changes(conn, user).await?;
     if let Some(entry) = entry {
         audit::record(conn, AuditRecord::of(&entry)).await?;
     }

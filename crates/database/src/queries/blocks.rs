@@ -8,7 +8,7 @@ use diesel::{
     QueryDsl, SelectableHelper,
 };
 
-use super::accounts::NO_USER;
+use super::accounts::lock_account;
 use super::people::person;
 use super::{Conn, RunQueryDsl, built, follows, id_in, notices};
 use crate::apart::{DbViewer, apart, erased};
@@ -25,7 +25,7 @@ const ENDED_AT_ONCE: i64 = 100;
 /// Locks two accounts against follows and other changes, whoever locks them.
 async fn lock(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
     for id in [one.min(other), one.max(other)] {
-        super::lock_user(conn, id).await?.ok_or(NO_USER)?;
+        lock_account(conn, id).await?;
     }
     Ok(())
 }
@@ -114,7 +114,8 @@ pub(crate) async fn mute(conn: &mut Conn<'_>, mute: MuteRecord) -> Outcome<()> {
 }
 
 pub(crate) async fn unmute(conn: &mut Conn<'_>, muter: DbId, muted: DbId) -> Outcome<bool> {
-    let deleted = diesel::delete(mutes::table.find((muter, muted))).execute(conn).await?;
+    let mutes = mutes::table.find((muter, muted)).filter(not(erased(mutes::muted_id)));
+    let deleted = diesel::delete(mutes).execute(conn).await?;
     if deleted > 0 {
         follows::count_change(conn, muter).await?;
     }

@@ -4,11 +4,10 @@ use agora_domain::deletion::{Erased, NAMES_KEPT_MILLIS};
 use agora_domain::notices::NotificationKind;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
-use super::accounts::{NO_USER, revoke_sessions};
+use super::accounts::{lock_account, revoke_sessions};
 use super::comments::ERASED_AT_ONCE;
 use super::kept_names::{Name, keep};
 use super::{Conn, RunQueryDsl, comments as all_comments, id_in, images, notices, posts as all_posts};
-use crate::apart::erased;
 use crate::error::Outcome;
 use crate::notices::Gathered;
 use crate::rows::{count, image_key};
@@ -18,23 +17,17 @@ use crate::schema::{
 };
 use crate::sql_types::{DbId, DbInstant};
 
-/// How many posts are deleted at once: with each go so many of its likes and comments that it is one write of its own.
-const POSTS_AT_ONCE: i64 = 2;
-
 /// How many comments, likes of comments, and follows are deleted at once, each by several statements.
 const ACTS_AT_ONCE: i64 = 20;
 
 /// How many likes are deleted at once.
-const LIKES_AT_ONCE: i64 = 200;
+const LIKES_AT_ONCE: i64 = 100;
 
 /// Deletes an account for everybody, whatever belongs to it; the picture it lost.
 pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<Option<String>> {
     super::lock_admins(conn).await?;
-    let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
-    let is_erased = users::table.find(id).select(erased(users::id)).get_result::<bool>(conn).await?;
-    if is_erased {
-        return Err(NO_USER);
-    }
+    super::lock_whole_user(conn, id).await?;
+    let row = lock_account(conn, id).await?;
     let others = users::table.filter(users::is_admin.and(users::enabled.eq(true)).and(users::id.ne(id))).count();
     let others = count(others.get_result(conn).await?);
     let picture = row.profile_picture.clone();
@@ -86,6 +79,8 @@ macro_rules! some_of {
 
 /// Erases some of what belonged to a deleted account, and in the end the account.
 pub(crate) async fn erase(conn: &mut Conn<'_>, user: DbId, at: DbInstant) -> Outcome<Erased> {
+    // What another node still lets the account write is there by now, or never.
+    super::lock_whole_user(conn, user).await?;
     if let Some(erased) = erase_posts(conn, user, at).await? {
         return Ok(erased);
     }
@@ -114,12 +109,12 @@ pub(crate) async fn erase(conn: &mut Conn<'_>, user: DbId, at: DbInstant) -> Out
     Ok(Erased { count, is_done: true, ..Erased::default() })
 }
 
-/// Deletes some posts of an account, or some of what is left of those that are marked as deleted; nothing when there is none.
+/// Deletes a post of an account, or some of what is left of those that are marked as deleted; nothing when there is none.
 async fn erase_posts(conn: &mut Conn<'_>, user: DbId, at: DbInstant) -> Outcome<Option<Erased>> {
     let of_user = posts::table.filter(posts::author_id.eq(user));
-    let some = of_user.filter(posts::deleted_at.is_null()).select(posts::id).limit(POSTS_AT_ONCE);
-    let some: Vec<DbId> = some.load(conn).await?;
-    if some.is_empty() {
+    let shown = of_user.filter(posts::deleted_at.is_null()).select(posts::id).limit(1);
+    // One alone: with it go so many likes and comments that it is a write of its own.
+    let Some(post) = shown.get_result::<DbId>(conn).await.optional()? else {
         let marked = of_user
             .filter(posts::deleted_at.is_not_null())
             .select(posts::id)
@@ -130,12 +125,9 @@ async fn erase_posts(conn: &mut Conn<'_>, user: DbId, at: DbInstant) -> Outcome<
         let Some(marked) = marked else { return Ok(None) };
         let count = all_posts::erase_post(conn, marked).await?;
         return Ok(Some(Erased { count, ..Erased::default() }));
-    }
-    let (mut images, count) = (Vec::new(), some.len());
-    for id in some {
-        images.extend(image_key(all_posts::delete(conn, id, at).await?.image)?);
-    }
-    Ok(Some(Erased { count, images, is_done: false }))
+    };
+    let images = image_key(all_posts::delete(conn, post, at).await?.image)?.into_iter().collect();
+    Ok(Some(Erased { count: 1, images, is_done: false }))
 }
 
 /// What an account did to what belongs to others, which is counted or told there.
@@ -153,8 +145,14 @@ impl Acts {
         match self {
             Self::Comments => {
                 let of_user = comments::table.filter(comments::author_id.eq(user));
-                let some: Vec<DbId> = of_user.select(comments::id).limit(ACTS_AT_ONCE).load(conn).await?;
-                for id in &some {
+                let weights = (comments::id, comments::reply_count + comments::like_count);
+                let some: Vec<(DbId, i64)> = of_user.select(weights).limit(ACTS_AT_ONCE).load(conn).await?;
+                let mut weight = 0;
+                for (id, deleted_with_it) in &some {
+                    if weight > ERASED_AT_ONCE {
+                        break;
+                    }
+                    weight += deleted_with_it;
                     // What stands in a thread goes with its top.
                     let is_there = comments::table.find(*id).select(comments::id);
                     if is_there.get_result::<DbId>(conn).await.optional()?.is_some() {

@@ -9,9 +9,9 @@ use agora_domain::mail::{
 use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
-use super::accounts::{NO_USER, revoke_sessions};
+use super::accounts::{lock_account, revoke_sessions};
 use super::kept_names::{Name, ensure_free};
-use super::mail_tokens::{forget, forget_resets};
+use super::mail_tokens::{forget_all, forget_changes};
 use super::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
 use crate::mail::{MailRow, kind, kind_code, status_code};
@@ -56,7 +56,7 @@ pub(crate) async fn create(conn: &mut Conn<'_>, asked: Vec<NewMail>) -> Outcome<
     for mail in asked {
         let (user, kind, at) = (DbId(mail.user.uuid()), kind_code(mail.kind), DbInstant(mail.created_at));
         // Nobody else asks for one of the same account meanwhile.
-        super::lock_user(conn, user).await?.ok_or(NO_USER)?;
+        lock_account(conn, user).await?;
         if mail.kind.is_limited()
             && let Some(oldest) = used_up(conn, user, kind, at).await?
         {
@@ -123,6 +123,9 @@ async fn recipient(conn: &mut Conn<'_>, mail: &MailRow, now: DbInstant) -> Outco
         let username: String = users::table.find(user).select(users::username).get_result(conn).await?;
         return Ok(Some((user, mail.address.clone(), username)));
     }
+    if mail.give_up_at.0 <= now.0 {
+        return Ok(None);
+    }
     let columns = (users::id, users::email, users::username);
     let enabled = users::table.filter(users::enabled.eq(true));
     let named = LoginIdentifier::parse(&mail.address).map_err(|_: Violation| corrupt("name of an account"))?;
@@ -133,7 +136,7 @@ async fn recipient(conn: &mut Conn<'_>, mail: &MailRow, now: DbInstant) -> Outco
         LoginIdentifier::Email(key) => enabled.filter(users::email_key.eq(key)).select(columns).get_result(conn).await,
     };
     let Some((user, address, username)) = found.optional()? else { return Ok(None) };
-    let is_too_many = used_up(conn, user, RESET, now).await?.is_some();
+    let is_too_many = used_up(conn, user, RESET, mail.created_at).await?.is_some();
     Ok((!is_too_many).then_some((user, address, username)))
 }
 
@@ -206,6 +209,8 @@ pub(crate) async fn delete_outdated(conn: &mut Conn<'_>, now: DbInstant, limit: 
 pub(crate) async fn find_reset(conn: &mut Conn<'_>, digest: String, now: DbInstant) -> Outcome<Option<DbId>> {
     let good = mail_tokens::digest.eq(digest).and(mail_tokens::kind.eq(RESET)).and(mail_tokens::expires_at.gt(now));
     let good = mail_tokens::table.inner_join(users::table).filter(good).filter(users::enabled.eq(true));
+    // Made for an address that is no longer the account's, it is good for nothing.
+    let good = good.filter(mail_tokens::address.eq(users::email));
     Ok(good.select(mail_tokens::user_id).get_result(conn).await.optional()?)
 }
 
@@ -216,13 +221,13 @@ async fn used(conn: &mut Conn<'_>, digest: &str) -> Outcome<bool> {
 
 pub(crate) async fn reset_password(conn: &mut Conn<'_>, digest: String, new: String, now: DbInstant) -> Outcome<bool> {
     let Some(user) = find_reset(conn, digest.clone(), now).await? else { return Ok(false) };
-    super::lock_user(conn, user).await?.ok_or(NO_USER)?;
+    lock_account(conn, user).await?;
     if !used(conn, &digest).await? {
         return Ok(false);
     }
     diesel::update(users::table.find(user)).set(users::password_hash.eq(new)).execute(conn).await?;
     revoke_sessions(conn, user, None, now).await?;
-    forget_resets(conn, user).await?;
+    forget_changes(conn, user).await?;
     Ok(true)
 }
 
@@ -233,8 +238,8 @@ pub(crate) async fn verify_email(conn: &mut Conn<'_>, digest: String, now: DbIns
     let Some((user, kind, address)) = found.filter(|(_, kind, _)| [VERIFICATION, CHANGE].contains(kind)) else {
         return Ok(false);
     };
-    let account = super::lock_user(conn, user).await?.ok_or(NO_USER)?;
-    if !used(conn, &digest).await? {
+    let account = lock_account(conn, user).await?;
+    if !account.enabled || !used(conn, &digest).await? {
         return Ok(false);
     }
     if kind == CHANGE {
@@ -248,7 +253,7 @@ pub(crate) async fn verify_email(conn: &mut Conn<'_>, digest: String, now: DbIns
 }
 
 pub(crate) async fn set_email(conn: &mut Conn<'_>, user: DbId, email: Email, now: DbInstant) -> Outcome<()> {
-    super::lock_user(conn, user).await?.ok_or(NO_USER)?;
+    lock_account(conn, user).await?;
     store_email(conn, user, &email, false, now).await
 }
 
@@ -257,5 +262,5 @@ async fn store_email(conn: &mut Conn<'_>, user: DbId, email: &Email, is_verified
     let address = (users::email.eq(email.as_str().to_owned()), users::email_key.eq(email.key()));
     diesel::update(users::table.find(user)).set((address, users::email_verified.eq(is_verified))).execute(conn).await?;
     ensure_free(conn, Name::Email(&email.key()), now).await?;
-    forget(conn, user, &[MailKind::PasswordReset, MailKind::EmailVerification, MailKind::EmailChange]).await
+    forget_all(conn, user).await
 }

@@ -6,6 +6,7 @@ use agora_domain::Error;
 use agora_domain::error::Resource;
 use agora_domain::notices::NotificationKind;
 use agora_domain::notifications::{MAX_NOTIFICATIONS, NotificationPolicy, SHOWN_ACTORS};
+use agora_domain::page::Keyset;
 use diesel::dsl::{auto_type, exists, not};
 use diesel::sql_types::Bool;
 use diesel::{
@@ -121,13 +122,14 @@ fn is_one_of(kinds: Kinds) -> _ {
     first.or(second).or(notifications::kind.eq(seven))
 }
 
-/// Returns a part of what a recipient sees, each with what it is about and the newest actors.
+/// Returns a part of what a recipient sees, each with its position, what it is about and the newest actors; nothing of what tells of
+/// nobody, or of nothing, any more.
 pub(crate) async fn list(
     conn: &mut Conn<'_>,
     visible: VisiblePosts,
     kinds: Kinds,
     slice: Slice,
-) -> Outcome<Vec<ToldRow>> {
+) -> Outcome<Vec<(Keyset, Option<ToldRow>)>> {
     let seen = seen_by!(visible).filter(is_one_of(kinds)).select(NotificationRow::as_select());
     let rows: Vec<NotificationRow> =
         crate::rows::load_by!(seen, notifications::updated_at, notifications::id, slice, conn)?;
@@ -137,6 +139,7 @@ pub(crate) async fn list(
     let posts = subjects!(posts(content, image, hidden_visibility), rows.iter().filter_map(|row| row.post_id), conn);
     let comments = subjects!(comments(content), rows.iter().filter_map(|row| row.comment_id), conn);
     let told = |row: NotificationRow| {
+        let place = row.keyset();
         let actor = row.actor_id.and_then(|actor| alone.get(&actor)).cloned();
         let actors = newest.remove(&row.id).unwrap_or_else(|| actor.into_iter().collect());
         let post = row.post_id.map(|id| {
@@ -146,9 +149,9 @@ pub(crate) async fn list(
         let comment = row.comment_id.map(|id| comments.get(&id).cloned());
         // What it is about, or whoever it tells of, may be deleted meanwhile.
         let is_whole = post != Some(None) && comment != Some(None) && !actors.is_empty();
-        is_whole.then_some(ToldRow { row, actors, post: post.flatten(), comment: comment.flatten() })
+        (place, is_whole.then_some(ToldRow { row, actors, post: post.flatten(), comment: comment.flatten() }))
     };
-    Ok(rows.into_iter().filter_map(told).collect())
+    Ok(rows.into_iter().map(told).collect())
 }
 
 async fn actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<DbId, PreviewRow>> {

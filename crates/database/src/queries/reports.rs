@@ -7,7 +7,7 @@ use agora_domain::reports::{REPORTS_AN_HOUR, Report, ReportDecision, ReportStatu
 use diesel::dsl::not;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
-use super::accounts::NO_USER;
+use super::accounts::lock_account;
 use super::{Conn, RunQueryDsl, audit, notices};
 use crate::apart::erased;
 use crate::error::{Failure, Outcome};
@@ -22,7 +22,7 @@ const NO_REPORT: Failure = Failure::Rule(Error::NotFound(Resource::Report));
 pub(crate) async fn create(conn: &mut Conn<'_>, report: Report, told: Vec<Notice>) -> Outcome<Reported> {
     let record = ReportRecord::of(&report);
     // Nobody else makes one of the same reporter meanwhile.
-    super::lock_user(conn, record.reporter_id).await?.ok_or(NO_USER)?;
+    lock_account(conn, record.reporter_id).await?;
     let of_reporter = reports::table.filter(reports::reporter_id.eq(record.reporter_id));
     let open = of_reporter
         .filter(reports::status.eq(status_code(ReportStatus::Open)))

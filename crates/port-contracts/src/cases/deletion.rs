@@ -1,9 +1,12 @@
 //! Accounts that are deleted at once, and erased in parts.
 
 use agora_domain::Error;
-use agora_domain::accounts::{Account, LoginIdentifier, Role, RoleAction, RoleChange, Roles, Viewer};
+use agora_domain::accounts::{
+    Account, LoginIdentifier, PasswordHash, ProfileChanges, Role, RoleAction, RoleChange, Roles, Viewer,
+};
 use agora_domain::audit::{Actor, AuditEntry};
 use agora_domain::audit_log::AuditFilter;
+use agora_domain::blocks::{NewBlock, NewMute};
 use agora_domain::comments::{CommentOrder, CommentTarget};
 use agora_domain::deletion::NAMES_KEPT_MILLIS;
 use agora_domain::entities::Hashtag;
@@ -13,7 +16,7 @@ use agora_domain::id::UserId;
 use agora_domain::mail::{MailKind, MailStatus, NewMail};
 use agora_domain::media::ImageKey;
 use agora_domain::notices::{Notice, NotificationKind, Subject};
-use agora_domain::page::PageRequest;
+use agora_domain::page::{PageRequest, PageSize, Position};
 use agora_domain::posts::{FeedRequest, Post, Visibility, VisibleTo};
 use agora_domain::relation::NewRelation;
 use agora_domain::search::{Needles, PeopleSearch, PostSearch, Query};
@@ -68,10 +71,20 @@ pub async fn a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named
     }
     let state = db.sessions.find(session.id).await.unwrap().unwrap();
     assert!(state.revoked && !state.enabled && state.roles == Roles::NONE);
-    assert!(!w.open(&agora_domain::accounts::Session { id: w.id(), ..session }).await);
+    let another = agora_domain::accounts::Session { id: w.id(), ..session };
+    assert!(!db.sessions.open(&another, &PasswordHash::new(String::new()), None).await.unwrap());
     assert_eq!(db.outbox.list(MailStatus::Waiting, 9).await.unwrap(), []);
     assert_fails!(db.deletions.delete(ada.id, w.now()).await, Error::NotFound(Resource::User));
     assert_fails!(db.deletions.delete(w.id(), w.now()).await, Error::NotFound(Resource::User));
+    // What was let through before changes nothing any more.
+    let profile = ProfileChanges { profile_picture: Some(w.new_image()), ..ProfileChanges::default() };
+    assert_fails!(db.accounts.update_profile(ada.id, &profile, w.now()).await, Error::NotFound(Resource::User));
+    assert_fails!(db.accounts.set_enabled(ada.id, true, &w.entry()).await, Error::NotFound(Resource::User));
+    assert_fails!(db.redemption.set_email(ada.id, &ada.email, w.now()).await, Error::NotFound(Resource::User));
+    assert_fails!(db.outbox.create(&[NewMail { id: w.id(), ..mail }]).await, Error::NotFound(Resource::User));
+    let report = w.new_report(ada.id);
+    assert_fails!(db.reports.create(&report, &[], None).await, Error::NotFound(Resource::User));
+    assert!(db.accounts.find_password(ada.id).await.unwrap().is_none());
     erase(&db, &w, ada.id).await;
     assert_eq!(db.deletions.next_unerased().await.unwrap(), None);
     assert_eq!(db.sessions.find(session.id).await.unwrap(), None);
@@ -191,6 +204,30 @@ async fn live(db: &Repositories, w: &World) -> Lives {
     Lives { ada, bob, cleo, root, posts: [first, second], image, post, comments: [above, of_ada, below] }
 }
 
+pub async fn what_a_deleted_account_did_ends_no_page_of_notifications(db: Repositories) {
+    let w = World::new(&db);
+    let (ada, bob, cleo) = (w.account("Ada").await.id, w.account("Bob").await.id, w.account("Cleo").await.id);
+    let mut expected = Vec::new();
+    for actor in [cleo, ada, cleo] {
+        let post = w.post(bob).await.id;
+        let like = told(&w, NotificationKind::Like, bob, actor, Subject::Post(post));
+        db.posts.set_like(post, actor, like).await.unwrap();
+        if actor == cleo {
+            expected.push(post);
+        }
+    }
+    delete(&db, &w, ada).await;
+    let (mut found, mut next) = (Vec::new(), Some(Position::Start));
+    while let Some(from) = next {
+        let page = PageRequest { from, size: PageSize::parse("1").unwrap() };
+        let page = db.notifications.list(member(bob), &[], page).await.unwrap();
+        found.extend(page.items.into_iter().filter_map(|told| told.post.map(|post| post.id)));
+        next = page.next;
+    }
+    found.reverse();
+    assert_eq!(found, expected);
+}
+
 /// Checks that nobody is shown Ada, or anything of hers.
 async fn expect_gone(db: &Repositories, Lives { ada, bob, cleo, root, posts, post, comments, .. }: &Lives) {
     let all = &Visibility::ALL;
@@ -263,6 +300,14 @@ async fn expect_gone(db: &Repositories, Lives { ada, bob, cleo, root, posts, pos
             let actors = db.notifications.list_actors(member(id), notification.id, first).await.unwrap();
             assert!(actors.unwrap().items.iter().all(|actor| !is_ada(actor.id)), "{notification:?}");
         }
+    }
+    for user in [bob.id, cleo.id] {
+        let block = NewBlock { id: user.uuid().into(), at: at(0) };
+        let mute = NewMute { id: user.uuid().into(), at: at(0), until: None };
+        assert_fails!(db.blocks.block(user, ada.id, block).await, Error::NotFound(Resource::User));
+        assert_fails!(db.blocks.unblock(user, ada.id).await, Error::NotFound(Resource::User));
+        assert_fails!(db.blocks.mute(user, ada.id, mute).await, Error::NotFound(Resource::User));
+        assert!(!db.blocks.unmute(user, ada.id).await.unwrap());
     }
     let relation = |follower: &Account| NewRelation { id: follower.id.uuid().into(), at: at(0), notice: None };
     for follower in [cleo, root] {

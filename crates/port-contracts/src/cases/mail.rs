@@ -168,6 +168,26 @@ pub async fn of_many_requests_for_one_account_the_first_of_an_hour_make_mails(db
     }
 }
 
+pub async fn of_many_requests_that_waited_for_long_no_more_make_mails(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    for minute in 0..10 {
+        db.outbox.request_reset(w.id(), &identifier(&ada), at(minute * MINUTE)).await.unwrap();
+    }
+    let mut mailed = 0;
+    for minute in 0..10 {
+        let now = at(5 * HOUR + minute);
+        if let Claim::Mail(mail) = db.outbox.claim(&digest(&format!("{minute}")), now).await.unwrap() {
+            db.outbox.set_sent(mail.id, now).await.unwrap();
+            mailed += 1;
+        }
+    }
+    assert_eq!(mailed, MAILS_AN_HOUR.most);
+    db.outbox.request_reset(w.id(), &identifier(&ada), at(10 * HOUR)).await.unwrap();
+    let late = at(10 * HOUR + PATIENCE_MILLIS);
+    assert_eq!(db.outbox.claim(&digest("late"), late).await.unwrap(), Claim::Dropped, "nobody waits for it any more");
+}
+
 pub async fn a_mail_that_fails_says_why_until_it_is_sent_or_forgotten(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
@@ -291,14 +311,60 @@ pub async fn a_password_that_was_changed_is_not_reset_by_older_tokens(db: Reposi
     assert_eq!(db.redemption.find_reset(&digest("token"), at(2)).await.unwrap(), None);
 }
 
+pub async fn a_password_that_was_changed_or_reset_ends_changes_of_the_address(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    let thief = || {
+        let address = email("thief@example.org");
+        NewMail { address, ..new_mail(&w, &ada, MailKind::EmailChange, at(0)) }
+    };
+    let request = async |token: &str| {
+        db.outbox.create(&[thief()]).await.unwrap();
+        let mail = claim(&db, token, at(0)).await;
+        db.outbox.set_sent(mail.id, at(0)).await.unwrap();
+    };
+    request("one").await;
+    send(&db, &w, &ada, MailKind::PasswordReset, "reset", at(0)).await;
+    db.outbox.create(&[thief()]).await.unwrap();
+    let new = PasswordHash::new("new".to_owned());
+    assert!(db.redemption.reset_password(&digest("reset"), &new, at(1)).await.unwrap());
+    assert_eq!(ids(&db, MailStatus::Waiting).await, []);
+    request("two").await;
+    let change = PasswordChange { user: ada.id, verified: new.clone(), new, keep: None, at: at(2), entry: None };
+    assert!(db.accounts.change_password(&change).await.unwrap());
+    for token in ["one", "two"] {
+        assert!(!db.redemption.verify_email(&digest(token), at(3)).await.unwrap(), "{token}");
+    }
+    assert_eq!(db.accounts.find(ada.id).await.unwrap(), Some(ada));
+}
+
+pub async fn mails_that_were_given_up_are_not_sent_to_an_address_that_changed(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    let mail = new_mail(&w, &ada, MailKind::PasswordReset, at(0));
+    db.outbox.create(from_ref(&mail)).await.unwrap();
+    claim(&db, "token", at(0)).await;
+    db.outbox.set_failed(mail.id, "no", true, at(1)).await.unwrap();
+    db.redemption.set_email(ada.id, &email("new@example.org"), at(2)).await.unwrap();
+    assert_eq!(db.outbox.retry(None, at(3)).await.unwrap(), 0);
+}
+
 pub async fn a_token_of_a_disabled_account_resets_nothing(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     send(&db, &w, &ada, MailKind::PasswordReset, "token", at(0)).await;
+    for (kind, token) in [(MailKind::EmailVerification, "verification"), (MailKind::EmailChange, "change")] {
+        send(&db, &w, &ada, kind, token, at(0)).await;
+    }
     db.accounts.set_enabled(ada.id, false, &w.entry()).await.unwrap();
+    for token in ["verification", "change"] {
+        assert!(!db.redemption.verify_email(&digest(token), at(1)).await.unwrap(), "{token}");
+    }
     assert_eq!(db.redemption.find_reset(&digest("token"), at(1)).await.unwrap(), None);
     let new = PasswordHash::new("new".to_owned());
     assert!(!db.redemption.reset_password(&digest("token"), &new, at(1)).await.unwrap());
+    db.accounts.set_enabled(ada.id, true, &w.entry()).await.unwrap();
+    assert_eq!(db.redemption.find_reset(&digest("token"), at(1)).await.unwrap(), None, "it has ended");
 }
 
 pub async fn a_token_verifies_the_address_that_it_was_sent_to(db: Repositories) {
