@@ -21,6 +21,7 @@ CREATE INDEX notifications_by_actor ON notifications (actor_id) WHERE actor_id I
 DROP INDEX posts_by_visibility;
 CREATE INDEX posts_by_visibility ON posts (author_id, visibility, created_at, id, deleted_at);
 
--- Unique, as it is: SQLite takes it then for what is found by an id, and not the many of a kind.
+-- SQLite takes it then for what is found by an id, and not the many of a kind.
 DROP INDEX search_texts_by_id;
+-- contract: every text is there once already
 CREATE UNIQUE INDEX search_texts_by_id ON search_texts (kind, id);
