@@ -18,7 +18,7 @@ UPDATE users SET biography = '{long 1000}' WHERE id = {mallory};
 INSERT INTO sessions (id, user_id, opened_at)
 {rows 20000} SELECT {session n}, {user 2}, {now} FROM n;
 INSERT INTO sessions (id, user_id, opened_at)
-{rows 20000} SELECT {session 20000 + n}, {mallory}, {now} FROM n;
+{rows 20000} SELECT {device n}, {mallory}, {now} FROM n;
 
 INSERT INTO follows (follower_id, followed_id, id, created_at)
 {rows 10000} SELECT {mallory}, {user n}, {follow n}, {at n} FROM n;
@@ -68,9 +68,9 @@ INSERT INTO notification_actors (notification_id, id, actor_id)
 {rows 10000} SELECT {told 0}, {follow 10000 + n}, {user 10000 + n} FROM n;
 
 INSERT INTO reports (id, created_at, reporter_id, target_kind, target_id, category, comment, status, note)
-{rows 20000} SELECT {report n}, {at n}, {user n}, 0, {crowded 0}, 3, '{wide 1000}', n % 3, '{wide 1000}' FROM n;
+{rows 20000} SELECT {report n}, {at n}, {user n}, 0, {crowded 0}, 3, '{long 1000}', n % 3, '{long 1000}' FROM n;
 INSERT INTO audit (id, created_at, actor_id, action, target_kind, target_id, details)
-{rows 50000} SELECT {entry n}, {at n}, NULL, n % 15, 0, {user n % 100}, '{wide 1000}' FROM n;
+{rows 50000} SELECT {entry n}, {at n}, NULL, n % 15, 0, {user n % 100}, '{long 1000}' FROM n;
 
 INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at, comment_count)
 {rows 16} SELECT {doomed n}, {mallory}, 'x', '', TRUE, 0, {at n}, {at n}, 30000 FROM n;
