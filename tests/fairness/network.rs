@@ -31,6 +31,7 @@ impl Network {
         let root = api.log_in("root").await;
         let (alice, mallory) = (api.user("alice").await, api.user("mallory").await);
         api.register("bob").await.expect(201);
+        let administrator = api.get(&root, "/api/users/me").await.expect(200).data();
         let picture = noise(1180);
         let seen = api.post(&alice, "Hello", None).await;
         let shown = api.post(&mallory, "Hello", Some(&picture)).await;
@@ -40,6 +41,7 @@ impl Network {
         let names = Names::new([
             ("alice", alice.id.clone()),
             ("mallory", mallory.id.clone()),
+            ("root", text(&administrator["id"])),
             ("seen", text(&seen["id"])),
             ("own", text(&own["id"])),
             ("image", key(&shown["image"])),

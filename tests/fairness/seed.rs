@@ -18,7 +18,7 @@ UPDATE users SET biography = '{long 1000}' WHERE id = {mallory};
 INSERT INTO sessions (id, user_id, opened_at)
 {rows 20000} SELECT {session n}, {user 2}, {now} FROM n;
 INSERT INTO sessions (id, user_id, opened_at)
-{rows 20000} SELECT {device n}, {mallory}, {now} FROM n;
+{rows 20000} SELECT {device n}, {root}, {now} FROM n;
 
 INSERT INTO follows (follower_id, followed_id, id, created_at)
 {rows 10000} SELECT {mallory}, {user n}, {follow n}, {at n} FROM n;

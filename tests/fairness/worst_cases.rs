@@ -115,9 +115,10 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("POST",   "/api/users/me/email/verification",   Member,  PLAIN),
     // One an hour: the others are refused.
     case("GET",    "/api/users/me/export",               Member,  PLAIN),
-    case("GET",    "/api/users/me/sessions",             Member,  &[("", "?size=100", None)]),
+    // The member's have ended with the password.
+    case("GET",    "/api/users/me/sessions",             Admin,   &[("", "?size=100", None)]),
     case("DELETE", "/api/users/me/sessions",             Session, PLAIN),
-    case("DELETE", "/api/users/me/sessions/{sessionId}", Member,  &[("{device n}", "", None)]),
+    case("DELETE", "/api/users/me/sessions/{sessionId}", Admin,   &[("{device n}", "", None)]),
     case("GET",    "/api/users/all",                     Admin,   PLAIN),
     case("GET",    "/api/users/by-id/{id}",              Admin,   &[("{giant}", "", None)]),
     case("PUT",    "/api/users/update/{userId}",         Admin,   &[("{friend}", "", Json(r#"{"roleId":"ADMIN","action":"ADD"}"#)), ("{friend}", "", Json(r#"{"roleId":"ADMIN","action":"REMOVE"}"#))]),
