@@ -145,14 +145,15 @@ impl Acts {
         match self {
             Self::Comments => {
                 let of_user = comments::table.filter(comments::author_id.eq(user));
-                let weights = (comments::id, comments::reply_count + comments::like_count);
-                let some: Vec<(DbId, i64)> = of_user.select(weights).limit(ACTS_AT_ONCE).load(conn).await?;
-                let mut weight = 0;
+                let counted = (comments::id, comments::reply_count + comments::like_count);
+                let some: Vec<(DbId, i64)> = of_user.select(counted).limit(ACTS_AT_ONCE).load(conn).await?;
+                let mut rows = 0;
                 for (id, deleted_with_it) in &some {
-                    if weight > ERASED_AT_ONCE {
+                    // One with more is deleted in parts, by itself.
+                    if rows > 0 && rows + 1 + deleted_with_it > ERASED_AT_ONCE {
                         break;
                     }
-                    weight += deleted_with_it;
+                    rows += 1 + deleted_with_it;
                     // What stands in a thread goes with its top.
                     let is_there = comments::table.find(*id).select(comments::id);
                     if is_there.get_result::<DbId>(conn).await.optional()?.is_some() {
