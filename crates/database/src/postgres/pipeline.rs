@@ -41,6 +41,9 @@ const DEPTH: usize = 16;
 pub(crate) struct Pipelines {
     connector: Connector,
     slots: Box<[Slot]>,
+    /// The runtime that the database was opened on. It serves no requests, or all of them: where others read as well, what it reads is
+    /// for nobody who waits.
+    background: runtime::Id,
     /// A permit for each read that the server may be at work on; closed with the database.
     permits: Arc<Semaphore>,
     /// How many reads wait for their permit or for a connection.
@@ -61,6 +64,7 @@ impl Pipelines {
         Arc::new(Self {
             connector,
             slots: (0..connections).map(|_| Slot::default()).collect(),
+            background: Handle::current().id(),
             permits: Arc::new(Semaphore::new(connections * DEPTH)),
             queued: Arc::default(),
             limits,
@@ -143,12 +147,12 @@ impl Pipelines {
         }
     }
 
-    /// Returns the place of a connection of this runtime that nothing waits on; or an empty place; or that with the
-    /// least to wait for.
+    /// Returns the place of a connection of this runtime that nothing waits on; or an empty place, if need be one that was in the
+    /// background's way; or that with the least to wait for.
     fn choose(&self, home: runtime::Id) -> Option<(usize, &Slot)> {
         // Whether it is another runtime's, how many wait on it, and its place: the least is the best.
         let mut best: Option<(bool, usize, usize)> = None;
-        let mut empty = None;
+        let (mut empty, mut taken) = (None, None);
         let mut owned = 0;
         for (place, slot) in self.slots.iter().enumerate() {
             let Some(pipeline) = slot.current() else {
@@ -156,6 +160,10 @@ impl Pipelines {
                 continue;
             };
             let is_foreign = pipeline.home != home;
+            if is_foreign && pipeline.home == self.background {
+                taken = Some((place, slot, pipeline));
+                continue;
+            }
             owned += usize::from(!is_foreign);
             let this = (is_foreign, pipeline.waiting.load(Ordering::Relaxed), place);
             best = Some(best.map_or(this, |best| best.min(this)));
@@ -164,7 +172,12 @@ impl Pipelines {
         let will_do =
             best.is_some_and(|(is_foreign, waiting, _)| !is_foreign && (owned >= PER_RUNTIME || waiting == 0));
         let best = best.map(|(.., place)| place);
-        let chosen = if will_do { best } else { empty.or(best) }?;
+        let emptied = || {
+            let (place, slot, pipeline) = taken?;
+            slot.vacate(&pipeline);
+            Some(place)
+        };
+        let chosen = if will_do { best } else { empty.or_else(emptied).or(best) }?;
         Some((chosen, self.slots.get(chosen)?))
     }
 

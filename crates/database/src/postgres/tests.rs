@@ -50,6 +50,15 @@ async fn pid(database: &Postgres) -> i32 {
     read.await.unwrap()
 }
 
+/// Which of the server's processes the connection leads to that reads share.
+async fn shared_pid(database: &Postgres) -> i32 {
+    let read = database.read(|conn| {
+        let query = diesel::sql_query("SELECT pg_backend_pid() AS pid").get_result::<Pid>(conn);
+        Box::pin(async move { Ok(query.await?.pid) })
+    });
+    read.await.unwrap()
+}
+
 /// Finds a post, on a shared connection.
 pub(super) async fn find(database: &Postgres, post: DbId, viewer: DbId) -> Result<Option<FoundPost>> {
     database.read(move |conn| Box::pin(queries::posts::find(conn, post, DbViewer::ordinary(viewer.0.into())))).await
@@ -242,6 +251,19 @@ async fn a_connection_that_the_server_ended_is_replaced() {
     let ended = write(&database, "SELECT pg_terminate_backend(pg_backend_pid())").await;
     assert!(matches!(ended, Err(Error::Unavailable(_))), "{ended:?}");
     assert_ne!(pid(&database).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thread_that_serves_requests_drives_the_connection_that_the_background_made_before() {
+    let database = fresh(Duration::from_secs(20)).await;
+    let of_background = shared_pid(&database).await;
+    let serving = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let read = |database: Arc<Postgres>| serving.spawn(async move { shared_pid(&database).await });
+    let of_serving = read(Arc::clone(&database)).await.unwrap();
+    assert_ne!(of_serving, of_background);
+    assert_eq!(shared_pid(&database).await, of_serving, "the only connection there is");
+    assert_eq!(read(Arc::clone(&database)).await.unwrap(), of_serving);
+    serving.shutdown_background();
 }
 
 #[tokio::test(flavor = "multi_thread")]
