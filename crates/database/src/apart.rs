@@ -3,15 +3,16 @@
 
 use agora_domain::accounts::Viewer;
 use agora_domain::id::UserId;
-use diesel::QueryResult;
 use diesel::backend::Backend;
 use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::serialize::ToSql;
 use diesel::sql_types::{Bool, HasSqlType};
+use diesel::{BoolExpressionMethods, QueryResult, dsl};
 use uuid::Uuid;
 
 use crate::expression::expression;
+use crate::schema::users;
 use crate::sql_types::{DbId, Id};
 
 /// Who reads.
@@ -37,44 +38,60 @@ impl DbViewer {
 
 /// Whether the account in a column and an account are apart: one of them blocks the other.
 ///
-/// `LISTED` is for lists, which leave out whoever is [erased](Erased) by the same condition: whether anybody is apart from the account is
-/// asked once in a statement, and only then each row is looked up.
+/// In the rows of a list, whether anybody is apart from the account is asked once in a statement, and only then each row is looked up.
 /// That is ordered, and not EXISTS, so that PostgreSQL goes by the index whatever it believes how many blocks an account has.
+/// Lists leave out whoever was deleted by the same condition.
 #[derive(Debug, Clone, Copy, ValidGrouping)]
-pub(crate) struct Apart<const LISTED: bool, Column> {
+pub(crate) struct Apart<const OF: u8, Column> {
     from: DbId,
     column: Column,
 }
 
-/// Returns whether the account in a column of the rows of a list and the viewer are apart.
-pub(crate) const fn apart<Column>(viewer: DbViewer, column: Column) -> Apart<true, Column> {
+/// Of one row, where whether the account was deleted is asked apart from that.
+pub(crate) const ROW: u8 = 0;
+/// Of a list without the rows of the accounts.
+pub(crate) const IDS: u8 = 1;
+/// Of a list with the rows of the accounts.
+pub(crate) const USERS: u8 = 2;
+/// Of a list of accounts that are enabled, as no deleted one is.
+pub(crate) const ENABLED: u8 = 3;
+
+/// Returns whether the account in a column of one row and the viewer are apart.
+pub(crate) const fn is_apart<Column>(viewer: DbViewer, column: Column) -> Apart<ROW, Column> {
     Apart { from: viewer.apart, column }
 }
 
-/// Returns whether the account in a column of one row and the viewer are apart.
-pub(crate) const fn is_apart<Column>(viewer: DbViewer, column: Column) -> Apart<false, Column> {
+/// Returns whether the account in a column of the rows of a list and the viewer are apart, or the account was deleted.
+pub(crate) const fn apart<Column>(viewer: DbViewer, column: Column) -> Apart<IDS, Column> {
+    Apart { from: viewer.apart, column }
+}
+
+/// Returns the same of the accounts of a list that is joined with them, which costs less.
+pub(crate) const fn apart_users(viewer: DbViewer) -> Apart<USERS, users::id> {
+    Apart { from: viewer.apart, column: users::id }
+}
+
+/// Returns the same of accounts that are enabled, which the list MUST ask besides.
+pub(crate) const fn apart_enabled<Column>(viewer: DbViewer, column: Column) -> Apart<ENABLED, Column> {
     Apart { from: viewer.apart, column }
 }
 
 // diesel cannot derive it with a constant.
-impl<const LISTED: bool, Column: QueryId> QueryId for Apart<LISTED, Column> {
-    type QueryId = Apart<LISTED, Column::QueryId>;
+impl<const OF: u8, Column: QueryId> QueryId for Apart<OF, Column> {
+    type QueryId = Apart<OF, Column::QueryId>;
 
     const HAS_STATIC_QUERY_ID: bool = Column::HAS_STATIC_QUERY_ID;
 }
 
-impl<const LISTED: bool, Column> Expression for Apart<LISTED, Column> {
+impl<const OF: u8, Column> Expression for Apart<OF, Column> {
     type SqlType = Bool;
 }
 
-impl<const LISTED: bool, Column: AppearsOnTable<Source>, Source> AppearsOnTable<Source> for Apart<LISTED, Column> {}
+impl<const OF: u8, Column: AppearsOnTable<Source>, Source> AppearsOnTable<Source> for Apart<OF, Column> {}
 
-impl<const LISTED: bool, Column: SelectableExpression<Source>, Source> SelectableExpression<Source>
-    for Apart<LISTED, Column>
-{
-}
+impl<const OF: u8, Column: SelectableExpression<Source>, Source> SelectableExpression<Source> for Apart<OF, Column> {}
 
-impl<const LISTED: bool, DB, Column> QueryFragment<DB> for Apart<LISTED, Column>
+impl<const OF: u8, DB, Column> QueryFragment<DB> for Apart<OF, Column>
 where
     DB: Backend + HasSqlType<Id>,
     Column: QueryFragment<DB>,
@@ -82,11 +99,26 @@ where
 {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         let column = |out: AstPass<'_, 'b, DB>| self.column.walk_ast(out);
-        if LISTED { push_apart(&mut out, &self.from, column) } else { push_pair(&mut out, BLOCKS, &self.from, column) }
+        if OF == ROW {
+            return push_pair(&mut out, BLOCKS, &self.from, column);
+        }
+        out.push_sql("(");
+        push_apart(&mut out, &self.from, column)?;
+        match OF {
+            IDS => {
+                out.push_sql(" OR ");
+                push_erased(&mut out, column)?;
+            }
+            USERS => out.push_sql(" OR users.is_deleted"),
+            _ => {}
+        }
+        out.push_sql(")");
+        Ok(())
     }
 }
 
-/// Whether the account in a column was deleted, and is being erased: then nobody is shown anything of it.
+/// Whether the account in a column was deleted, and is being erased: then nobody is shown anything of it. Where the row of the account is
+/// at hand, `users.is_deleted` says the same.
 #[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
 pub(crate) struct Erased<Column>(Column);
 
@@ -121,7 +153,7 @@ type Relation = [&'static str; 3];
 const BLOCKS: Relation = ["blocks", "user_id", "other_id"];
 const MUTES: Relation = ["mutes", "muter_id", "muted_id"];
 
-/// Writes the condition that lists leave out the account that `column` writes: it and an account are apart, or it was deleted.
+/// Writes the condition that the account that `column` writes, of the rows of a list, and an account are apart.
 pub(crate) fn push_apart<'b, DB>(
     out: &mut AstPass<'_, 'b, DB>,
     account: &'b DbId,
@@ -131,12 +163,7 @@ where
     DB: Backend + HasSqlType<Id>,
     DbId: ToSql<Id, DB>,
 {
-    out.push_sql("(");
-    push_related(out, BLOCKS, account, &column)?;
-    out.push_sql(" OR ");
-    push_erased(out, column)?;
-    out.push_sql(")");
-    Ok(())
+    push_related(out, BLOCKS, account, column)
 }
 
 /// Writes the condition that a table relates an account to anybody, and then to what `column` writes.
@@ -151,9 +178,13 @@ where
     DbId: ToSql<Id, DB>,
 {
     let [table, of, other] = relation;
-    out.push_sql(&format!("((SELECT 1 FROM {table} r WHERE r.{of} = "));
+    for part in ["((SELECT 1 FROM ", table, " r WHERE r.", of, " = "] {
+        out.push_sql(part);
+    }
     out.push_bind_param::<Id, _>(account)?;
-    out.push_sql(&format!(" ORDER BY r.{other} LIMIT 1) IS NOT NULL AND "));
+    for part in [" ORDER BY r.", other, " LIMIT 1) IS NOT NULL AND "] {
+        out.push_sql(part);
+    }
     push_pair(out, relation, account, column)?;
     out.push_sql(")");
     Ok(())
@@ -170,41 +201,48 @@ where
     DB: Backend + HasSqlType<Id>,
     DbId: ToSql<Id, DB>,
 {
-    out.push_sql(&format!("(SELECT 1 FROM {table} r WHERE r.{of} = "));
+    for part in ["(SELECT 1 FROM ", table, " r WHERE r.", of, " = "] {
+        out.push_sql(part);
+    }
     out.push_bind_param::<Id, _>(account)?;
-    out.push_sql(&format!(" AND r.{other} = "));
+    for part in [" AND r.", other, " = "] {
+        out.push_sql(part);
+    }
     column(out.reborrow())?;
     out.push_sql(") IS NOT NULL");
     Ok(())
 }
 
-/// Whether the posts of the account in a column are left out of the timelines of an account: the two are apart, or it mutes the
-/// other.
+/// Whether the account in a column is muted by an account.
 #[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
-pub(crate) struct LeftOut<Column> {
-    apart: Apart<true, Column>,
-    muter: DbId,
+pub(crate) struct Muted<Column> {
+    by: DbId,
+    column: Column,
 }
 
-/// Returns whether the posts of the account in a column are left out of the viewer's timelines.
-pub(crate) const fn left_out<Column>(viewer: DbViewer, column: Column) -> LeftOut<Column> {
-    LeftOut { apart: apart(viewer, column), muter: viewer.id }
-}
+expression! { Muted<Column>: Bool, of Column }
 
-expression! { LeftOut<Column>: Bool, of Column }
-
-impl<DB, Column> QueryFragment<DB> for LeftOut<Column>
+impl<DB, Column> QueryFragment<DB> for Muted<Column>
 where
     DB: Backend + HasSqlType<Id>,
     Column: QueryFragment<DB>,
     DbId: ToSql<Id, DB>,
 {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
-        out.push_sql("(");
-        self.apart.walk_ast(out.reborrow())?;
-        out.push_sql(" OR ");
-        push_related(&mut out, MUTES, &self.muter, |out| self.apart.column.walk_ast(out))?;
-        out.push_sql(")");
-        Ok(())
+        push_related(&mut out, MUTES, &self.by, |out| self.column.walk_ast(out))
     }
+}
+
+/// Whether the posts of an account are left out of the timelines of another one: the two are apart, or that one mutes it.
+type LeftOut<const OF: u8, Column> = dsl::Or<Apart<OF, Column>, Muted<Column>>;
+
+/// Returns whether the posts of the account are left out of the viewer's timelines, who is apart from it or not.
+pub(crate) fn left_out<const OF: u8, Column>(viewer: DbViewer, apart: Apart<OF, Column>) -> LeftOut<OF, Column>
+where
+    Apart<OF, Column>: Expression<SqlType = Bool>,
+    Muted<Column>: Expression<SqlType = Bool>,
+    Column: Copy,
+{
+    let muted = Muted { by: viewer.id, column: apart.column };
+    apart.or(muted)
 }

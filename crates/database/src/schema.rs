@@ -180,9 +180,10 @@ tables! { $
         searchable: bool [Bool],
         hide_counts: bool [Bool],
         email_verified: bool [Bool];
-        // Not moved: which state the account's follows are in, and whether it is indexed for search.
+        // Not moved: which state the account's follows are in, whether it is indexed for search, and whether it was deleted, which follows from `erasures`.
         follow_version [BigInt],
-        indexed [Bool]
+        indexed [Bool],
+        is_deleted [Bool]
     }
     /// The accounts that were deleted, and are being erased.
     Erasures(erasures, ErasureRecord) by (user_id: DbId) {

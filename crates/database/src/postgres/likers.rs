@@ -45,7 +45,7 @@ impl QueryFragment<Pg> for NewestLikers {
         })?;
         out.push_sql(
             " ORDER BY l.created_at DESC, l.id DESC LIMIT 50\
-                ) n JOIN users u ON u.id = n.user_id ORDER BY n.created_at DESC, n.id DESC\
+                ) n JOIN users u ON u.id = n.user_id WHERE NOT u.is_deleted ORDER BY n.created_at DESC, n.id DESC\
             ) END",
         );
         Ok(())

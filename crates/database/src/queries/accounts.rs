@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::kept_names::{Name, ensure_free};
 use super::{Conn, RunQueryDsl, audit, built};
-use crate::apart::{DbViewer, apart, erased};
+use crate::apart::{DbViewer, apart_users};
 use crate::error::{Failure, Outcome};
 use crate::rows::{Slice, UserRow, count, key_text};
 use crate::schema::{AuditRecord, UserRecord, sessions, users};
@@ -40,7 +40,7 @@ pub(crate) async fn insert(
 }
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<UserRow>> {
-    let there = users::table.find(id).filter(not(erased(users::id)));
+    let there = users::table.find(id).filter(not(users::is_deleted));
     Ok(there.select(UserRow::as_select()).get_result(conn).await.optional()?)
 }
 
@@ -58,17 +58,17 @@ pub(crate) async fn find_login(conn: &mut Conn<'_>, login: LoginIdentifier) -> O
 
 /// Returns the accounts with these keys of usernames, each with its key.
 pub(crate) async fn find_ids(conn: &mut Conn<'_>, keys: Vec<String>, author: DbViewer) -> Outcome<Vec<(String, DbId)>> {
-    let named = users::table.filter(users::username_key.eq_any(keys)).filter(not(apart(author, users::id)));
+    let named = users::table.filter(users::username_key.eq_any(keys)).filter(not(apart_users(author)));
     Ok(named.select((users::username_key, users::id)).load(conn).await?)
 }
 
 pub(crate) async fn find_password(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<String>> {
-    let there = users::table.find(id).filter(not(erased(users::id)));
+    let there = users::table.find(id).filter(not(users::is_deleted));
     Ok(there.select(users::password_hash).get_result(conn).await.optional()?)
 }
 
 pub(crate) async fn list(conn: &mut Conn<'_>, slice: Slice) -> Outcome<Vec<UserRow>> {
-    let there = users::table.filter(not(erased(users::id))).select(UserRow::as_select());
+    let there = users::table.filter(not(users::is_deleted)).select(UserRow::as_select());
     Ok(super::load!(there, users, slice, conn)?)
 }
 
@@ -90,7 +90,7 @@ pub(crate) async fn has_admin(conn: &mut Conn<'_>) -> Outcome<bool> {
 pub(super) async fn lock_account(conn: &mut Conn<'_>, id: DbId) -> Outcome<UserRow> {
     let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
     // Asked by itself: whoever held the lock until now may have deleted the account.
-    let is_erased = users::table.find(id).select(erased(users::id)).get_result::<bool>(conn).await?;
+    let is_erased = users::table.find(id).select(users::is_deleted).get_result::<bool>(conn).await?;
     if is_erased { Err(NO_USER) } else { Ok(row) }
 }
 

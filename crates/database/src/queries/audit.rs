@@ -8,7 +8,7 @@ use diesel::{
 };
 
 use super::{Conn, RunQueryDsl};
-use crate::apart::erased;
+
 use crate::audit::action_code;
 use crate::error::Outcome;
 use crate::rows::{After, PreviewRow, Slice, Toward};
@@ -27,7 +27,7 @@ pub(crate) async fn list(
     filter: AuditFilter,
     Slice { toward, after: After(at, id), limit }: Slice,
 ) -> Outcome<Vec<(AuditRecord, Option<PreviewRow>)>> {
-    let actor = users::table.on(audit::actor_id.eq(users::id.nullable()).and(not(erased(users::id)).nullable()));
+    let actor = users::table.on(audit::actor_id.eq(users::id.nullable()).and(not(users::is_deleted).nullable()));
     let mut entries = audit::table
         .left_join(actor)
         .select((AuditRecord::as_select(), Option::<PreviewRow>::as_select()))

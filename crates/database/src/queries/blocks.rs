@@ -11,7 +11,7 @@ use diesel::{
 use super::accounts::lock_account;
 use super::people::person;
 use super::{Conn, RunQueryDsl, built, follows, id_in, notices};
-use crate::apart::{DbViewer, apart, erased};
+use crate::apart::{DbViewer, apart_users, erased};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::people::{PersonRow, RelatedPerson};
@@ -90,7 +90,7 @@ pub(crate) async fn list_blocked(conn: &mut Conn<'_>, viewer: DbViewer, slice: S
     let blocked = blocks::table
         .inner_join(users::table.on(users::id.eq(blocks::other_id)))
         .filter(blocks::user_id.eq(viewer.id).and(blocks::id.is_not_null()))
-        .filter(not(erased(users::id)))
+        .filter(not(users::is_deleted))
         .filter(users::enabled.or(viewer.sees_all.into_sql::<Bool>()))
         .select((at, id, person!(viewer.id)));
     Ok(crate::rows::load_by!(blocked, at, id, slice, conn)?)
@@ -130,7 +130,7 @@ pub(crate) async fn list_muted(conn: &mut Conn<'_>, viewer: DbViewer, slice: Sli
         .inner_join(users::table.on(users::id.eq(mutes::muted_id)))
         .filter(mutes::muter_id.eq(viewer.id))
         .filter(users::enabled.or(viewer.sees_all.into_sql::<Bool>()))
-        .filter(not(apart(viewer, users::id)))
+        .filter(not(apart_users(viewer)))
         .select((mutes::ends_at, mutes::created_at, mutes::id, person!(viewer.id)));
     Ok(super::load!(muted, mutes, slice, conn)?)
 }

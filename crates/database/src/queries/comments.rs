@@ -16,7 +16,7 @@ use super::likes::NO_POST;
 use super::timelines::shown_rows;
 use super::views::author_followed_by;
 use super::{Conn, RunQueryDsl, built, id_in, notices};
-use crate::apart::{DbViewer, apart, erased, is_apart};
+use crate::apart::{DbViewer, apart_users, erased, is_apart};
 use crate::error::{Failure, Outcome};
 use crate::notices::Gathered;
 use crate::prepared::prepared;
@@ -273,7 +273,7 @@ pub(crate) async fn list_likers(
     slice: Slice,
 ) -> Outcome<Vec<(DbInstant, DbId, PreviewRow)>> {
     let of_comment = comment_likes::table.inner_join(users::table).filter(comment_likes::comment_id.eq(id));
-    let of_comment = of_comment.filter(not(apart(viewer, comment_likes::user_id))).select((
+    let of_comment = of_comment.filter(not(apart_users(viewer))).select((
         comment_likes::created_at,
         comment_likes::id,
         PreviewRow::as_select(),
@@ -305,14 +305,14 @@ macro_rules! threaded {
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<ThreadedRow>> {
     let found = comments::table.inner_join(users::table).filter(comments::id.eq(id));
-    let found = found.filter(not(erased(comments::author_id))).select(threaded!(viewer));
+    let found = found.filter(not(users::is_deleted)).select(threaded!(viewer));
     Ok(built(found).get_result(conn).await.optional()?)
 }
 
 /// Returns what a part of a list of comments shows to a viewer, at most so many.
 macro_rules! threaded_part {
     ($comments:expr, $viewer:expr, $slice:expr, $most:expr, $conn:expr) => {{
-        let is_shown = not(apart($viewer, comments::author_id)).and(comment_shown_to($viewer));
+        let is_shown = not(apart_users($viewer)).and(comment_shown_to($viewer));
         let rows = comments::table.inner_join(users::table).filter($comments).select((is_shown, threaded!($viewer.id)));
         let rows: Vec<(bool, ThreadedRow)> = super::load!(rows, comments, $slice, $conn)?;
         Ok(shown_rows(rows, |row| row.after(), $slice, $most))

@@ -7,7 +7,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtens
 
 use super::accounts::NO_USER;
 use super::{Conn, RunQueryDsl, built, notices};
-use crate::apart::{DbViewer, apart, erased, is_apart};
+use crate::apart::{DbViewer, apart_users, erased, is_apart};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::Gathered;
@@ -35,7 +35,7 @@ pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRecord, notice: Op
 pub(crate) async fn find_standing(conn: &mut Conn<'_>, viewer: DbId, other: DbId) -> Outcome<Option<Standing>> {
     let relation = follows::table.filter(follows::follower_id.eq(viewer).and(follows::followed_id.eq(users::id)));
     let are_apart = is_apart(DbViewer::ordinary(viewer.0.into()), users::id);
-    let found = users::table.find(other).filter(not(erased(users::id))).select((exists(relation), are_apart));
+    let found = users::table.find(other).filter(not(users::is_deleted)).select((exists(relation), are_apart));
     let found = found.get_result(conn).await.optional()?;
     Ok(found.map(|(follows, are_apart)| Standing::of(follows, are_apart)))
 }
@@ -48,7 +48,7 @@ pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRecord, notice: Optio
 }
 
 pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<()> {
-    let there = users::table.find(followed).filter(not(erased(users::id)));
+    let there = users::table.find(followed).filter(not(users::is_deleted));
     let is_there: bool = diesel::select(exists(there)).get_result(conn).await?;
     if !is_there {
         return Err(NO_USER);
@@ -94,7 +94,7 @@ async fn ensure_may_follow(conn: &mut Conn<'_>, follower: DbId, followed: DbId) 
         .limit(1)
         .offset(limit(MAX_FOLLOWED));
     let are_apart = is_apart(DbViewer::ordinary(follower.0.into()), users::id);
-    let decides = users::table.find(followed).filter(not(erased(users::id))).select((are_apart, exists(beyond)));
+    let decides = users::table.find(followed).filter(not(users::is_deleted)).select((are_apart, exists(beyond)));
     match decides.get_result(conn).await.optional()? {
         None | Some((true, _)) => Err(NO_USER),
         Some((false, true)) => Err(Failure::Rule(TOO_MANY_FOLLOWED)),
@@ -129,7 +129,7 @@ pub(crate) async fn list_followers(
     let followers = follows::table
         .inner_join(users::table.on(users::id.eq(follows::follower_id)))
         .filter(follows::followed_id.eq(user))
-        .filter(not(apart(viewer, users::id)))
+        .filter(not(apart_users(viewer)))
         .select((follows::created_at, follows::id, SummaryRow::as_select()));
     Ok(super::load!(followers, follows, slice, conn)?)
 }
@@ -143,7 +143,7 @@ pub(crate) async fn list_followed(
     let followed = follows::table
         .inner_join(users::table.on(users::id.eq(follows::followed_id)))
         .filter(follows::follower_id.eq(user))
-        .filter(not(apart(viewer, users::id)))
+        .filter(not(apart_users(viewer)))
         .select((follows::created_at, follows::id, SummaryRow::as_select()));
     Ok(super::load!(followed, follows, slice, conn)?)
 }

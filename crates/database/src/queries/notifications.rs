@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::hidden::{comment_shown_to, thread_shown_to};
 use super::views::visible_to;
 use super::{Conn, RunQueryDsl, built, id_in};
-use crate::apart::{DbViewer, erased, left_out};
+use crate::apart::{Apart, DbViewer, IDS, apart, left_out};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::{kind_code, policy_code};
@@ -58,6 +58,8 @@ fn oldest_kept(recipient: DbId) -> _ {
 #[auto_type]
 fn is_about_visible(viewer: DbViewer, followed: Visible, visible_of_others: Visible) -> _ {
     let visible: visible_to = visible_to(viewer, followed, visible_of_others);
+    let are_apart: Apart<IDS, posts::author_id> = apart(viewer, posts::author_id);
+    let visible = visible.and(not(are_apart));
     let post = posts::table.filter(posts::id.nullable().eq(notifications::post_id));
     let may_view_post = post.filter(posts::deleted_at.is_null()).select(visible).single_value();
     let comment = comments::table.filter(comments::id.nullable().eq(notifications::comment_id));
@@ -87,7 +89,7 @@ macro_rules! seen_by {
             .filter(notifications::is_empty.eq(false))
             .filter(notifications::updated_at.ge(oldest_kept(viewer.id)))
             .filter(is_for(viewer))
-            .filter(not(left_out(viewer, notifications::actor_id)))
+            .filter(not(left_out(viewer, apart(viewer, notifications::actor_id))))
             .filter(is_about_visible(viewer, followed, others))
     }};
 }
@@ -158,7 +160,7 @@ async fn actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<DbId, Pr
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let actors = users::table.filter(id_in(users::id, ids)).filter(not(erased(users::id)));
+    let actors = users::table.filter(id_in(users::id, ids)).filter(not(users::is_deleted));
     let actors = actors.select(PreviewRow::as_select());
     let actors: Vec<PreviewRow> = actors.load(conn).await?;
     Ok(actors.into_iter().map(|actor| (actor.id, actor)).collect())
@@ -183,7 +185,7 @@ async fn newest_actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<D
         .inner_join(notification_actors::table.inner_join(users::table))
         .filter(id_in(notifications::id, ids))
         .filter(notification_actors::id.ge(oldest_shown))
-        .filter(not(erased(users::id)))
+        .filter(not(users::is_deleted))
         .order((notifications::id, notification_actors::id.desc()))
         .select((notifications::id, PreviewRow::as_select()));
     let shown: Vec<(DbId, PreviewRow)> = shown.load(conn).await?;
@@ -212,7 +214,7 @@ pub(crate) async fn find_state(
         .filter(notifications::recipient_id.eq(viewer.id))
         .filter(notifications::is_empty.eq(false))
         .filter(is_for(viewer))
-        .filter(not(left_out(viewer, notifications::actor_id)))
+        .filter(not(left_out(viewer, apart(viewer, notifications::actor_id))))
         .filter(is_about_visible(viewer, followed, others))
         .select(notifications::id);
     let seen: Vec<DbId> = seen.load(conn).await?;
@@ -258,7 +260,7 @@ pub(crate) async fn list_actors(
     let actors = notification_actors::table
         .inner_join(users::table)
         .filter(notification_actors::notification_id.eq(id))
-        .filter(not(erased(users::id)))
+        .filter(not(users::is_deleted))
         .select((notification_actors::id, PreviewRow::as_select()))
         .limit(limit);
     Ok(Some(match toward {

@@ -7,7 +7,7 @@ use diesel::{
 };
 
 use super::{Conn, RunQueryDsl, built, id_in};
-use crate::apart::{DbViewer, apart, erased};
+use crate::apart::{DbViewer, apart_users};
 use crate::error::Outcome;
 use crate::people::{PersonRow, RelatedPerson};
 use crate::rows::Slice;
@@ -45,7 +45,7 @@ macro_rules! person {
 pub(crate) use person;
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PersonRow>> {
-    let person = users::table.filter(users::id.eq(id)).filter(not(erased(users::id))).select(person!(viewer));
+    let person = users::table.filter(users::id.eq(id)).filter(not(users::is_deleted)).select(person!(viewer));
     Ok(built(person).get_result(conn).await.optional()?)
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn find_by_username(conn: &mut Conn<'_>, key: String, viewer: D
 }
 
 pub(crate) async fn find_all(conn: &mut Conn<'_>, ids: Vec<DbId>, viewer: DbId) -> Outcome<Vec<PersonRow>> {
-    let found = users::table.filter(id_in(users::id, ids)).filter(not(erased(users::id)));
+    let found = users::table.filter(id_in(users::id, ids)).filter(not(users::is_deleted));
     Ok(built(found.select(person!(viewer))).load(conn).await?)
 }
 
@@ -68,12 +68,12 @@ pub(crate) async fn find_discoverable(
 ) -> Outcome<Vec<PersonRow>> {
     let found = users::table.filter(id_in(users::id, ids));
     let found = found.filter(users::enabled.and(viewer.sees_all.into_sql::<Bool>().or(users::discoverable)));
-    let found = found.filter(not(apart(viewer, users::id)));
+    let found = found.filter(not(apart_users(viewer)));
     Ok(built(found.select(person!(viewer.id))).load(conn).await?)
 }
 
 pub(crate) async fn list_discoverable(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice) -> Outcome<Vec<PersonRow>> {
-    let found = users::table.filter(users::enabled.and(users::discoverable)).filter(not(apart(viewer, users::id)));
+    let found = users::table.filter(users::enabled.and(users::discoverable)).filter(not(apart_users(viewer)));
     let found = found.select(person!(viewer.id));
     Ok(super::load!(found, users, slice, conn)?)
 }
@@ -88,7 +88,7 @@ pub(crate) async fn list_followers(
         .inner_join(users::table.on(users::id.eq(follows::follower_id)))
         .filter(follows::followed_id.eq(user))
         .filter(users::enabled.or(viewer.sees_all.into_sql::<Bool>()))
-        .filter(not(apart(viewer, users::id)))
+        .filter(not(apart_users(viewer)))
         .select((follows::created_at, follows::id, person!(viewer.id)));
     Ok(super::load!(followers, follows, slice, conn)?)
 }
@@ -103,7 +103,7 @@ pub(crate) async fn list_followed(
         .inner_join(users::table.on(users::id.eq(follows::followed_id)))
         .filter(follows::follower_id.eq(user))
         .filter(users::enabled.or(viewer.sees_all.into_sql::<Bool>()))
-        .filter(not(apart(viewer, users::id)))
+        .filter(not(apart_users(viewer)))
         .select((follows::created_at, follows::id, person!(viewer.id)));
     Ok(super::load!(followed, follows, slice, conn)?)
 }

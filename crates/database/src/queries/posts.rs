@@ -29,7 +29,7 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbViewer) -> Out
         .inner_join(users::table)
         .filter(posts::id.eq(id))
         .filter(posts::deleted_at.is_null())
-        .filter(not(erased(posts::author_id)))
+        .filter(not(users::is_deleted))
         .select((is_apart(viewer, posts::author_id), view!(AuthorRow, viewer)));
     let found: Option<(bool, ViewRow<_, _>)> = built(view).get_result(conn).await.optional()?;
     let Some((are_apart, found)) = found else { return Ok(None) };
@@ -44,7 +44,7 @@ pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> 
     let are_apart = is_apart(DbViewer::ordinary(viewer.0.into()), posts::author_id);
     let visibility = (posts::visibility, posts::hidden_visibility);
     let deciding = there.select((posts::author_id, visibility, author_followed_by(viewer), are_apart));
-    let found: Option<(DbId, StoredVisibility, bool, bool)> = deciding.get_result(conn).await.optional()?;
+    let found: Option<(DbId, StoredVisibility, bool, bool)> = built(deciding).get_result(conn).await.optional()?;
     let access = |(author, (code, hidden), follows, are_apart): (DbId, _, _, _)| {
         let (id, author, standing) = (id.0.into(), author.0.into(), Standing::of(follows, are_apart));
         let (visibility, is_hidden) = shown_visibility(code, hidden)?;

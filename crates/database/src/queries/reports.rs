@@ -43,7 +43,7 @@ pub(crate) async fn create(conn: &mut Conn<'_>, report: Report, told: Vec<Notice
 }
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<(ReportRecord, PreviewRow)>> {
-    let found = reports::table.inner_join(users::table).filter(reports::id.eq(id)).filter(not(erased(users::id)));
+    let found = reports::table.inner_join(users::table).filter(reports::id.eq(id)).filter(not(users::is_deleted));
     let found = found.select((ReportRecord::as_select(), PreviewRow::as_select()));
     Ok(found.get_result(conn).await.optional()?)
 }

@@ -7,7 +7,7 @@ use diesel::sql_types::Bool;
 use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl, built, likers, post_in, with_likers};
-use crate::apart::{Apart, DbViewer, apart, erased};
+use crate::apart::DbViewer;
 use crate::error::Outcome;
 use crate::feeds::{FeedQuery, ids, limit};
 use crate::rows::{AuthorRow, PostRow};
@@ -75,7 +75,7 @@ macro_rules! load_in_order {
 macro_rules! flat {
     ($post:expr, $viewer:expr) => {
         comments::table.inner_join(users::table).filter(comments::post_id.eq($post)).select((
-            not(apart($viewer, comments::author_id))
+            not(apart_users($viewer))
                 .and(comment_shown_to($viewer))
                 .and(has_no_hidden($post).or(thread_shown_to($viewer))),
             FlatCommentRow::as_select(),
@@ -97,15 +97,14 @@ fn is_one_of(visible: Visible) -> _ {
     posts::visibility.eq(one).or(posts::visibility.eq(two)).or(posts::visibility.eq(three))
 }
 
-/// Whether the viewer may view a post, of whomever it is.
+/// Whether the viewer may view a post, of whomever it is, who is not apart from the viewer.
 #[auto_type]
 pub(crate) fn visible_to(viewer: DbViewer, followed: Visible, others: Visible) -> _ {
     let id: DbId = viewer.id;
     let to_anybody: is_one_of = is_one_of(others);
     let to_followers: is_one_of = is_one_of(followed);
     let follows: author_followed_by = author_followed_by(id);
-    let is_apart: Apart<true, posts::author_id> = apart(viewer, posts::author_id);
-    posts::author_id.eq(id).or(to_anybody.or(to_followers.and(follows)).and(not(is_apart)))
+    posts::author_id.eq(id).or(to_anybody).or(to_followers.and(follows))
 }
 
 /// Reads the posts at positions that are there, have one of the visibilities, and whose author the viewer follows.
@@ -120,7 +119,7 @@ pub(crate) async fn read_at(
         .filter(posts::deleted_at.is_null())
         .filter(is_one_of(visible))
         .filter(author_followed_by(viewer.id))
-        .filter(not(erased(posts::author_id)))
+        .filter(not(users::is_deleted))
         .limit(limit(most))
         .select(view!(AuthorRow, viewer, true.into_sql::<Bool>()));
     let rows = load_in_order!(views, toward, conn);

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use agora_domain::posts::{Liker, PostView, SHOWN_LIKERS};
-use diesel::dsl::not;
-use diesel::{ExpressionMethods, JoinOnDsl, NullableExpressionMethods, QueryDsl, SelectableHelper};
+use diesel::dsl::{case_when, not};
+use diesel::{ExpressionMethods, IntoSql, JoinOnDsl, NullableExpressionMethods, QueryDsl, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl, post_in};
-use crate::apart::{DbViewer, apart};
+use crate::apart::{DbViewer, apart, apart_users};
 use crate::error::Outcome;
 use crate::rows::LikerRow;
 use crate::schema::{likes, posts, users};
-use crate::sql_types::{DbId, DbInstant, coalesce};
+use crate::sql_types::{DbId, DbInstant, Instant, coalesce};
 use crate::values::ViewRow;
 
 /// What a view of a post says of its likers: how many there are.
@@ -47,7 +47,7 @@ async fn likers_of_one(conn: &mut Conn<'_>, post: DbId, viewer: DbViewer) -> Out
     let newest = likes::table
         .inner_join(users::table)
         .filter(likes::post_id.eq(post))
-        .filter(not(apart(viewer, likes::user_id)))
+        .filter(not(apart_users(viewer)))
         .order((likes::created_at.desc(), likes::id.desc()))
         .limit(SHOWN_LIKERS as i64);
     let found: Vec<LikerRow> = newest.select(LikerRow::as_select()).load(conn).await?;
@@ -66,12 +66,15 @@ async fn likers_of(conn: &mut Conn<'_>, liked: Vec<DbId>, viewer: DbViewer) -> O
         .limit(1)
         .offset(SHOWN_LIKERS as i64 - 1)
         .single_value();
+    // Hardly any post has so many that there is one.
+    let oldest_shown = case_when(posts::like_count.lt(SHOWN_LIKERS as i64), DbInstant::MIN.into_sql::<Instant>())
+        .otherwise(coalesce(oldest_shown, DbInstant::MIN));
     let found: Vec<(DbId, LikerRow)> = posts::table
         .inner_join(likes::table.on(likes::post_id.eq(posts::id)))
         .inner_join(users::table.on(users::id.eq(likes::user_id)))
         .filter(post_in(liked))
-        .filter(not(apart(viewer, likes::user_id)))
-        .filter(likes::created_at.ge(coalesce(oldest_shown, DbInstant::MIN)))
+        .filter(not(apart_users(viewer)))
+        .filter(likes::created_at.ge(oldest_shown))
         .order((posts::id, likes::created_at.desc(), likes::id.desc()))
         .select((posts::id, LikerRow::as_select()))
         .load(conn)

@@ -1,0 +1,2 @@
+DROP TRIGGER erasures_mark_account;
+ALTER TABLE users DROP COLUMN is_deleted;
