@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use agora_domain::{Error, Result};
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
+use diesel_async::SimpleAsyncConnection;
 use tokio::runtime;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
@@ -36,6 +37,10 @@ const PER_RUNTIME: usize = 2;
 
 /// How many reads wait on each connection at most, on average: what comes beyond waits for its turn, and not too long.
 const DEPTH: usize = 16;
+
+/// Each statement here looks rows up by their keys, or walks an index to a limit, whatever its values are: one plan serves all of them.
+/// The server would not see that where the limit is a value, and plan anew each time, which takes longer than to read.
+const PLAN_ONCE: &str = "SET plan_cache_mode = force_generic_plan";
 
 /// Connections that reads share.
 pub(crate) struct Pipelines {
@@ -188,7 +193,11 @@ impl Pipelines {
         if slot.current().is_some() {
             return Ok(None);
         }
-        let (conn, driver) = self.connector.connect_driven().await.map_err(Error::unavailable)?;
+        let (mut conn, driver) = self.connector.connect_driven().await.map_err(Error::unavailable)?;
+        timeout(self.limits.wait, conn.batch_execute(PLAN_ONCE))
+            .await
+            .map_err(|_| too_late())?
+            .map_err(Failure::from)?;
         self.connector.count();
         if self.permits.is_closed() {
             return Err(closed());

@@ -10,14 +10,15 @@ use agora_domain::accounts::{Role, RoleAction, RoleChange};
 use agora_domain::clock::Timestamp;
 use agora_domain::posts::FoundPost;
 use diesel::QueryableByName;
-use diesel::sql_types::Integer;
+use diesel::sql_types::{BigInt, Integer};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use super::super::dialect::Conn;
 use super::*;
 use crate::apart::DbViewer;
-use crate::rows::CommentRow;
+use crate::rows::{CommentRow, Slice, Toward};
 use crate::schema::{AuditRecord, LikeRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::turn::Turn;
@@ -251,6 +252,31 @@ async fn a_connection_that_the_server_ended_is_replaced() {
     let ended = write(&database, "SELECT pg_terminate_backend(pg_backend_pid())").await;
     assert!(matches!(ended, Err(Error::Unavailable(_))), "{ended:?}");
     assert_ne!(pid(&database).await, before);
+}
+
+/// The first part of the public timeline, as often as the server would take to decide that one plan does for all, and how often it was
+/// planned.
+async fn read_timeline(conn: &mut Conn<'_>) -> Outcome<i64> {
+    let viewer = DbViewer::ordinary(Uuid::from_u128(1).into());
+    for _ in 0..10 {
+        queries::timelines::list_public(conn, viewer, Slice::new(Toward::Older, None, 21), 20).await?;
+    }
+    let plans = "SELECT sum(custom_plans)::int8 FROM pg_prepared_statements WHERE statement LIKE '%FROM \"posts\"%'";
+    Ok(sql::<BigInt>(plans).get_result(conn).await?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_reads_share_is_planned_once_which_the_server_would_not_do_by_itself() {
+    let database = fresh(Duration::from_secs(20)).await;
+    let rows = "INSERT INTO users SELECT lpad(n::text, 32, '0')::uuid, n, n, n, n, '', NULL, NULL, false, true, true, now() \
+            FROM generate_series(1, 100) n;
+        INSERT INTO posts SELECT lpad(n::text, 32, '0')::uuid, lpad((n % 100 + 1)::text, 32, '0')::uuid, 'text', NULL, 0, \
+            to_timestamp(n), to_timestamp(n), 0, 0 FROM generate_series(1, 10000) n;
+        ANALYZE users, posts";
+    write(&database, rows).await.unwrap();
+    let mut conn = &database.connector.connect().await.unwrap();
+    assert!(read_timeline(&mut conn).await.unwrap() >= 10);
+    assert_eq!(database.list(|conn| Box::pin(read_timeline(conn))).await.unwrap(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
