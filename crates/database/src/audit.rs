@@ -77,7 +77,7 @@ impl AuditRecord {
 #[async_trait]
 impl AuditRepository for Database {
     async fn list(&self, filter: AuditFilter, page: PageRequest) -> Result<Page<AuditView>> {
-        let rows = call!(self, list audit::list(filter, Slice::newest_first(page)))?;
+        let rows = call!(self, search audit::list(filter, Slice::newest_first(page)))?;
         page_of(page, rows, |(record, actor): (AuditRecord, Option<PreviewRow>)| {
             let key = keyset(record.created_at, record.id);
             Ok((key, AuditView { entry: record.entry()?, actor: actor.map(PreviewRow::preview).transpose()? }))

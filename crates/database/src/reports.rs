@@ -95,7 +95,7 @@ impl ReportRepository for Database {
 
     async fn list(&self, status: Option<ReportStatus>, page: PageRequest) -> Result<Page<ReportView>> {
         let (status, slice) = (status.map(status_code), Slice::newest_first(page));
-        let rows = call!(self, list reports::list(status, slice))?;
+        let rows = call!(self, search reports::list(status, slice))?;
         page_of(page, rows, |row| Ok((keyset(row.0.created_at, row.0.id), view(row)?)))
     }
 

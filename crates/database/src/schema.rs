@@ -180,7 +180,8 @@ tables! { $
         searchable: bool [Bool],
         hide_counts: bool [Bool],
         email_verified: bool [Bool];
-        // Not moved: which state the account's follows are in, whether it is indexed for search, and whether it was deleted, which follows from `erasures`.
+        // Not moved: which state the account's follows are in, whether it is indexed for search, and, which follows from `erasures`,
+        // whether it was deleted.
         follow_version [BigInt],
         indexed [Bool],
         is_deleted [Bool]

@@ -158,6 +158,17 @@ impl Connector {
         Ok(Self { config, tls, timeout, server, made: Arc::default() })
     }
 
+    /// Returns one whose connections have the server make one plan of a statement for whatever values, unless the URL says otherwise: for
+    /// statements that look rows up by their keys, or walk an index to a limit. Where the limit is a value, the server would not see that
+    /// one plan does, and plan anew each time, which takes longer than to read.
+    pub(crate) fn planning_once(&self) -> Self {
+        let mut this = self.clone();
+        let options = this.config.get_options().unwrap_or_default();
+        let options = format!("-c plan_cache_mode=force_generic_plan {options}");
+        this.config.options(options);
+        this
+    }
+
     /// Makes a connection, which is driven by the runtime that this is called on.
     pub(crate) async fn connect(&self) -> ConnectionResult<AsyncPgConnection> {
         Ok(self.connect_driven().await?.0)

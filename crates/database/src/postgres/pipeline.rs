@@ -17,7 +17,6 @@ use std::time::Instant;
 
 use agora_domain::{Error, Result};
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
-use diesel_async::SimpleAsyncConnection;
 use tokio::runtime;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
@@ -38,16 +37,12 @@ const PER_RUNTIME: usize = 2;
 /// How many reads wait on each connection at most, on average: what comes beyond waits for its turn, and not too long.
 const DEPTH: usize = 16;
 
-/// Each statement here looks rows up by their keys, or walks an index to a limit, whatever its values are: one plan serves all of them.
-/// The server would not see that where the limit is a value, and plan anew each time, which takes longer than to read.
-const PLAN_ONCE: &str = "SET plan_cache_mode = force_generic_plan";
-
 /// Connections that reads share.
 pub(crate) struct Pipelines {
     connector: Connector,
     slots: Box<[Slot]>,
-    /// The runtime that the database was opened on. It serves no requests, or all of them: where others read as well, what it reads is
-    /// for nobody who waits.
+    /// The runtime that the database was opened on. Where others serve requests, it reads for jobs in the background and for streams of
+    /// events, over connections of theirs.
     background: runtime::Id,
     /// A permit for each read that the server may be at work on; closed with the database.
     permits: Arc<Semaphore>,
@@ -67,7 +62,7 @@ impl Pipelines {
     /// So many connections, with many reads on each at a time.
     pub(super) fn new(connector: Connector, connections: usize, limits: Limits) -> Arc<Self> {
         Arc::new(Self {
-            connector,
+            connector: connector.planning_once(),
             slots: (0..connections).map(|_| Slot::default()).collect(),
             background: Handle::current().id(),
             permits: Arc::new(Semaphore::new(connections * DEPTH)),
@@ -165,12 +160,13 @@ impl Pipelines {
                 continue;
             };
             let is_foreign = pipeline.home != home;
-            if is_foreign && pipeline.home == self.background {
+            let waiting = pipeline.waiting.load(Ordering::Relaxed);
+            if is_foreign && pipeline.home == self.background && waiting == 0 {
                 taken = Some((place, slot, pipeline));
                 continue;
             }
             owned += usize::from(!is_foreign);
-            let this = (is_foreign, pipeline.waiting.load(Ordering::Relaxed), place);
+            let this = (is_foreign, waiting, place);
             best = Some(best.map_or(this, |best| best.min(this)));
         }
         // More than so many of its own would answer no sooner, and travel in smaller groups.
@@ -193,11 +189,7 @@ impl Pipelines {
         if slot.current().is_some() {
             return Ok(None);
         }
-        let (mut conn, driver) = self.connector.connect_driven().await.map_err(Error::unavailable)?;
-        timeout(self.limits.wait, conn.batch_execute(PLAN_ONCE))
-            .await
-            .map_err(|_| too_late())?
-            .map_err(Failure::from)?;
+        let (conn, driver) = self.connector.connect_driven().await.map_err(Error::unavailable)?;
         self.connector.count();
         if self.permits.is_closed() {
             return Err(closed());

@@ -8,7 +8,6 @@ use diesel::{
 };
 
 use super::{Conn, RunQueryDsl};
-
 use crate::audit::action_code;
 use crate::error::Outcome;
 use crate::rows::{After, PreviewRow, Slice, Toward};

@@ -18,7 +18,7 @@ use super::{
     Conn, RunQueryDsl, built, id_in, is_packed, likers, lock_oldest, lock_packing, number_in, post_in,
     postings_between, with_likers, word_in,
 };
-use crate::apart::{DbViewer, apart_enabled, left_out};
+use crate::apart::{DbViewer, apart_users, left_out};
 use crate::error::Outcome;
 use crate::feeds::limit;
 use crate::product_rows::ProductRows;
@@ -45,7 +45,7 @@ macro_rules! is_found {
         let is = |visibility| posts::visibility.eq(visibility_code(visibility));
         let shown = is(Visibility::Public).or(is(Visibility::Followers).and(author_followed_by($viewer.id)));
         let of_others = users::searchable.and(users::enabled).and($viewer.sees_all.into_sql::<Bool>().or(shown));
-        let of_others = of_others.and(not(left_out($viewer, apart_enabled($viewer, posts::author_id))));
+        let of_others = of_others.and(not(left_out($viewer, apart_users($viewer))));
         posts::deleted_at.is_null().and(posts::author_id.eq($viewer.id).or(of_others))
     }};
 }
@@ -65,7 +65,7 @@ macro_rules! texts {
             Among::Accounts { viewer, except } => {
                 let $texts = of_kind.inner_join(users::table.on(users::id.eq($table::id)));
                 let is_shown = viewer.sees_all.into_sql::<Bool>().or(users::discoverable);
-                let is_shown = is_shown.and(not(apart_enabled(viewer, users::id)));
+                let is_shown = is_shown.and(not(apart_users(viewer)));
                 let $is_found = users::id.ne(except).and(users::enabled.and(is_shown));
                 $do
             }

@@ -71,6 +71,7 @@ macro_rules! views {
             .filter(post_in($ids))
             .filter(posts::deleted_at.is_null())
             .filter(users::enabled)
+            .filter(not(users::is_deleted))
             .filter($may_be_shown)
             .select(view!(AuthorRow, $viewer));
         let rows = load_in_order!(views, $toward, $conn);
