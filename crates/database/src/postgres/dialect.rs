@@ -72,6 +72,20 @@ pub(crate) async fn lock_counters(conn: &mut Conn<'_>, post: DbId) -> Outcome<()
     Ok(())
 }
 
+/// Locks the counters of posts against changes by others, always in the same order.
+pub(crate) async fn lock_all_counters(conn: &mut Conn<'_>, posts: Vec<DbId>) -> Outcome<()> {
+    let rows = posts::table.filter(id_in(posts::id, posts)).order(posts::id).select(posts::id).for_no_key_update();
+    rows.load::<DbId>(conn).await?;
+    Ok(())
+}
+
+/// Locks the counters of comments against changes by others, always in the same order.
+pub(crate) async fn lock_comments(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<()> {
+    let rows = comments::table.filter(id_in(comments::id, ids)).order(comments::id).select(comments::id);
+    rows.for_no_key_update().load::<DbId>(conn).await?;
+    Ok(())
+}
+
 /// Returns the counters of the post that the comment belongs to, locked against changes by others.
 pub(crate) async fn lock_counters_of(conn: &mut Conn<'_>, comment: DbId) -> Outcome<()> {
     let post = comments::table.find(comment).select(comments::post_id);

@@ -1,5 +1,7 @@
 //! Accounts that are deleted at once, and erased some rows at a time.
 
+use std::collections::BTreeMap;
+
 use agora_domain::deletion::{Erased, NAMES_KEPT_MILLIS};
 use agora_domain::notices::NotificationKind;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
@@ -180,12 +182,9 @@ impl Acts {
 /// Takes back some likes of posts; how many.
 async fn likes_of(conn: &mut Conn<'_>, user: DbId) -> Outcome<usize> {
     let of_user = likes::table.filter(likes::user_id.eq(user));
-    let mut some: Vec<DbId> = of_user.select(likes::post_id).limit(LIKES_AT_ONCE).load(conn).await?;
-    // Always in the same order, so that two hardly ever wait for each other.
-    some.sort_unstable();
-    for post in &some {
-        super::lock_counters(conn, *post).await?;
-    }
+    let some = of_user.order((likes::created_at, likes::id)).select(likes::post_id).limit(LIKES_AT_ONCE);
+    let some: Vec<DbId> = some.load(conn).await?;
+    super::lock_all_counters(conn, some.clone()).await?;
     let these = of_user.filter(id_in(likes::post_id, some));
     let taken = diesel::delete(these).returning((likes::post_id, likes::id, likes::created_at));
     let taken: Vec<(DbId, DbId, DbInstant)> = taken.load(conn).await?;
@@ -199,11 +198,8 @@ async fn likes_of(conn: &mut Conn<'_>, user: DbId) -> Outcome<usize> {
 /// Takes back some likes of comments; how many.
 async fn comment_likes_of(conn: &mut Conn<'_>, user: DbId) -> Outcome<usize> {
     let of_user = comment_likes::table.filter(comment_likes::user_id.eq(user));
-    let mut some: Vec<DbId> = of_user.select(comment_likes::comment_id).limit(ACTS_AT_ONCE).load(conn).await?;
-    some.sort_unstable();
-    for comment in &some {
-        super::lock_comment(conn, *comment).await?;
-    }
+    let some: Vec<DbId> = of_user.select(comment_likes::comment_id).limit(ACTS_AT_ONCE).load(conn).await?;
+    super::lock_comments(conn, some.clone()).await?;
     let these = of_user.filter(id_in(comment_likes::comment_id, some));
     let taken = (comment_likes::comment_id, comment_likes::id, comment_likes::created_at);
     let taken: Vec<(DbId, DbId, DbInstant)> = diesel::delete(these).returning(taken).load(conn).await?;
@@ -216,8 +212,14 @@ async fn comment_likes_of(conn: &mut Conn<'_>, user: DbId) -> Outcome<usize> {
 
 /// Takes acts out of what others were told of them.
 async fn take_out(conn: &mut Conn<'_>, kind: NotificationKind, taken: &[(DbId, DbId, DbInstant)]) -> Outcome<()> {
+    let mut days = BTreeMap::<_, (Vec<_>, Vec<_>)>::new();
     for (target, act, made) in taken {
-        notices::take_out(conn, Gathered::new(kind, *target, *made), *act).await?;
+        let (targets, acts) = days.entry(Gathered::new(kind, *target, *made).day).or_default();
+        targets.push(*target);
+        acts.push(*act);
+    }
+    for (day, (targets, acts)) in days {
+        notices::take_out_all(conn, kind, day, targets, acts).await?;
     }
     Ok(())
 }

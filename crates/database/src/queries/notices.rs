@@ -79,7 +79,27 @@ pub(super) async fn forget(conn: &mut Conn<'_>, recipient: DbId, actor: DbId) ->
     if acts.is_empty() {
         return Ok(());
     }
-    let (told, acts): (Vec<_>, Vec<_>) = acts.into_iter().unzip();
+    let (told, acts) = acts.into_iter().unzip();
+    take_out_of(conn, told, acts).await
+}
+
+/// Takes likes or follows of a day that are gone out of what the recipients were told of it.
+pub(super) async fn take_out_all(
+    conn: &mut Conn<'_>,
+    kind: NotificationKind,
+    day: i32,
+    targets: Vec<DbId>,
+    acts: Vec<DbId>,
+) -> Outcome<()> {
+    let of_day = notifications::table.filter(notifications::day.eq(Some(day)));
+    let of_day = of_day.filter(notifications::kind.eq(kind_code(kind)));
+    let told = of_day.filter(id_in(notifications::target_id.assume_not_null(), targets));
+    let told: Vec<DbId> = told.select(notifications::id).load(conn).await?;
+    if told.is_empty() { Ok(()) } else { take_out_of(conn, told, acts).await }
+}
+
+/// Takes acts out of notifications, each of which tells of one of them at most.
+async fn take_out_of(conn: &mut Conn<'_>, told: Vec<DbId>, acts: Vec<DbId>) -> Outcome<()> {
     let told = notification_actors::table.filter(id_in(notification_actors::notification_id, told));
     let told = diesel::delete(told.filter(id_in(notification_actors::id, acts)));
     let told: Vec<DbId> = told.returning(notification_actors::notification_id).load(conn).await?;
@@ -102,7 +122,7 @@ pub(crate) async fn withdraw(conn: &mut Conn<'_>, gathered: Gathered, relation: 
 }
 
 /// Takes a like or a follow that is gone out of what the recipient was told of its day; out of which notification.
-pub(super) async fn take_out(
+async fn take_out(
     conn: &mut Conn<'_>,
     Gathered { kind, target, day }: Gathered,
     relation: DbId,
