@@ -98,16 +98,14 @@ pub(crate) fn gathered_row(notice: &Notice) -> NotificationRecord {
 pub(crate) struct GatheredNotice {
     pub(crate) id: Option<DbId>,
     pub(crate) recipient: Option<DbId>,
-    pub(crate) kind: i16,
     pub(crate) day: i32,
 }
 
 impl GatheredNotice {
-    pub(crate) fn new(kind: NotificationKind, notice: Option<Notice>) -> Self {
+    pub(crate) fn new(notice: Option<Notice>) -> Self {
         Self {
             id: notice.map(|notice| DbId(notice.id.uuid())),
             recipient: notice.map(|notice| DbId(notice.recipient.uuid())),
-            kind: kind_code(kind),
             day: notice.map_or(0, |notice| day(notice.at)),
         }
     }

@@ -11,7 +11,7 @@ use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult};
 use tokio::sync::Mutex;
 
 use super::dialect::{Conn, RunQueryDsl};
-use super::statements::statement;
+use super::statement::statement;
 use crate::error::Outcome;
 use crate::event_rows::EventRow;
 use crate::event_window::{KEPT, Window};

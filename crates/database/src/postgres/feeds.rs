@@ -20,7 +20,7 @@ use futures_util::future::try_join;
 use super::dialect::{Conn, RunQueryDsl, built};
 use super::likers::{likers, with_likers};
 use super::queries::views::{author_followed_by, bookmarked_by, liked_by, read_at, view};
-use super::statements::statement;
+use super::statement::statement;
 use crate::apart::{DbViewer, push_erased};
 use crate::error::Outcome;
 use crate::expression::expression;

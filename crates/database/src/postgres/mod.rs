@@ -21,6 +21,7 @@ mod postings;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
 mod session;
+mod statement;
 mod statements;
 mod text_in;
 

@@ -6,7 +6,7 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{Array, BigInt, Binary, SmallInt, Text};
 
 use super::dialect::{Conn, RunQueryDsl};
-use super::statements::statement;
+use super::statement::statement;
 use crate::error::Outcome;
 
 // Bucket by bucket: the server would have gone through these words in all buckets.

@@ -1,4 +1,4 @@
-//! Writes that take one statement on PostgreSQL, by the same names.
+//! Writes that are one call of a function on PostgreSQL, by the same names.
 
 use agora_domain::Error;
 use agora_domain::error::Resource;
