@@ -30,7 +30,6 @@ mod expression;
 mod feeds;
 mod figures;
 mod follows;
-mod gathered;
 mod health;
 mod idempotency;
 mod images;

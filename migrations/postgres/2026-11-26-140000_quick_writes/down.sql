@@ -14,4 +14,5 @@ ALTER TABLE posts
 DROP FUNCTION insert_post;
 DROP FUNCTION insert_comment;
 DROP FUNCTION toggle_like;
+DROP FUNCTION gather_notice;
 DROP FUNCTION notify_users;

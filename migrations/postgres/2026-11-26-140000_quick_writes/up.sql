@@ -26,10 +26,42 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Adds a like or a follow to what its recipient is told of the day, unless the recipient does not want to hear of it. The row of a day
+-- is locked until the transaction ends: nothing else is left to do by then.
+CREATE FUNCTION gather_notice(
+    notice_id uuid, notice_kind smallint, recipient uuid, actor uuid, act_id uuid, subject_post uuid, subject_comment uuid,
+    subject uuid, acted_on integer, acted_at timestamptz
+) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    told uuid;
+BEGIN
+    IF EXISTS (
+        SELECT FROM notification_settings s WHERE s.user_id = recipient AND s.kind = notice_kind AND (s.policy = 2 OR NOT EXISTS (
+            SELECT FROM follows f WHERE f.follower_id = recipient AND f.followed_id = actor))
+        UNION ALL SELECT FROM mutes m WHERE m.muter_id = recipient AND m.muted_id = actor
+        UNION ALL SELECT FROM blocks b WHERE b.user_id = recipient AND b.other_id = actor
+    ) THEN
+        RETURN;
+    END IF;
+    INSERT INTO notifications
+        (id, recipient_id, kind, post_id, comment_id, day, target_id, created_at, updated_at, count, is_empty, is_read)
+    VALUES (notice_id, recipient, notice_kind, subject_post, subject_comment, acted_on, subject, acted_at, acted_at, 1, false, false)
+    ON CONFLICT (day, kind, target_id) WHERE day IS NOT NULL DO UPDATE SET count = notifications.count + 1, is_empty = false,
+        -- Who took the same act back on this day and acts again is counted, and that is all.
+        (is_read, updated_at) = (
+            SELECT notifications.is_read AND w.is_again, CASE WHEN w.is_again THEN notifications.updated_at
+                ELSE greatest(notifications.updated_at, excluded.updated_at) END
+            FROM (SELECT EXISTS (SELECT FROM notification_withdrawals
+                WHERE notification_id = notifications.id AND actor_id = actor) AS is_again) w)
+    RETURNING id INTO told;
+    INSERT INTO notification_actors (notification_id, id, actor_id) VALUES (told, act_id, actor);
+    INSERT INTO events (kind, user_id, notification_id, detail) VALUES (5, recipient, told, notice_kind);
+END $$;
+
 -- Turns a like on if it is off, off if it is on; which it is then, or NULL where there is no such post. Whoever is told of it is the
 -- recipient, or NULL.
 CREATE FUNCTION toggle_like(
-    liked_post uuid, liker uuid, like_id uuid, liked_at timestamptz, notice_id uuid, recipient uuid, notice_day integer
+    liked_post uuid, liker uuid, like_id uuid, liked_at timestamptz, notice_id uuid, recipient uuid, liked_on integer
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     told uuid;
@@ -45,28 +77,11 @@ BEGIN
         ON CONFLICT (post_id, user_id) DO NOTHING;
     IF FOUND THEN
         UPDATE posts SET like_count = like_count + 1 WHERE id = liked_post;
-        IF recipient IS NULL OR EXISTS (
-            SELECT FROM notification_settings s WHERE s.user_id = recipient AND s.kind = 0 AND (s.policy = 2 OR NOT EXISTS (
-                SELECT FROM follows f WHERE f.follower_id = recipient AND f.followed_id = liker))
-            UNION ALL SELECT FROM mutes m WHERE m.muter_id = recipient AND m.muted_id = liker
-            UNION ALL SELECT FROM blocks b WHERE b.user_id = recipient AND b.other_id = liker
-        ) THEN
-            INSERT INTO events (kind, post_id) VALUES (4, liked_post);
-            RETURN true;
+        INSERT INTO events (kind, post_id) VALUES (4, liked_post);
+        IF recipient IS NOT NULL THEN
+            PERFORM gather_notice(
+                notice_id, 0::smallint, recipient, liker, like_id, liked_post, NULL, liked_post, liked_on, liked_at);
         END IF;
-        INSERT INTO notifications
-            (id, recipient_id, kind, post_id, day, target_id, created_at, updated_at, count, is_empty, is_read)
-        VALUES (notice_id, recipient, 0, liked_post, notice_day, liked_post, liked_at, liked_at, 1, false, false)
-        ON CONFLICT (day, kind, target_id) WHERE day IS NOT NULL DO UPDATE SET count = notifications.count + 1, is_empty = false,
-            (is_read, updated_at) = (
-                SELECT notifications.is_read AND w.is_again, CASE WHEN w.is_again THEN notifications.updated_at
-                    ELSE greatest(notifications.updated_at, excluded.updated_at) END
-                FROM (SELECT EXISTS (SELECT FROM notification_withdrawals
-                    WHERE notification_id = notifications.id AND actor_id = liker) AS is_again) w)
-        RETURNING id INTO told;
-        INSERT INTO notification_actors (notification_id, id, actor_id) VALUES (told, like_id, liker);
-        INSERT INTO events (kind, post_id, user_id, notification_id, detail)
-            VALUES (4, liked_post, NULL, NULL, NULL), (5, NULL, recipient, told, 0);
         RETURN true;
     END IF;
     DELETE FROM likes WHERE post_id = liked_post AND user_id = liker RETURNING id, created_at INTO taken_id, taken_at;

@@ -1,23 +1,38 @@
 //! Likes and follows of a day, told together.
 
-use diesel::ExpressionMethods;
-use diesel::upsert::DecoratableTarget;
+use agora_domain::notices::Notice;
+use diesel::define_sql_function;
+use diesel::sql_types::{Integer, Nullable, SmallInt};
 
 use super::dialect::{Conn, RunQueryDsl};
 use crate::error::Outcome;
-use crate::gathered::with_one_more;
-use crate::schema::{NotificationRecord, notifications};
-use crate::sql_types::DbId;
+use crate::notices::gathered_row;
+use crate::sql_types::{DbId, Id, Instant};
 
-/// Adds somebody's act to the notification of its day, or makes that; which it is.
-pub(crate) async fn gather(conn: &mut Conn<'_>, row: NotificationRecord, actor: DbId) -> Outcome<DbId> {
-    let at = row.updated_at;
-    let gathered = diesel::insert_into(notifications::table)
-        .values(row)
-        .on_conflict((notifications::day, notifications::kind, notifications::target_id))
-        .filter_target(notifications::day.is_not_null())
-        .do_update()
-        .set(with_one_more(at, actor))
-        .returning(notifications::id);
-    Ok(gathered.get_result(conn).await?)
+define_sql_function! {
+    /// Adds an act to what its recipient is told of the day, unless the recipient does not want to hear of it.
+    fn gather_notice(
+        id: Id, kind: SmallInt, recipient: Id, actor: Id, act: Id, post: Nullable<Id>, comment: Nullable<Id>,
+        subject: Nullable<Id>, day: Nullable<Integer>, at: Instant,
+    );
+}
+
+/// Adds a like or a follow to what the recipient is told of the day.
+pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<Notice>) -> Outcome<()> {
+    let Some(notice) = notice else { return Ok(()) };
+    let (row, actor) = (gathered_row(&notice), DbId(notice.actor.uuid()));
+    let call = gather_notice(
+        row.id,
+        row.kind,
+        row.recipient_id,
+        actor,
+        relation,
+        row.post_id,
+        row.comment_id,
+        row.target_id,
+        row.day,
+        row.updated_at,
+    );
+    diesel::select(call).execute(conn).await?;
+    Ok(())
 }

@@ -245,7 +245,7 @@ pub(crate) async fn set_like(conn: &mut Conn<'_>, like: CommentLikeRecord, notic
         .map_err(Failure::missing(Resource::Comment))?;
     if inserted > 0 {
         count_likes(conn, id, 1).await?;
-        notices::gather(conn, like_id, notice).await?;
+        super::gather(conn, like_id, notice).await?;
     }
     Ok(())
 }

@@ -79,7 +79,7 @@ async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord, notice: Option<Notic
         // Which also has others wait who turn on a relation of the same follower.
         count_change(conn, follow.follower_id).await?;
         ensure_may_follow(conn, follow.follower_id, follow.followed_id).await?;
-        notices::gather(conn, follow.id, notice).await?;
+        super::gather(conn, follow.id, notice).await?;
     }
     Ok(inserted > 0)
 }

@@ -55,7 +55,7 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, like: LikeRecord, notice: Option
     if inserted > 0 {
         count(conn, post, 1).await?;
         super::record(conn, Event::Liked(post.0.into())).await?;
-        notices::gather(conn, id, notice).await?;
+        super::gather(conn, id, notice).await?;
     }
     Ok(inserted > 0)
 }

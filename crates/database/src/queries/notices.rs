@@ -10,16 +10,16 @@ use diesel::{
 
 use super::{Conn, RunQueryDsl, id_in};
 use crate::error::Outcome;
-use crate::notices::{Gathered, gathered_row, kind_code, policy, row};
+use crate::notices::{Gathered, kind_code, policy, row};
 use crate::prepared::prepared;
 use crate::schema::{
-    ActorRecord, blocks, comment_likes, follows, likes, mutes, notification_actors, notification_settings,
-    notification_withdrawals, notifications,
+    blocks, comment_likes, follows, likes, mutes, notification_actors, notification_settings, notification_withdrawals,
+    notifications,
 };
 use crate::sql_types::DbId;
 
 /// Returns whether the recipient is told: neither mutes the actor nor is apart from them, and has no setting against it.
-async fn is_wanted(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
+pub(crate) async fn is_wanted(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
     let (recipient, actor) = (DbId(notice.recipient.uuid()), DbId(notice.actor.uuid()));
     let follows = exists(follows::table.find((recipient, actor)));
     let is_unheard = exists(mutes::table.find((recipient, actor))).or(exists(blocks::table.find((recipient, actor))));
@@ -30,7 +30,8 @@ async fn is_wanted(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
     Ok(!is_unheard && policy(code.unwrap_or_default())?.admits(follows))
 }
 
-fn told(notice: &Notice, id: NotificationId) -> Event {
+/// Returns the event that somebody is told of an act.
+pub(crate) fn told(notice: &Notice, id: NotificationId) -> Event {
     Event::Notified(notice.recipient, id, notice.kind)
 }
 
@@ -43,20 +44,6 @@ pub(crate) async fn tell(conn: &mut Conn<'_>, notices: &[Notice]) -> Outcome<()>
             super::record(conn, told(notice, notice.id)).await?;
         }
     }
-    Ok(())
-}
-
-/// Adds a like or a follow to what the recipient is told of the day.
-pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<Notice>) -> Outcome<()> {
-    let Some(notice) = notice else { return Ok(()) };
-    if !is_wanted(conn, &notice).await? {
-        return Ok(());
-    }
-    let actor = DbId(notice.actor.uuid());
-    let notification_id = super::gather(conn, gathered_row(&notice), actor).await?;
-    super::record(conn, told(&notice, notification_id.0.into())).await?;
-    let actor = ActorRecord { notification_id, id: relation, actor_id: actor };
-    diesel::insert_into(notification_actors::table).values(actor).execute(conn).await?;
     Ok(())
 }
 

@@ -1,16 +1,34 @@
 //! Likes and follows of a day, told together.
 
-use diesel::{ExpressionMethods, OptionalExtension, QueryDsl};
+use agora_domain::notices::Notice;
+use diesel::dsl::{auto_type, case_when, exists};
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::dialect::{Conn, RunQueryDsl};
+use super::events::record;
+use super::queries::notices::{is_wanted, told};
 use crate::error::Outcome;
-use crate::gathered::with_one_more;
+use crate::notices::gathered_row;
 use crate::prepared::prepared;
-use crate::schema::{NotificationRecord, notifications};
-use crate::sql_types::DbId;
+use crate::schema::{ActorRecord, NotificationRecord, notification_actors, notification_withdrawals, notifications};
+use crate::sql_types::{DbId, DbInstant};
 
-/// Adds somebody's act to the notification of its day, or makes that; which it is.
-pub(crate) async fn gather(conn: &mut Conn<'_>, row: NotificationRecord, actor: DbId) -> Outcome<DbId> {
+/// Adds a like or a follow to what the recipient is told of the day.
+pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<Notice>) -> Outcome<()> {
+    let Some(notice) = notice else { return Ok(()) };
+    if !is_wanted(conn, &notice).await? {
+        return Ok(());
+    }
+    let actor = DbId(notice.actor.uuid());
+    let notification_id = of_day(conn, gathered_row(&notice), actor).await?;
+    record(conn, told(&notice, notification_id.0.into())).await?;
+    let actor = ActorRecord { notification_id, id: relation, actor_id: actor };
+    diesel::insert_into(notification_actors::table).values(actor).execute(conn).await?;
+    Ok(())
+}
+
+/// Adds one to the notification of a day, or makes that; which it is.
+async fn of_day(conn: &mut Conn<'_>, row: NotificationRecord, actor: DbId) -> Outcome<DbId> {
     let of_day = notifications::table
         .filter(notifications::day.eq(row.day))
         .filter(notifications::kind.eq(row.kind))
@@ -22,4 +40,26 @@ pub(crate) async fn gather(conn: &mut Conn<'_>, row: NotificationRecord, actor: 
     let id = row.id;
     diesel::insert_into(notifications::table).values(row).execute(conn).await?;
     Ok(id)
+}
+
+/// Whether somebody acts again who took the same act back on the same day.
+#[auto_type]
+fn is_again(actor: DbId) -> _ {
+    let of_day = notification_withdrawals::notification_id.eq(notifications::id);
+    exists(notification_withdrawals::table.filter(of_day).filter(notification_withdrawals::actor_id.eq(actor)))
+}
+
+/// What becomes of a gathered notification when somebody acts: who acts again changes its count alone.
+#[auto_type]
+fn with_one_more(at: DbInstant, actor: DbId) -> _ {
+    let one: i64 = 1;
+    let again: is_again = is_again(actor);
+    let read_before: is_again = is_again(actor);
+    let is_later = notifications::updated_at.gt(at);
+    (
+        notifications::count.eq(notifications::count + one),
+        notifications::is_empty.eq(false),
+        notifications::is_read.eq(notifications::is_read.and(read_before)),
+        notifications::updated_at.eq(case_when(is_later.or(again), notifications::updated_at).otherwise(at)),
+    )
 }
