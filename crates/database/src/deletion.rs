@@ -2,7 +2,7 @@
 
 use agora_domain::Result;
 use agora_domain::clock::Timestamp;
-use agora_domain::deletion::{DeletionRepository, Erased};
+use agora_domain::deletion::{DeletionRepository, Erased, ErasurePosition};
 use agora_domain::id::UserId;
 use agora_domain::media::ImageKey;
 use async_trait::async_trait;
@@ -25,8 +25,8 @@ impl DeletionRepository for Database {
         Ok(call!(self, read deletion::next_unerased())?.map(|user| user.0.into()))
     }
 
-    async fn erase(&self, user: UserId, at: Timestamp) -> Result<Erased> {
-        call!(self, write deletion::erase(DbId(user.uuid()), DbInstant(at)))
+    async fn erase(&self, user: UserId, from: ErasurePosition, at: Timestamp) -> Result<Erased> {
+        call!(self, write deletion::erase(DbId(user.uuid()), from, DbInstant(at)))
     }
 
     async fn forget_names(&self, now: Timestamp) -> Result<usize> {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use agora_database::{Database, Turn};
 use agora_domain::Result;
-use agora_domain::deletion::Erasure;
+use agora_domain::deletion::{Erasure, ErasurePosition};
 use tokio::time::sleep;
 
 use crate::sweep::warn;
@@ -50,11 +50,12 @@ impl Eraser {
         }
         let Some(_lock) = self.database.lock(Turn::Erasure).await? else { return Ok(()) };
         while let Some(user) = self.erasure.next_unerased().await? {
-            let (mut things, started) = (0, Instant::now());
+            let (mut things, mut from, started) = (0, ErasurePosition::default(), Instant::now());
             loop {
                 let begun = Instant::now();
-                let erased = self.erasure.erase(user).await?;
+                let erased = self.erasure.erase(user, from).await?;
                 things += erased.count;
+                from = erased.next;
                 if erased.is_done {
                     break;
                 }

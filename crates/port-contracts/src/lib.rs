@@ -297,6 +297,7 @@ contract! { $
         what_a_deleted_account_did_ends_no_page_of_notifications,
         nobody_is_shown_anything_of_a_deleted_account_before_and_after_it_is_erased,
         what_an_erased_account_did_is_taken_back_and_nothing_is_left_of_it,
+        an_account_is_erased_whole_wherever_that_begins,
         an_account_with_more_than_is_erased_at_once_comes_to_its_end,
     }
     /// The outbox, and what tokens of mails are good for.

@@ -14,5 +14,6 @@ ALTER TABLE posts
 DROP FUNCTION insert_post;
 DROP FUNCTION insert_comment;
 DROP FUNCTION toggle_like;
+DROP FUNCTION withdraw_notice;
 DROP FUNCTION gather_notice;
 DROP FUNCTION notify_users;

@@ -26,8 +26,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Adds a like or a follow to what its recipient is told of the day, unless the recipient does not want to hear of it. The row of a day
--- is locked until the transaction ends: nothing else is left to do by then.
+-- Adds a like or a follow to what its recipient is told of the day, unless the recipient does not want to hear of it. All who act on the
+-- same day wait for the notification until the transaction ends, so this is the last thing that it does.
 CREATE FUNCTION gather_notice(
     notice_id uuid, notice_kind smallint, recipient uuid, actor uuid, act_id uuid, subject_post uuid, subject_comment uuid,
     subject uuid, acted_on integer, acted_at timestamptz
@@ -58,13 +58,28 @@ BEGIN
     INSERT INTO events (kind, user_id, notification_id, detail) VALUES (5, recipient, told, notice_kind);
 END $$;
 
+-- Takes a like or a follow that is taken back out of what its recipient was told of its day, and remembers that it was: at the end of the
+-- transaction, for the same reason.
+CREATE FUNCTION withdraw_notice(notice_kind smallint, subject uuid, acted_on integer, act_id uuid, actor uuid) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    told uuid;
+BEGIN
+    DELETE FROM notification_actors a USING notifications n
+        WHERE n.day = acted_on AND n.kind = notice_kind AND n.target_id = subject AND a.notification_id = n.id AND a.id = act_id
+        RETURNING n.id INTO told;
+    IF FOUND THEN
+        INSERT INTO notification_withdrawals (notification_id, actor_id) VALUES (told, actor) ON CONFLICT DO NOTHING;
+        UPDATE notifications SET count = count - 1, is_empty = count = 1 WHERE id = told;
+    END IF;
+END $$;
+
 -- Turns a like on if it is off, off if it is on; which it is then, or NULL where there is no such post. Whoever is told of it is the
 -- recipient, or NULL.
 CREATE FUNCTION toggle_like(
     liked_post uuid, liker uuid, like_id uuid, liked_at timestamptz, notice_id uuid, recipient uuid, liked_on integer
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-    told uuid;
     taken_id uuid;
     taken_at timestamptz;
 BEGIN
@@ -90,14 +105,8 @@ BEGIN
     END IF;
     UPDATE posts SET like_count = like_count - 1 WHERE id = liked_post;
     INSERT INTO events (kind, post_id) VALUES (4, liked_post);
-    DELETE FROM notification_actors a USING notifications n
-        WHERE n.day = floor(extract(epoch FROM taken_at) / 86400)::integer AND n.kind = 0 AND n.target_id = liked_post
-            AND a.notification_id = n.id AND a.id = taken_id
-        RETURNING n.id INTO told;
-    IF FOUND THEN
-        UPDATE notifications SET count = count - 1, is_empty = count = 1 WHERE id = told;
-        INSERT INTO notification_withdrawals (notification_id, actor_id) VALUES (told, liker) ON CONFLICT DO NOTHING;
-    END IF;
+    PERFORM withdraw_notice(
+        0::smallint, liked_post, floor(extract(epoch FROM taken_at) / 86400)::integer, taken_id, liker);
     RETURN false;
 END $$;
 

@@ -6,7 +6,7 @@ use diesel::sql_types::{Integer, Nullable, SmallInt};
 
 use super::dialect::{Conn, RunQueryDsl};
 use crate::error::Outcome;
-use crate::notices::gathered_row;
+use crate::notices::{Gathered, gathered_row, kind_code};
 use crate::sql_types::{DbId, Id, Instant};
 
 define_sql_function! {
@@ -15,6 +15,11 @@ define_sql_function! {
         id: Id, kind: SmallInt, recipient: Id, actor: Id, act: Id, post: Nullable<Id>, comment: Nullable<Id>,
         subject: Nullable<Id>, day: Nullable<Integer>, at: Instant,
     );
+}
+
+define_sql_function! {
+    /// Takes an act that is taken back out of what its recipient was told of its day.
+    fn withdraw_notice(kind: SmallInt, subject: Id, day: Integer, act: Id, actor: Id);
 }
 
 /// Adds a like or a follow to what the recipient is told of the day.
@@ -34,5 +39,12 @@ pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<N
         row.updated_at,
     );
     diesel::select(call).execute(conn).await?;
+    Ok(())
+}
+
+/// Takes a like or a follow that is taken back out of what the recipient was told of its day.
+pub(crate) async fn withdraw(conn: &mut Conn<'_>, gathered: Gathered, relation: DbId, actor: DbId) -> Outcome<()> {
+    let Gathered { kind, target, day } = gathered;
+    diesel::select(withdraw_notice(kind_code(kind), target, day, relation, actor)).execute(conn).await?;
     Ok(())
 }

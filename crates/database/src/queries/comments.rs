@@ -260,7 +260,7 @@ pub(crate) async fn unset_like(conn: &mut Conn<'_>, id: DbId, user: DbId) -> Out
     let deleted: Option<(DbId, DbInstant)> = deleted.get_result(conn).await.optional()?;
     if let Some((like, made)) = deleted {
         count_likes(conn, id, -1).await?;
-        notices::withdraw(conn, Gathered::new(NotificationKind::CommentLike, id, made), like, user).await?;
+        super::withdraw(conn, Gathered::new(NotificationKind::CommentLike, id, made), like, user).await?;
     }
     Ok(deleted.is_some())
 }

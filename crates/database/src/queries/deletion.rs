@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use agora_domain::deletion::{Erased, NAMES_KEPT_MILLIS};
+use agora_domain::comments::Deletion;
+use agora_domain::deletion::{Erased, ErasurePosition, NAMES_KEPT_MILLIS};
 use agora_domain::notices::NotificationKind;
+use agora_domain::page::Keyset;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::accounts::{lock_account, revoke_sessions};
 use super::comments::ERASED_AT_ONCE;
 use super::kept_names::{Name, keep};
-use super::{Conn, RunQueryDsl, comments as all_comments, id_in, images, notices, posts as all_posts};
+use super::{Conn, RunQueryDsl, built, comments as all_comments, id_in, images, notices, posts as all_posts};
 use crate::error::Outcome;
 use crate::notices::Gathered;
-use crate::rows::{count, image_key};
+use crate::rows::{Slice, Toward, count, image_key};
 use crate::schema::{
     ErasureRecord, blocks, bookmarks, comment_likes, comments, erasures, follows, idempotency, likes, mail_tokens,
     mails, mutes, notifications, posts, reports, sessions, users,
@@ -20,10 +22,10 @@ use crate::schema::{
 use crate::sql_types::{DbId, DbInstant};
 
 /// How many comments, likes of comments, and follows are deleted at once, each by several statements.
-const ACTS_AT_ONCE: i64 = 20;
+const ACTS_AT_ONCE: usize = 20;
 
 /// How many likes are deleted at once.
-const LIKES_AT_ONCE: i64 = 100;
+const LIKES_AT_ONCE: usize = 100;
 
 /// Deletes an account for everybody, whatever belongs to it; the picture it lost.
 pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<Option<String>> {
@@ -74,24 +76,60 @@ macro_rules! some_of {
         if !some.is_empty() {
             let these = $table::table.filter($owner).filter(id_in($key, some));
             let count = diesel::delete(these).execute($conn).await?;
-            return Ok(Erased { count, ..Erased::default() });
+            return Ok(Some(count));
         }
     }};
 }
 
+/// What of an account may be very much, in the order in which it is erased: its posts, a visibility after the other, those of them that are
+/// left marked, and what it did to what belongs to others, which is counted or told there.
+const STEPS: [Step; 8] = [
+    Step::Posts(0),
+    Step::Posts(1),
+    Step::Posts(2),
+    Step::MarkedPosts,
+    Step::Comments,
+    Step::Likes,
+    Step::CommentLikes,
+    Step::Follows,
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Posts(i16),
+    MarkedPosts,
+    Comments,
+    Likes,
+    CommentLikes,
+    Follows,
+}
+
 /// Erases some of what belonged to a deleted account, and in the end the account.
-pub(crate) async fn erase(conn: &mut Conn<'_>, user: DbId, at: DbInstant) -> Outcome<Erased> {
+///
+/// It goes on behind what is gone: PostgreSQL would pass over all of that each time until it is vacuumed.
+pub(crate) async fn erase(conn: &mut Conn<'_>, user: DbId, from: ErasurePosition, at: DbInstant) -> Outcome<Erased> {
     // What another node still lets the account write is there by now, or never.
     super::lock_whole_user(conn, user).await?;
-    if let Some(erased) = erase_posts(conn, user, at).await? {
-        return Ok(erased);
-    }
-    for erase in [Acts::Comments, Acts::Likes, Acts::CommentLikes, Acts::Follows] {
-        let count = erase.some(conn, user).await?;
-        if count > 0 {
-            return Ok(Erased { count, ..Erased::default() });
+    for (number, step) in (0..).zip(STEPS).skip(from.step.into()) {
+        let after = from.after.filter(|_| number == from.step);
+        let erased = step.erase_some(conn, user, after, at).await?;
+        if erased.count > 0 {
+            return Ok(Erased { next: ErasurePosition { step: number, ..erased.next }, ..erased });
         }
     }
+    if let Some(count) = erase_rest(conn, user).await? {
+        let next = ErasurePosition { step: u8::try_from(STEPS.len()).unwrap_or(u8::MAX), after: None };
+        return Ok(Erased { count, next, ..Erased::default() });
+    }
+    if from != ErasurePosition::default() {
+        return Ok(Erased::default());
+    }
+    let count = diesel::delete(users::table.find(user)).execute(conn).await?;
+    Ok(Erased { count, is_done: true, ..Erased::default() })
+}
+
+/// Erases some of what an account has a bounded number of, or what is looked up by others; how much, if any is left.
+async fn erase_rest(conn: &mut Conn<'_>, user: DbId) -> Outcome<Option<usize>> {
     some_of!(conn, follows, follows::followed_id.eq(user), follows::follower_id);
     some_of!(conn, bookmarks, bookmarks::user_id.eq(user), bookmarks::post_id);
     some_of!(conn, blocks, blocks::user_id.eq(user), blocks::other_id);
@@ -104,88 +142,108 @@ pub(crate) async fn erase(conn: &mut Conn<'_>, user: DbId, at: DbInstant) -> Out
     some_of!(conn, idempotency, of_user, idempotency::attempt);
     some_of!(conn, notifications, notifications::actor_id.eq(user), notifications::id);
     let count = super::notifications::delete_of(conn, user).await?;
-    if count > 0 {
-        return Ok(Erased { count, ..Erased::default() });
-    }
-    let count = diesel::delete(users::table.find(user)).execute(conn).await?;
-    Ok(Erased { count, is_done: true, ..Erased::default() })
+    Ok((count > 0).then_some(count))
 }
 
-/// Deletes a post of an account, or some of what is left of those that are marked as deleted; nothing when there is none.
-async fn erase_posts(conn: &mut Conn<'_>, user: DbId, at: DbInstant) -> Outcome<Option<Erased>> {
-    let of_user = posts::table.filter(posts::author_id.eq(user));
-    let shown = of_user.filter(posts::deleted_at.is_null()).select(posts::id).limit(1);
-    // One alone: with it go so many likes and comments that it is a write of its own.
-    let Some(post) = shown.get_result::<DbId>(conn).await.optional()? else {
-        let marked = of_user
-            .filter(posts::deleted_at.is_not_null())
-            .select(posts::id)
-            .limit(1)
-            .get_result::<DbId>(conn)
-            .await
-            .optional()?;
-        let Some(marked) = marked else { return Ok(None) };
-        let count = all_posts::erase_post(conn, marked).await?;
-        return Ok(Some(Erased { count, ..Erased::default() }));
-    };
-    let images = image_key(all_posts::delete(conn, post, at).await?.image)?.into_iter().collect();
-    Ok(Some(Erased { count: 1, images, is_done: false }))
+/// Loads the keys of some rows that an account made after one, with when each was made.
+macro_rules! some_after {
+    ($conn:expr, $table:ident, $owner:expr, $key:expr, $after:expr, $most:expr) => {{
+        let rows = $table::table.filter($owner).select(($key, $table::created_at, $table::id));
+        let slice = Slice::new(Toward::Newer, $after, $most);
+        let rows: Vec<(_, DbInstant, DbId)> = super::load!(rows, $table, slice, $conn)?;
+        let last = rows.last().map(|(_, at, id)| Keyset { at: at.0, id: id.0 });
+        (rows, last)
+    }};
 }
 
-/// What an account did to what belongs to others, which is counted or told there.
-#[derive(Debug, Clone, Copy)]
-enum Acts {
-    Comments,
-    Likes,
-    CommentLikes,
-    Follows,
+/// So many things are gone, up to one of them.
+fn gone(count: usize, after: Option<Keyset>) -> Erased {
+    Erased { count, next: ErasurePosition { step: 0, after }, ..Erased::default() }
 }
 
-impl Acts {
-    /// Takes back some of these acts; how many.
-    async fn some(self, conn: &mut Conn<'_>, user: DbId) -> Outcome<usize> {
+impl Step {
+    /// Erases some of these things after one.
+    async fn erase_some(
+        self,
+        conn: &mut Conn<'_>,
+        user: DbId,
+        after: Option<Keyset>,
+        at: DbInstant,
+    ) -> Outcome<Erased> {
         match self {
-            Self::Comments => {
-                let of_user = comments::table.filter(comments::author_id.eq(user));
-                let counted = (comments::id, comments::reply_count + comments::like_count);
-                let some: Vec<(DbId, i64)> = of_user.select(counted).limit(ACTS_AT_ONCE).load(conn).await?;
-                let mut rows = 0;
-                for (id, deleted_with_it) in &some {
-                    // One with more is deleted in parts, by itself.
-                    if rows > 0 && rows + 1 + deleted_with_it > ERASED_AT_ONCE {
-                        break;
-                    }
-                    rows += 1 + deleted_with_it;
-                    // What stands in a thread goes with its top.
-                    let is_there = comments::table.find(*id).select(comments::id);
-                    if is_there.get_result::<DbId>(conn).await.optional()?.is_some() {
-                        all_comments::delete(conn, *id).await?;
-                    }
-                }
-                Ok(some.len())
+            Self::Posts(visibility) => {
+                let shown = posts::author_id.eq(user).and(posts::visibility.eq(visibility));
+                let shown = shown.and(posts::deleted_at.is_null());
+                // One alone: with it go so many likes and comments that it is a write of its own.
+                let (some, last): (Vec<(DbId, _, _)>, _) = some_after!(conn, posts, shown, posts::id, after, 1);
+                let [(post, ..)] = some[..] else { return Ok(Erased::default()) };
+                let images = image_key(all_posts::delete(conn, post, at).await?.image)?.into_iter().collect();
+                Ok(Erased { images, ..gone(1, last) })
             }
-            Self::Likes => likes_of(conn, user).await,
-            Self::CommentLikes => comment_likes_of(conn, user).await,
+            Self::MarkedPosts => {
+                let marked = posts::table.filter(posts::author_id.eq(user).and(posts::deleted_at.is_not_null()));
+                let marked = marked.select(posts::id).limit(1).get_result::<DbId>(conn).await.optional()?;
+                let Some(marked) = marked else { return Ok(Erased::default()) };
+                Ok(gone(all_posts::erase_post(conn, marked).await?, None))
+            }
+            Self::Comments => comments_of(conn, user, after).await,
+            Self::Likes => {
+                let (some, last) =
+                    some_after!(conn, likes, likes::user_id.eq(user), likes::post_id, after, LIKES_AT_ONCE);
+                let posts: Vec<DbId> = some.into_iter().map(|(post, ..)| post).collect();
+                Ok(gone(take_likes_back(conn, user, posts).await?, last))
+            }
+            Self::CommentLikes => {
+                let of_user = comment_likes::user_id.eq(user);
+                let (some, last) =
+                    some_after!(conn, comment_likes, of_user, comment_likes::comment_id, after, ACTS_AT_ONCE);
+                let comments: Vec<DbId> = some.into_iter().map(|(comment, ..)| comment).collect();
+                Ok(gone(take_comment_likes_back(conn, user, comments).await?, last))
+            }
             Self::Follows => {
-                let of_user = follows::table.filter(follows::follower_id.eq(user));
-                let some: Vec<DbId> = of_user.select(follows::followed_id).limit(ACTS_AT_ONCE).load(conn).await?;
-                let these = diesel::delete(of_user.filter(id_in(follows::followed_id, some)));
-                let taken = these.returning((follows::followed_id, follows::id, follows::created_at));
-                let taken: Vec<(DbId, DbId, DbInstant)> = taken.load(conn).await?;
+                let of_user = follows::follower_id.eq(user);
+                let (some, last) = some_after!(conn, follows, of_user, follows::followed_id, after, ACTS_AT_ONCE);
+                let followed: Vec<DbId> = some.into_iter().map(|(followed, ..)| followed).collect();
+                let these = follows::table.filter(of_user).filter(id_in(follows::followed_id, followed));
+                let these = diesel::delete(these).returning((follows::followed_id, follows::id, follows::created_at));
+                let taken: Vec<(DbId, DbId, DbInstant)> = these.load(conn).await?;
                 take_out(conn, NotificationKind::Follow, &taken).await?;
-                Ok(taken.len())
+                Ok(gone(taken.len(), last))
             }
         }
     }
 }
 
-/// Takes back some likes of posts; how many.
-async fn likes_of(conn: &mut Conn<'_>, user: DbId) -> Outcome<usize> {
-    let of_user = likes::table.filter(likes::user_id.eq(user));
-    let some = of_user.order((likes::created_at, likes::id)).select(likes::post_id).limit(LIKES_AT_ONCE);
-    let some: Vec<DbId> = some.load(conn).await?;
-    super::lock_all_counters(conn, some.clone()).await?;
-    let these = of_user.filter(id_in(likes::post_id, some));
+/// Deletes some comments of an account, with what stands in their threads.
+async fn comments_of(conn: &mut Conn<'_>, user: DbId, after: Option<Keyset>) -> Outcome<Erased> {
+    let deleted_with_it = comments::reply_count + comments::like_count;
+    let key = (comments::id, deleted_with_it);
+    let (some, _): (Vec<((DbId, i64), _, _)>, _) =
+        some_after!(conn, comments, comments::author_id.eq(user), key, after, ACTS_AT_ONCE);
+    let (mut rows, mut erased) = (0, gone(0, after));
+    for ((id, deleted_with_it), made, _) in some {
+        // One with more is deleted in parts, by itself.
+        if rows > 0 && rows + 1 + deleted_with_it > ERASED_AT_ONCE {
+            break;
+        }
+        rows += 1 + deleted_with_it;
+        erased.count += 1;
+        // What stands in a thread goes with its top.
+        let is_there = comments::table.find(id).select(comments::id);
+        if is_there.get_result::<DbId>(conn).await.optional()?.is_some()
+            && all_comments::delete(conn, id).await? == Deletion::InPart
+        {
+            break;
+        }
+        erased.next.after = Some(Keyset { at: made.0, id: id.0 });
+    }
+    Ok(erased)
+}
+
+/// Takes likes of some posts back; how many.
+async fn take_likes_back(conn: &mut Conn<'_>, user: DbId, liked: Vec<DbId>) -> Outcome<usize> {
+    super::lock_all_counters(conn, liked.clone()).await?;
+    let these = likes::table.filter(likes::user_id.eq(user)).filter(id_in(likes::post_id, liked));
     let taken = diesel::delete(these).returning((likes::post_id, likes::id, likes::created_at));
     let taken: Vec<(DbId, DbId, DbInstant)> = taken.load(conn).await?;
     let posts: Vec<DbId> = taken.iter().map(|(post, ..)| *post).collect();
@@ -195,12 +253,11 @@ async fn likes_of(conn: &mut Conn<'_>, user: DbId) -> Outcome<usize> {
     Ok(taken.len())
 }
 
-/// Takes back some likes of comments; how many.
-async fn comment_likes_of(conn: &mut Conn<'_>, user: DbId) -> Outcome<usize> {
-    let of_user = comment_likes::table.filter(comment_likes::user_id.eq(user));
-    let some: Vec<DbId> = of_user.select(comment_likes::comment_id).limit(ACTS_AT_ONCE).load(conn).await?;
-    super::lock_comments(conn, some.clone()).await?;
-    let these = of_user.filter(id_in(comment_likes::comment_id, some));
+/// Takes likes of some comments back; how many.
+async fn take_comment_likes_back(conn: &mut Conn<'_>, user: DbId, liked: Vec<DbId>) -> Outcome<usize> {
+    super::lock_comments(conn, liked.clone()).await?;
+    let these = comment_likes::table.filter(comment_likes::user_id.eq(user));
+    let these = these.filter(id_in(comment_likes::comment_id, liked));
     let taken = (comment_likes::comment_id, comment_likes::id, comment_likes::created_at);
     let taken: Vec<(DbId, DbId, DbInstant)> = diesel::delete(these).returning(taken).load(conn).await?;
     let liked: Vec<DbId> = taken.iter().map(|(comment, ..)| *comment).collect();

@@ -6,7 +6,7 @@ use diesel::dsl::{exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::accounts::NO_USER;
-use super::{Conn, RunQueryDsl, built, notices};
+use super::{Conn, RunQueryDsl, built};
 use crate::apart::{DbViewer, apart_users, erased, is_apart};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
@@ -108,7 +108,7 @@ pub(super) async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) 
     let deleted: Option<(DbId, DbInstant)> = deleted.get_result(conn).await.optional()?;
     if let Some((follow, made)) = deleted {
         count_change(conn, follower).await?;
-        notices::withdraw(conn, Gathered::new(NotificationKind::Follow, followed, made), follow, follower).await?;
+        super::withdraw(conn, Gathered::new(NotificationKind::Follow, followed, made), follow, follower).await?;
     }
     Ok(deleted.is_some())
 }

@@ -5,7 +5,7 @@ use agora_domain::notices::{Notice, NotificationKind};
 use diesel::dsl::{exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
-use super::{Conn, RunQueryDsl, built, notices};
+use super::{Conn, RunQueryDsl, built};
 use crate::apart::{DbViewer, apart_users};
 use crate::error::{Failure, Outcome};
 use crate::notices::Gathered;
@@ -66,7 +66,7 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outco
     if let Some((like, made)) = deleted {
         count(conn, post, -1).await?;
         super::record(conn, Event::Liked(post.0.into())).await?;
-        notices::withdraw(conn, Gathered::new(NotificationKind::Like, post, made), like, user).await?;
+        super::withdraw(conn, Gathered::new(NotificationKind::Like, post, made), like, user).await?;
     }
     Ok(deleted.is_some())
 }

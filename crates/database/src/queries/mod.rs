@@ -12,7 +12,7 @@ pub(crate) use super::dialect::{
 };
 pub(crate) use super::events::record;
 pub(crate) use super::feeds::{feed_positions, in_timeline, list_all, list_by_author, load_feed, read_with_changes};
-pub(crate) use super::gathered::gather;
+pub(crate) use super::gathered::{gather, withdraw};
 pub(crate) use super::likers::{likers, with_likers};
 pub(crate) use super::postings::postings_between;
 pub(crate) use super::statements::{insert_comment, insert_post, toggle_like};

@@ -4,17 +4,13 @@ use agora_domain::events::Event;
 use agora_domain::id::NotificationId;
 use agora_domain::notices::{Notice, NotificationKind};
 use diesel::dsl::exists;
-use diesel::{
-    BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, OptionalExtension, QueryDsl,
-};
+use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, QueryDsl};
 
 use super::{Conn, RunQueryDsl, id_in};
 use crate::error::Outcome;
-use crate::notices::{Gathered, kind_code, policy, row};
-use crate::prepared::prepared;
+use crate::notices::{kind_code, policy, row};
 use crate::schema::{
-    blocks, comment_likes, follows, likes, mutes, notification_actors, notification_settings, notification_withdrawals,
-    notifications,
+    blocks, comment_likes, follows, likes, mutes, notification_actors, notification_settings, notifications,
 };
 use crate::sql_types::DbId;
 
@@ -94,38 +90,4 @@ async fn take_out_of(conn: &mut Conn<'_>, told: Vec<DbId>, acts: Vec<DbId>) -> O
     let one_less = (notifications::count.eq(notifications::count - 1), notifications::is_empty.eq(is_last));
     diesel::update(notifications::table.filter(id_in(notifications::id, told))).set(one_less).execute(conn).await?;
     Ok(())
-}
-
-/// Takes a like or a follow that is taken back out of what the recipient was told of its day.
-pub(crate) async fn withdraw(conn: &mut Conn<'_>, gathered: Gathered, relation: DbId, actor: DbId) -> Outcome<()> {
-    let Some(id) = take_out(conn, gathered, relation).await? else { return Ok(()) };
-    let withdrawal = (notification_withdrawals::notification_id.eq(id), notification_withdrawals::actor_id.eq(actor));
-    diesel::insert_into(notification_withdrawals::table)
-        .values(withdrawal)
-        .on_conflict_do_nothing()
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-/// Takes a like or a follow that is gone out of what the recipient was told of its day; out of which notification.
-async fn take_out(
-    conn: &mut Conn<'_>,
-    Gathered { kind, target, day }: Gathered,
-    relation: DbId,
-) -> Outcome<Option<DbId>> {
-    let of_day = notifications::table
-        .filter(notifications::day.eq(Some(day)))
-        .filter(notifications::kind.eq(kind_code(kind)))
-        .filter(notifications::target_id.eq(Some(target)))
-        .select(notifications::id);
-    let told = notification_actors::table
-        .filter(notification_actors::notification_id.nullable().eq(of_day.single_value()))
-        .filter(notification_actors::id.eq(relation));
-    let taken_out = diesel::delete(told).returning(notification_actors::notification_id);
-    let Some(id) = taken_out.get_result::<DbId>(conn).await.optional()? else { return Ok(None) };
-    let is_last = notifications::count.eq(1);
-    let one_less = (notifications::count.eq(notifications::count - 1), notifications::is_empty.eq(is_last));
-    prepared(diesel::update(notifications::table.find(id)).set(one_less)).execute(conn).await?;
-    Ok(Some(id))
 }

@@ -6,6 +6,7 @@ use agora_domain::accounts::Viewer;
 use agora_domain::audit::{Action, Actor};
 use agora_domain::audit_log::AuditFilter;
 use agora_domain::clock::Timestamp;
+use agora_domain::deletion::Erased;
 use agora_domain::export::RelationKind;
 use agora_domain::page::Keyset;
 use agora_domain::search::{Kind, Needles, Query};
@@ -207,7 +208,10 @@ fn what_belonged_to_a_deleted_account_is_found_by_an_index() {
     expect_searches(&steps(|conn| complete(deletion::delete(conn, id(1), now))), true);
     let erased = steps(|conn| {
         complete(deletion::delete(conn, id(1), now))?;
-        while !complete(deletion::erase(conn, id(1), now))?.is_done {}
+        let mut erased = Erased::default();
+        while !erased.is_done {
+            erased = complete(deletion::erase(conn, id(1), erased.next, now))?;
+        }
         Ok(())
     });
     expect_searches(&erased, true);

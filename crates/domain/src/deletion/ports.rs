@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::Erased;
+use super::{Erased, ErasurePosition};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::id::UserId;
@@ -26,7 +26,9 @@ pub trait DeletionRepository: Send + Sync {
 
     /// Erases some of what belonged to a deleted account, no more than others can wait for, and in the end the account. What it
     /// did to others is taken back: likes are counted down, and nobody is told of its acts any more.
-    async fn erase(&self, user: UserId, at: Timestamp) -> Result<Erased>;
+    ///
+    /// It goes on from where it got to, so that it takes no longer the more is gone, and MUST come to the same end from any position.
+    async fn erase(&self, user: UserId, from: ErasurePosition, at: Timestamp) -> Result<Erased>;
 
     /// Forgets names that are given out again; returns how many.
     async fn forget_names(&self, now: Timestamp) -> Result<usize>;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{DeletionRepository, Erased};
+use super::{DeletionRepository, Erased, ErasurePosition};
 use crate::accounts::{Caller, InvalidateSessionsOnDrop, PasswordAttempt, PasswordChecks, SessionRepository};
 use crate::clock::Clock;
 use crate::error::Result;
@@ -68,12 +68,12 @@ impl Erasure {
         self.deletions.next_unerased().await
     }
 
-    /// Erases some of what belonged to a deleted account, its images included.
+    /// Erases some of what belonged to a deleted account, its images included, from where that got to.
     ///
     /// # Errors
     /// Those of the repository. An image that cannot be deleted is left to the sweep.
-    pub async fn erase(&self, user: UserId) -> Result<Erased> {
-        let mut erased = self.deletions.erase(user, self.clock.now()).await?;
+    pub async fn erase(&self, user: UserId, from: ErasurePosition) -> Result<Erased> {
+        let mut erased = self.deletions.erase(user, from, self.clock.now()).await?;
         for image in std::mem::take(&mut erased.images) {
             self.images.drop_unnamed(Some(image)).await;
         }

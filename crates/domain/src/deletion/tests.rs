@@ -91,10 +91,11 @@ async fn a_wrong_password_deletes_nothing_and_is_not_guessed() {
 #[tokio::test]
 async fn images_go_with_what_named_them() {
     let mut deletions = MockDeletionRepository::new();
-    let erased = Erased { count: 3, images: vec![image(1), image(2)], is_done: false };
-    deletions.expect_erase().once().with(eq(ALICE), eq(NOW)).return_once(|_, _| Ok(erased));
+    let [from, next] = [2, 3].map(|step| ErasurePosition { step, after: None });
+    let erased = Erased { count: 3, images: vec![image(1), image(2)], next, is_done: false };
+    deletions.expect_erase().once().with(eq(ALICE), eq(from), eq(NOW)).return_once(|_, _, _| Ok(erased));
     let erasure = Erasure::new(Arc::new(deletions), images(&[image(1), image(2)]), Arc::new(clock()));
-    assert_eq!(erasure.erase(ALICE).await.unwrap(), Erased { count: 3, ..Erased::default() });
+    assert_eq!(erasure.erase(ALICE, from).await.unwrap(), Erased { count: 3, next, ..Erased::default() });
 }
 
 #[test]

@@ -8,7 +8,7 @@ use agora_domain::audit::{Actor, AuditEntry};
 use agora_domain::audit_log::AuditFilter;
 use agora_domain::blocks::{NewBlock, NewMute};
 use agora_domain::comments::{CommentOrder, CommentTarget};
-use agora_domain::deletion::NAMES_KEPT_MILLIS;
+use agora_domain::deletion::{ErasurePosition, NAMES_KEPT_MILLIS};
 use agora_domain::entities::Hashtag;
 use agora_domain::error::{Conflict, Disallowed, Resource};
 use agora_domain::export::RelationKind;
@@ -16,10 +16,11 @@ use agora_domain::id::UserId;
 use agora_domain::mail::{MailKind, MailStatus, NewMail};
 use agora_domain::media::ImageKey;
 use agora_domain::notices::{Notice, NotificationKind, Subject};
-use agora_domain::page::{PageRequest, PageSize, Position};
+use agora_domain::page::{Keyset, PageRequest, PageSize, Position};
 use agora_domain::posts::{FeedRequest, Post, Visibility, VisibleTo};
 use agora_domain::relation::NewRelation;
 use agora_domain::search::{Needles, PeopleSearch, PostSearch, Query};
+use uuid::Uuid;
 
 use super::notifications::member;
 use crate::Repositories;
@@ -32,11 +33,12 @@ async fn delete(db: &Repositories, w: &World, user: UserId) {
 
 /// Erases all that is left of an account; the images that go with it.
 async fn erase(db: &Repositories, w: &World, user: UserId) -> Vec<ImageKey> {
-    let mut images = Vec::new();
+    let (mut images, mut from) = (Vec::new(), ErasurePosition::default());
     for _ in 0..1_000 {
         assert_eq!(db.deletions.next_unerased().await.unwrap(), Some(user));
-        let erased = db.deletions.erase(user, w.now()).await.unwrap();
+        let erased = db.deletions.erase(user, from, w.now()).await.unwrap();
         images.extend(erased.images);
+        from = erased.next;
         if erased.is_done {
             return images;
         }
@@ -370,6 +372,31 @@ pub async fn what_an_erased_account_did_is_taken_back_and_nothing_is_left_of_it(
     assert_eq!(nobody, []);
 }
 
+pub async fn an_account_is_erased_whole_wherever_that_begins(db: Repositories) {
+    let w = World::new(&db);
+    let host = w.account("Host").await.id;
+    let post = w.post(host).await.id;
+    for step in [1, 5, 7, 8, 200] {
+        let ada = w.account(&format!("ada {step}")).await.id;
+        w.post(ada).await;
+        w.like(post, ada).await;
+        w.comment(post, ada).await;
+        w.follow(ada, host).await;
+        delete(&db, &w, ada).await;
+        let mut from = ErasurePosition { step, after: Some(Keyset { at: w.now(), id: Uuid::max() }) };
+        for _ in 0..100 {
+            let erased = db.deletions.erase(ada, from, w.now()).await.unwrap();
+            from = erased.next;
+            if erased.is_done {
+                break;
+            }
+        }
+        assert_eq!(db.deletions.next_unerased().await.unwrap(), None);
+        let view = db.posts.find(post, Viewer::ordinary(host)).await.unwrap().unwrap().view;
+        assert_eq!((view.like_count, view.comment_count), (0, 0), "{step}");
+    }
+}
+
 pub async fn an_account_with_more_than_is_erased_at_once_comes_to_its_end(db: Repositories) {
     let w = World::new(&db);
     let (ada, host) = (w.account("Ada").await.id, w.account("Host").await.id);
@@ -393,14 +420,15 @@ pub async fn an_account_with_more_than_is_erased_at_once_comes_to_its_end(db: Re
         w.comment(posts[0], ada).await;
     }
     delete(&db, &w, ada).await;
-    let mut steps = 0;
+    let (mut steps, mut from) = (0, ErasurePosition::default());
     loop {
         steps += 1;
-        let erased = db.deletions.erase(ada, w.now()).await.unwrap();
+        let erased = db.deletions.erase(ada, from, w.now()).await.unwrap();
         assert!(erased.count <= 1_000, "{erased:?}");
         if erased.is_done {
             break;
         }
+        from = erased.next;
     }
     assert!(steps > 8, "{steps}");
     for post in [posts[0], posts[229]] {
