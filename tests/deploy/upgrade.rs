@@ -184,7 +184,7 @@ fn changes(kind: Kind) -> &'static [&'static str] {
             "ALTER TABLE users ALTER COLUMN biography SET DEFAULT 'none';",
             "ALTER TABLE comments ALTER COLUMN content DROP NOT NULL;",
             "ALTER TABLE products ALTER COLUMN category_key TYPE text COLLATE \"POSIX\";",
-            "ALTER TABLE posts DROP CONSTRAINT posts_visibility_check;",
+            "ALTER TABLE follows DROP CONSTRAINT follows_check;",
         ],
     }
 }
