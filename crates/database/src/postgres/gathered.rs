@@ -1,5 +1,7 @@
 //! Likes and follows of a day, told together.
 
+#![allow(clippy::too_many_arguments, reason = "a function of the schema takes the columns of a row")]
+
 use agora_domain::notices::Notice;
 use diesel::define_sql_function;
 use diesel::sql_types::{Integer, Nullable, SmallInt};

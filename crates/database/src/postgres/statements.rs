@@ -1,6 +1,8 @@
 //! Writes with what they count, tell or take off a record, each as one call of a function of the schema:
 //! `migrations/postgres/2026-11-26-140000_quick_writes`.
 
+#![allow(clippy::too_many_arguments, reason = "a function of the schema takes the columns of a row")]
+
 use agora_domain::Error;
 use agora_domain::error::{ImageCollected, Resource};
 use agora_domain::notices::Notice;
