@@ -21,7 +21,7 @@ pub(crate) struct EventRow {
     pub(crate) detail: Option<i16>,
 }
 
-// Statements of PostgreSQL have these numbers in their texts.
+// Functions and statements of PostgreSQL have these numbers in their texts.
 const CREATED: i16 = 0;
 const UPDATED: i16 = 1;
 const DELETED: i16 = 2;

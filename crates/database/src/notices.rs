@@ -93,7 +93,7 @@ pub(crate) fn gathered_row(notice: &Notice) -> NotificationRecord {
     NotificationRecord { actor_id: None, day: Some(day(notice.at)), target_id, ..row }
 }
 
-/// A notice that others of its day are gathered with, or none, as the values of one statement.
+/// A notice that others of its day are gathered with, or none, as the values of one call.
 #[derive(Debug, Clone)]
 pub(crate) struct GatheredNotice {
     pub(crate) id: Option<DbId>,
@@ -111,7 +111,7 @@ impl GatheredNotice {
     }
 }
 
-/// Notices that stand alone as the values of one statement, each at the same place of every list.
+/// Notices that stand alone as the values of one call, each at the same place of every list.
 #[derive(Debug, Clone)]
 pub(crate) struct Notices {
     pub(crate) ids: Vec<DbId>,

@@ -44,7 +44,7 @@ pub(crate) fn visibility(code: i16) -> Outcome<Visibility> {
 }
 
 pub(crate) fn count(stored: i64) -> u64 {
-    // A CHECK keeps counts from being negative.
+    // None is negative: SQLite has a CHECK for it, and on both what changes a count is tested against a recount.
     u64::try_from(stored).unwrap_or_default()
 }
 
