@@ -10,6 +10,7 @@ use reqwest::header::{ETAG, IF_MATCH, WWW_AUTHENTICATE};
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 
+use crate::sse::EventStream;
 use crate::support::{PUBLIC_URL, Response, Server, User};
 
 const SECOND: i64 = 1000;
@@ -296,4 +297,29 @@ async fn a_session_says_in_which_hour_it_was_used() {
     assert_eq!(later["openedAt"], at_login["openedAt"]);
     let seen = later["lastSeenAt"].as_str().unwrap();
     assert!(seen.ends_with(":00:00.000+00:00") && seen > at_login["openedAt"].as_str().unwrap(), "{seen}");
+}
+
+#[tokio::test]
+async fn a_stream_loses_and_repeats_nothing_when_the_clock_jumps_and_ends_when_its_token_does() {
+    let (server, hand) = start().await;
+    let alice = server.user("alice").await;
+    hand.set(START);
+    let mut stream = EventStream::open(&server, &alice, "public,notifications").await;
+    let (mut published, mut begin) = (Vec::new(), None);
+    for (n, at) in [HOUR, -HOUR, -DAY, DAY, 0, -1].into_iter().enumerate() {
+        hand.set(START + at);
+        published.push(server.publish(&alice, &format!("post {n}"), "PUBLIC").await);
+        assert_eq!(stream.expect("public").await["postId"], published[n], "at {at}");
+        begin.get_or_insert_with(|| stream.last_id().to_owned());
+    }
+    // What is kept is kept by how long it really was.
+    for at in [-DAY, DAY] {
+        hand.set(START + at);
+        let mut resumed = EventStream::resume(&server, &alice, "public", begin.as_deref().unwrap()).await;
+        for post in &published[1..] {
+            assert_eq!(resumed.expect("public").await["postId"], *post, "at {at}");
+        }
+    }
+    hand.set(LOGIN + 31 * DAY);
+    assert_eq!(stream.reason().await, "token_expired");
 }
