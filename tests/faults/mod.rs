@@ -3,9 +3,11 @@
 
 mod contention;
 mod disk_full;
+mod failover;
 mod honest;
 mod load;
 mod network;
 mod nodes;
 mod overload;
+mod pooler;
 mod restart;

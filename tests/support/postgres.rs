@@ -115,29 +115,53 @@ impl Server {
     /// Starts a server on a socket of this port's name in its directory, with further options, which may name files
     /// that `prepare` puts there.
     pub(crate) fn start(port: u16, prepare: impl FnOnce(&Path) -> String) -> Self {
-        let directory = tempfile::Builder::new().prefix("agora-postgres-").tempdir().expect("a directory").keep();
-        let server = Self { programs: programs(), directory, port, watch: Mutex::new(None) };
+        let server = Self { programs: programs(), directory: directory(), port, watch: Mutex::new(None) };
         let options = prepare(&server.directory);
-        let root = fs::metadata("/proc/self").expect("proc").uid() == 0;
-        if root {
-            server.run(Command::new("chown").arg("-R").arg("postgres:").arg(&server.directory));
-        }
-        let mut initdb = as_server_user(root, &server.programs.join("initdb"));
+        give_to_server_user(&server.directory);
+        let mut initdb = as_server_user(&server.programs.join("initdb"));
         initdb.args(["--username=agora", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]);
-        server.run(initdb.arg(server.directory.join("data")));
-        let mut watch = as_server_user(root, Path::new("sh"));
-        watch.args(["-c", WATCH, "sh"]).arg(&server.programs).arg(&server.directory);
-        watch.arg(port.to_string()).arg(&options);
-        *server.watch.lock().expect("nobody panicked") = Some(Dialog::new(&mut watch));
-        server.await_ready();
+        run(initdb.arg(server.directory.join("data")));
+        server.watch(&options);
         server
+    }
+
+    /// Starts a replica of this server, on a socket of this port's name. From now on, what is committed is on both.
+    pub(crate) fn replica(&self, port: u16) -> Self {
+        let replica = Self { programs: self.programs.clone(), directory: directory(), port, watch: Mutex::new(None) };
+        give_to_server_user(&replica.directory);
+        let mut copy = as_server_user(&self.programs.join("pg_basebackup"));
+        copy.arg("-h").arg(&self.directory).args(["-U", "agora", "-p", &self.port.to_string()]);
+        copy.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-D"]);
+        run(copy.arg(replica.directory.join("data")));
+        replica.watch("-c listen_addresses=");
+        let wait = "ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf();";
+        self.session("postgres").run(wait);
+        replica
+    }
+
+    /// Makes a replica the server that takes writes.
+    pub(crate) fn promote(&self) {
+        self.session("postgres").run("ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_promote();");
+    }
+
+    /// Starts the server's program, and waits until it accepts connections.
+    fn watch(&self, options: &str) {
+        let mut watch = as_server_user(Path::new("sh"));
+        watch.args(["-c", WATCH, "sh"]).arg(&self.programs).arg(&self.directory);
+        watch.arg(self.port.to_string()).arg(options);
+        *self.watch.lock().expect("nobody panicked") = Some(Dialog::new(&mut watch));
+        self.await_ready();
     }
 
     /// Makes an empty database; its URL, through the server's socket.
     pub(crate) fn database(&self, name: &str) -> String {
-        self.run(self.client("createdb").arg(name));
-        let socket = self.directory.display().to_string().replace('/', "%2F");
-        format!("postgres://agora@{socket}:{}/{name}", self.port)
+        run(self.client("createdb").arg(name));
+        format!("postgres://agora@{}/{name}", self.host())
+    }
+
+    /// Its host and port, as a URL names them.
+    pub(crate) fn host(&self) -> String {
+        format!("{}:{}", socket(&self.directory), self.port)
     }
 
     fn tell(&self, command: &str) {
@@ -184,11 +208,65 @@ impl Server {
         command.arg("-h").arg(&self.directory).args(["-U", "agora", "-p", &self.port.to_string()]);
         command
     }
+}
 
-    fn run(&self, command: &mut Command) {
-        let output = command.current_dir("/").output().expect("the program runs");
-        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+/// PgBouncer in front of a server. It is gone when this is dropped.
+pub(crate) struct Pooler {
+    directory: PathBuf,
+    _watch: Dialog,
+}
+
+impl Pooler {
+    const PORT: u16 = 6432;
+
+    /// Runs PgBouncer until its input ends, as [`WATCH`] does.
+    const WATCH: &str = r#"pgbouncer -q "$1/pgbouncer.ini" & read -r _; kill "$!"; wait; rm -rf "$1""#;
+
+    /// Starts one that lends connections by this mode.
+    pub(crate) fn start(server: &Server, mode: &str) -> Self {
+        let directory = directory();
+        let settings = format!(
+            "[databases]\n* = host={} port={} user=agora\n[pgbouncer]\npool_mode = {mode}\nauth_type = any\n\
+             unix_socket_dir = {}\nlisten_port = {}\n",
+            server.directory.display(),
+            server.port,
+            directory.display(),
+            Self::PORT
+        );
+        fs::write(directory.join("pgbouncer.ini"), settings).expect("a file");
+        give_to_server_user(&directory);
+        let mut watch = as_server_user(Path::new("sh"));
+        watch.args(["-c", Self::WATCH, "sh"]).arg(&directory);
+        let path = std::env::var("PATH").unwrap_or_default();
+        watch.env("PATH", format!("{path}:/usr/sbin"));
+        let pooler = Self { _watch: Dialog::new(&mut watch), directory };
+        let begun = Instant::now();
+        while !pooler.directory.join(format!(".s.PGSQL.{}", Self::PORT)).exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "PgBouncer does not start: is it installed?");
+            thread::sleep(Duration::from_millis(20));
+        }
+        pooler
     }
+
+    /// The URL of a database of its server.
+    pub(crate) fn url(&self, database: &str) -> String {
+        format!("postgres://agora@{}:{}/{database}", socket(&self.directory), Self::PORT)
+    }
+}
+
+/// A directory for a server.
+fn directory() -> PathBuf {
+    tempfile::Builder::new().prefix("agora-postgres-").tempdir().expect("a directory").keep()
+}
+
+/// The host of a URL that leads to the socket in a directory.
+fn socket(directory: &Path) -> String {
+    directory.display().to_string().replace('/', "%2F")
+}
+
+fn run(command: &mut Command) {
+    let output = command.current_dir("/").output().expect("the program runs");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// A session that a test holds open. It ends, and with it its transaction, when this is dropped.
@@ -203,9 +281,19 @@ impl Session {
     }
 }
 
+fn is_root() -> bool {
+    fs::metadata("/proc/self").expect("proc").uid() == 0
+}
+
+fn give_to_server_user(directory: &Path) {
+    if is_root() {
+        run(Command::new("chown").arg("-R").arg("postgres:").arg(directory));
+    }
+}
+
 /// The server refuses to run as root: there it runs as the user that its package makes.
-fn as_server_user(root: bool, program: &Path) -> Command {
-    if !root {
+fn as_server_user(program: &Path) -> Command {
+    if !is_root() {
         return Command::new(program);
     }
     let mut command = Command::new("setpriv");

@@ -116,7 +116,8 @@ settings! {
         sweep_interval: Duration = Time(time(30 * DAY)), Fixed("1h");
     }
     "The database", in_file: true {
-        /// `sqlite:PATH`, `sqlite:///ABSOLUTE/PATH`, or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`
+        /// `sqlite:PATH`, `sqlite:///ABSOLUTE/PATH`, or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`;
+        /// of several servers, `HOST:PORT,HOST:PORT`, the one that takes writes is used
         database_url: Option<Secret> = SecretUrl(location::<Secret, _>(agora_database::check_url)),
             Unset("`agora.db` in the data directory");
         /// how many connections to a PostgreSQL server are kept at most; 5 to 1000. A fifth is shared by reads of

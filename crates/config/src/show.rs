@@ -66,8 +66,16 @@ pub fn shown_url(url: &str) -> String {
     if shown.is_empty() { "what the setting says, which is not shown".to_owned() } else { shown }
 }
 
-/// Returns a URL without its password, and whether it had one. Parameters can hold one, and so can what is no URL.
+/// Returns a URL without its password, and whether it had one; that of a database on several servers once for each.
 fn without_password(text: &str) -> (String, bool) {
+    let each = agora_database::url_of_each_server(text).into_iter().map(|url| of_one_server(&url));
+    let (shown, are_secret): (Vec<_>, Vec<_>) = each.unzip();
+    let is_secret = are_secret.contains(&true);
+    (if is_secret || shown.len() == 1 { shown.join(", ") } else { text.to_owned() }, is_secret)
+}
+
+/// Returns a URL without its password, and whether it had one. Parameters can hold one, and so can what is no URL.
+fn of_one_server(text: &str) -> (String, bool) {
     if text.starts_with("sqlite:") {
         return (text.to_owned(), false);
     }

@@ -303,6 +303,11 @@ fn white_space_around_a_value_is_no_part_of_it() {
 fn a_url_is_shown_without_what_may_be_secret() {
     for (url, shown) in [
         ("postgres://ann:hunter2@db.example.org:5433/agora?x=hunter2", "postgres://ann@db.example.org:5433/agora"),
+        (
+            "postgres://ann:hunter2@one:5433,two/agora?sslmode=disable",
+            "postgres://ann@one:5433/agora, postgres://ann@two/agora",
+        ),
+        ("postgres://ann@one:5433,two/agora?sslmode=disable", "postgres://ann@one:5433,two/agora?sslmode=disable"),
         ("postgres:///agora?host=/run/postgresql&user=ann&password=hunter2", "postgres:///agora"),
         ("postgres://ann@%2Frun%2Fpostgresql/agora", "postgres://ann@%2Frun%2Fpostgresql/agora"),
         ("host=/run/postgresql password=hunter2", "what the setting says, which is not shown"),

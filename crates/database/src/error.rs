@@ -47,6 +47,11 @@ impl Failure {
         }
     }
 
+    /// Returns whether the server takes no writes: it is a replica, or has become one.
+    pub(crate) fn is_read_only(&self) -> bool {
+        matches!(self, Self::Database(DieselError::DatabaseError(DatabaseErrorKind::ReadOnlyTransaction, _)))
+    }
+
     /// Returns whether a server refused for a reason that the driver does not tell, and that is none of those which the
     /// server explains by a detail or a hint. The driver keeps the SQLSTATE to itself, and messages are in the server's
     /// language.
@@ -172,6 +177,12 @@ pub enum OpenError {
     /// The server cannot be reached, or refuses.
     #[error("cannot connect to the PostgreSQL server")]
     Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The connections are those of a pooler that lends them for a transaction or a statement.
+    #[error(
+        "the database URL leads to a pooler that lends a connection for one transaction: prepared statements and locks need one \
+         that stays (with PgBouncer, pool_mode = session)"
+    )]
+    Pooled,
     /// No thread could be started.
     #[error("cannot start a database thread")]
     Thread(#[source] std::io::Error),

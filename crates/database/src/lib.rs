@@ -70,6 +70,7 @@ pub use error::OpenError;
 pub use figures::{Figures, Lane, WriteGroups};
 pub use lock::Lock;
 pub use options::Options;
+pub use postgres::url_of_each_server;
 pub use probe::{Probe, ServerProbe, probe};
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
 pub use turn::Turn;

@@ -2,13 +2,16 @@
 
 use std::fs::File;
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use std::{io, iter};
 
 use diesel::{ConnectionError, ConnectionResult};
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
+use futures_util::StreamExt;
+use futures_util::future::join;
+use futures_util::stream::FuturesUnordered;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
@@ -17,20 +20,24 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
 
 use crate::error::OpenError;
+use crate::mutex::lock;
 use crate::options::Options;
 
 /// When either side notices that the other vanished: after this silence it asks so often, at this interval.
-const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(3);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
 const KEEPALIVE_PROBES: u32 = 3;
 
 /// How long what was sent may go unacknowledged until the other side counts as gone.
-const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
+const UNACKNOWLEDGED: Duration = Duration::from_secs(5);
+
+/// How long the server that took the last connection is given until the others of the URL are asked as well.
+const HEAD_START: Duration = Duration::from_secs(1);
 
 /// Makes the server look every second whether the client of a running statement is still there, and end what nobody
 /// waits for. Servers before version 14 do not have the setting; some systems cannot do it.
@@ -38,10 +45,12 @@ const CHECK_CLIENT: &str = "SELECT set_config('client_connection_check_interval'
     WHERE current_setting('client_connection_check_interval', true) IS NOT NULL";
 
 /// Returns what the server is told about every connection: how long a statement may take and wait for a lock, and that
-/// what a lost client left open ends soon after.
-fn settings(options: &Options) -> String {
-    let settings = [
-        ("timezone", "UTC".to_owned()),
+/// what a lost client left open ends soon after. What the URL says itself holds.
+///
+/// It is told after the connection was made: poolers refuse one that begins with settings.
+fn settings(options: &Options) -> Vec<(&'static str, String)> {
+    vec![
+        ("TimeZone", "UTC".to_owned()),
         ("statement_timeout", options.statement_timeout.as_millis().to_string()),
         ("lock_timeout", options.lock_timeout().as_millis().to_string()),
         ("idle_in_transaction_session_timeout", "30s".to_owned()),
@@ -49,8 +58,17 @@ fn settings(options: &Options) -> String {
         ("tcp_keepalives_interval", KEEPALIVE_INTERVAL.as_secs().to_string()),
         ("tcp_keepalives_count", KEEPALIVE_PROBES.to_string()),
         ("tcp_user_timeout", UNACKNOWLEDGED.as_millis().to_string()),
-    ];
-    settings.map(|(name, value)| format!("-c {name}={value}")).join(" ")
+    ]
+}
+
+/// Returns the statement that makes these settings, but for those that the connection began with.
+fn setting(settings: &[(&str, String)]) -> String {
+    let settings: Vec<_> = settings.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
+    format!(
+        "SELECT set_config(name, value, false) FROM (VALUES {}) AS ours (name, value) \
+            JOIN (SELECT name, source FROM pg_settings) AS theirs USING (name) WHERE source <> 'client'",
+        settings.join(", ")
+    )
 }
 
 /// What the certificate of the server must prove, if there is TLS.
@@ -79,7 +97,15 @@ fn parse_ssl_mode(mode: &str) -> Result<(SslMode, Proof), OpenError> {
 const NO_URL: &str =
     "in a user name or password, write @ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25 and a space as %20";
 
-/// What a URL says.
+/// Returns the URL of each server that a URL names, as in `postgres://user@one:5432,two:5432/database`.
+pub fn url_of_each_server(url: &str) -> Vec<String> {
+    let Some((scheme, rest)) = url.split_once("://") else { return vec![url.to_owned()] };
+    let (authority, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let (user, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));
+    hosts.split(',').map(|host| format!("{scheme}://{user}{host}{rest}")).collect()
+}
+
+/// What a URL of one server says.
 struct Target {
     config: tokio_postgres::Config,
     proof: Proof,
@@ -118,44 +144,98 @@ impl Target {
     }
 }
 
-/// Checks that a URL names a database of a PostgreSQL server.
+/// Checks that a URL names a database of one PostgreSQL server, or of several of which one takes writes.
 pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
-    Target::parse(url).map(drop)
+    url_of_each_server(url).iter().try_for_each(|url| Target::parse(url).map(drop))
+}
+
+/// A connection, and what ends it.
+type Driven = (AsyncPgConnection, AbortHandle);
+
+/// One server of the URL.
+struct Server {
+    /// Its host, for messages.
+    host: String,
+    config: tokio_postgres::Config,
+}
+
+impl Server {
+    async fn connect(
+        &self,
+        tls: &MakeRustlsConnect,
+        settings: &[(&str, String)],
+    ) -> Result<Driven, Box<dyn std::error::Error + Send + Sync>> {
+        // Without TLS in the URL, none of it is used.
+        let (client, connection) = self.config.connect(tls.clone()).await?;
+        let driver = tokio::spawn(connection).abort_handle();
+        let conn = AsyncPgConnection::try_from(client).await?;
+        let settings = setting(settings);
+        // In one round trip.
+        let (mut one, mut other) = (&conn, &conn);
+        let (set, checks) = join(one.batch_execute(&settings), other.batch_execute(CHECK_CLIENT)).await;
+        set?;
+        if let Err(error) = checks {
+            tracing::debug!(%error, "the server does not look after lost clients");
+        }
+        Ok((conn, driver))
+    }
 }
 
 /// Makes connections to the database of one URL.
 #[derive(Clone)]
 pub(crate) struct Connector {
-    config: tokio_postgres::Config,
+    servers: Arc<[Server]>,
+    /// The one that took the last connection.
+    preferred: Arc<AtomicUsize>,
+    /// When another one than before did.
+    moved: Arc<Mutex<Option<Instant>>>,
+    settings: Vec<(&'static str, String)>,
     tls: MakeRustlsConnect,
     /// How long a connection may take to be made.
     timeout: Duration,
-    /// The host, for messages.
-    server: String,
     /// How many connections were made to serve requests.
     made: Arc<AtomicU64>,
 }
 
 impl Connector {
     /// Reads a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/path/ca.pem`.
-    /// Without `sslmode` it is `prefer`; without `sslrootcert`, the authorities that the system trusts are known.
+    /// Without `sslmode` it is `prefer`; without `sslrootcert`, the authorities that the system trusts are known. Of several servers,
+    /// the one that takes writes is used.
     pub(crate) fn new(url: &str, limits: &Options) -> Result<Self, OpenError> {
-        let Target { mut config, proof, authorities, has_keepalives, server } = Target::parse(url)?;
-        let own = config.get_options().unwrap_or_default();
-        let options = format!("{} {own}", settings(limits));
-        config.options(options.trim_end()).application_name("agora");
-        if !has_keepalives {
-            config.keepalives_idle(KEEPALIVE_IDLE);
-            config.keepalives_interval(KEEPALIVE_INTERVAL);
-            config.keepalives_retries(KEEPALIVE_PROBES);
+        let targets = url_of_each_server(url).iter().map(|url| Target::parse(url)).collect::<Result<Vec<_>, _>>()?;
+        let is_one_of_several = targets.len() > 1;
+        let (mut tls, mut timeout) = (None, limits.connect_timeout);
+        let mut servers = Vec::new();
+        for Target { mut config, proof, authorities, has_keepalives, server } in targets {
+            config.application_name("agora");
+            if is_one_of_several && config.get_target_session_attrs() == TargetSessionAttrs::Any {
+                config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+            }
+            if !has_keepalives {
+                config.keepalives_idle(KEEPALIVE_IDLE);
+                config.keepalives_interval(KEEPALIVE_INTERVAL);
+                config.keepalives_retries(KEEPALIVE_PROBES);
+            }
+            if config.get_tcp_user_timeout().is_none() {
+                config.tcp_user_timeout(UNACKNOWLEDGED);
+            }
+            timeout = config.get_connect_timeout().copied().unwrap_or(timeout);
+            config.connect_timeout(timeout);
+            if tls.is_none() {
+                tls = Some(MakeRustlsConnect::new(client_config(proof, authorities.as_deref())?));
+            }
+            servers.push(Server { host: server, config });
         }
-        if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(UNACKNOWLEDGED);
-        }
-        let timeout = config.get_connect_timeout().copied().unwrap_or(limits.connect_timeout);
-        config.connect_timeout(timeout);
-        let tls = MakeRustlsConnect::new(client_config(proof, authorities.as_deref())?);
-        Ok(Self { config, tls, timeout, server, made: Arc::default() })
+        let tls = tls.ok_or(OpenError::Url(NO_URL))?;
+        Ok(Self {
+            servers: servers.into(),
+            preferred: Arc::default(),
+            moved: Arc::default(),
+            settings: settings(limits),
+            tls,
+            timeout,
+            made: Arc::default(),
+        })
     }
 
     /// Returns one whose connections have the server make one plan of a statement for whatever values, unless the URL says otherwise: for
@@ -163,9 +243,7 @@ impl Connector {
     /// one plan does, and plan anew each time, which takes longer than to read.
     pub(crate) fn planning_once(&self) -> Self {
         let mut this = self.clone();
-        let options = this.config.get_options().unwrap_or_default();
-        let options = format!("-c plan_cache_mode=force_generic_plan {options}");
-        this.config.options(options);
+        this.settings.push(("plan_cache_mode", "force_generic_plan".to_owned()));
         this
     }
 
@@ -180,27 +258,58 @@ impl Connector {
     }
 
     /// Makes a connection as [`connect`](Self::connect) does; what is returned besides ends the connection, whatever is under way on it.
-    pub(crate) async fn connect_driven(&self) -> ConnectionResult<(AsyncPgConnection, AbortHandle)> {
-        let failed = |why| ConnectionError::BadConnection(format!("PostgreSQL at {}{why}", self.server));
-        let made = async {
-            // Without TLS in the URL, none of it is used.
-            let connected = self.config.connect(self.tls.clone()).await;
-            let (client, connection) = connected.map_err(|error| failed(in_words(&error)))?;
-            let driver = tokio::spawn(connection).abort_handle();
-            let mut conn = AsyncPgConnection::try_from(client).await?;
-            if let Err(error) = conn.batch_execute(CHECK_CLIENT).await {
-                tracing::debug!(%error, "the server does not look after lost clients");
-            }
-            Ok((conn, driver))
-        };
+    pub(crate) async fn connect_driven(&self) -> ConnectionResult<Driven> {
         // The driver's own limit ends where the handshake begins, which a server that never answers would draw out.
-        timeout(self.timeout, made).await.unwrap_or_else(|_| Err(failed(" takes too long".to_owned())))
+        let made = timeout(self.timeout, self.connect_to_any()).await;
+        let made = made.unwrap_or_else(|_| Err(format!("PostgreSQL at {} takes too long", self.hosts())));
+        made.map_err(ConnectionError::BadConnection)
+    }
+
+    /// Connects to the server that took the last connection. Where that fails or takes long, the others are asked as well, and the first
+    /// is taken that does what the URL asks for.
+    async fn connect_to_any(&self) -> Result<Driven, String> {
+        let preferred = self.preferred.load(Ordering::Relaxed);
+        let (first, others): (Vec<_>, Vec<_>) = (0..).zip(&*self.servers).partition(|(place, _)| *place == preferred);
+        let attempt = |(place, server)| self.connect_to(place, server);
+        let mut attempts: FuturesUnordered<_> = first.into_iter().map(attempt).collect();
+        let mut ended = timeout(HEAD_START, attempts.next()).await;
+        attempts.extend(others.into_iter().map(attempt));
+        let mut reasons = Vec::new();
+        loop {
+            match ended {
+                Ok(Some(Ok(made))) => return Ok(made),
+                Ok(Some(Err(reason))) => reasons.push(reason),
+                Ok(None) => return Err(reasons.join("; ")),
+                Err(_) => {}
+            }
+            ended = Ok(attempts.next().await);
+        }
+    }
+
+    async fn connect_to(&self, place: usize, server: &Server) -> Result<Driven, String> {
+        let made = server.connect(&self.tls, &self.settings).await;
+        let made = made.map_err(|error| format!("PostgreSQL at {}{}", server.host, in_words(&*error)))?;
+        if self.preferred.swap(place, Ordering::Relaxed) != place {
+            *lock(&self.moved) = Some(Instant::now());
+        }
+        Ok(made)
+    }
+
+    /// Returns whether connections lead to another server since one was made: that which it leads to may take writes no more, and
+    /// not know of it yet.
+    pub(crate) fn has_moved_since(&self, made: Instant) -> bool {
+        self.servers.len() > 1 && lock(&self.moved).is_some_and(|moved| made < moved)
     }
 
     /// Returns how many connections were made to serve requests: as long as it is the same, they lead to the database that
     /// they led to before, and not to an older state of it, or to a replica that had not received everything.
     pub(crate) fn epoch(&self) -> u64 {
         self.made.load(Ordering::Acquire)
+    }
+
+    /// Returns the hosts of the URL, for messages.
+    fn hosts(&self) -> String {
+        self.servers.iter().map(|server| server.host.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// Counts a connection that was made to serve requests.
@@ -302,6 +411,27 @@ impl ServerCertVerifier for Lenient {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_may_name_several_servers() {
+        assert_eq!(
+            url_of_each_server("postgres://agora:p%40,ss@one:5432,two,[::1]:5433/agora?sslmode=disable"),
+            ["one:5432", "two", "[::1]:5433"]
+                .map(|host| format!("postgres://agora:p%40,ss@{host}/agora?sslmode=disable"))
+        );
+        assert_eq!(url_of_each_server("postgres://one,two"), ["postgres://one", "postgres://two"]);
+        assert_eq!(url_of_each_server("postgres:///agora?host=/run"), ["postgres:///agora?host=/run"]);
+        for url in ["postgres://agora@one:5432,two:5433/agora", "postgres://agora@%2Frun%2Fone:1,%2Frun%2Ftwo:2/agora"]
+        {
+            check_url(url).unwrap();
+            let connector = Connector::new(url, &Options::default()).unwrap();
+            let attributes = connector.servers.iter().map(|server| server.config.get_target_session_attrs());
+            assert!(attributes.eq([TargetSessionAttrs::ReadWrite; 2]), "{url}");
+        }
+        for url in ["postgres://agora@one:x,two/agora", "postgres://agora@one,two:x/agora", "postgres"] {
+            assert!(check_url(url).is_err(), "{url}");
+        }
+    }
 
     #[test]
     fn parameters_about_tls_that_would_have_no_effect_are_refused_by_name() {

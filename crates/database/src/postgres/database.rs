@@ -1,6 +1,7 @@
 //! A PostgreSQL database: its connections, and the work of several steps.
 
 use std::convert::Infallible;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -254,12 +255,37 @@ pub(crate) async fn applied(conn: &AsyncPgConnection) -> std::result::Result<Vec
     queries::transfer::applied(&mut &*conn).await.map_err(|error| OpenError::Migration(error.into()))
 }
 
+/// Checks that a connection has the server's session to itself as long as it lasts.
+async fn ensure_sessions(conn: &AsyncPgConnection, connector: &Connector) -> std::result::Result<(), OpenError> {
+    const SHARED: &str = "the session is shared";
+    // What std seeds its tables with.
+    let id = RandomState::new().build_hasher().finish();
+    let unless =
+        |is_right: &str| format!("DO $$BEGIN IF NOT {is_right} THEN RAISE EXCEPTION '{SHARED}'; END IF; END$$");
+    let marked = format!("coalesce(current_setting('agora.session', true), '') = '{id}'");
+    let other = connector.connect_to_open().await?;
+    let steps = [
+        (conn, format!("SET agora.session = '{id}'")),
+        // As long as its transaction is open, nobody else has the session of this one.
+        (&other, format!("BEGIN; {}", unless(&format!("({marked}) IS FALSE")))),
+        (conn, unless(&marked)),
+    ];
+    for (mut conn, step) in steps {
+        conn.batch_execute(&step).await.map_err(|error| match error {
+            DieselError::DatabaseError(_, info) if info.message() == SHARED => OpenError::Pooled,
+            error => OpenError::Connect(error.into()),
+        })?;
+    }
+    Ok(())
+}
+
 /// Checks the schema; unless the database is to be inspected, brings it up to date, when no other node does.
 async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result<Migrated, OpenError> {
     let mut conn = connector.connect_to_open().await?;
     // Changing a schema, and waiting for another node that does, may take longer than any request.
     let lock = format!("SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock({MIGRATION_LOCK})");
     if opening != Opening::Inspect {
+        ensure_sessions(&conn, connector).await?;
         conn.batch_execute(&lock).await.map_err(|error| OpenError::Migration(error.into()))?;
     }
     version::check(&applied(&conn).await?, opening)?;
@@ -276,7 +302,7 @@ async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result
 ///
 /// What fails at once and for a reason that the driver does not tell is done once more, on a connection that has nothing
 /// prepared: a migration may have changed what a statement gives since it was prepared (SQLSTATE 0A000), or somebody in
-/// between may have forgotten it (26000).
+/// between may have forgotten it (26000). So is what a server refuses that takes no writes any more: another one may.
 async fn carry_out<T>(
     pool: &Pool,
     limits: Limits,
@@ -308,7 +334,11 @@ async fn carry_out<T>(
             drop(Object::take(conn));
         }
         match outcome? {
-            Err(failure) if is_first && failure.is_unexplained() && begun.elapsed() < limits.lock => {
+            Err(failure)
+                if is_first
+                    && (failure.is_unexplained() || failure.is_read_only())
+                    && begun.elapsed() < limits.lock =>
+            {
                 pool.manager().distrust();
                 is_first = false;
             }
@@ -370,6 +400,9 @@ mod changed_schema_tests;
 #[cfg(test)]
 #[path = "../../../../tests/support/postgres.rs"]
 pub(super) mod private_postgres;
+#[cfg(test)]
+#[path = "several_servers_tests.rs"]
+mod several_servers_tests;
 #[cfg(test)]
 #[path = "tests.rs"]
 pub(super) mod tests;

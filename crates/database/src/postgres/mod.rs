@@ -26,5 +26,6 @@ mod statements;
 mod text_in;
 
 pub(crate) use self::connect::check_url;
+pub use self::connect::url_of_each_server;
 pub(crate) use self::database::{Postgres, applied, connect_to_inspect};
 pub(crate) use self::session::Session;

@@ -140,7 +140,8 @@ impl Pipelines {
                 },
             };
             let is_proven = lock(&pipeline.answered).elapsed() < self.limits.unproven;
-            if is_proven || pipeline.is_there(self.limits.proof()).await {
+            let is_there = is_proven || pipeline.is_there(self.limits.proof()).await;
+            if is_there && !self.connector.has_moved_since(pipeline.made) {
                 return Ok((slot, pipeline));
             }
             slot.vacate(&pipeline);

@@ -82,6 +82,9 @@ impl managed::Manager for Manager {
         if distrusted.is_some_and(|at| last_used < at) {
             return Err(RecycleError::message("another one was lost since it was used"));
         }
+        if self.connector.has_moved_since(metrics.created) {
+            return Err(RecycleError::message("another server has taken over since it was made"));
+        }
         if last_used.elapsed() < self.limits.unproven {
             return Ok(());
         }

@@ -1,0 +1,58 @@
+//! Several servers, of which one takes writes.
+
+use tokio::task::spawn_blocking;
+
+use super::private_postgres::Server;
+use super::tests::write;
+use super::*;
+
+/// Whether it takes writes.
+fn set_read_only(server: &Server, value: &str) {
+    let sql = format!("ALTER SYSTEM SET default_transaction_read_only = {value}; SELECT pg_reload_conf();");
+    server.session("postgres").run(&sql);
+    while server.session("postgres").run("SHOW default_transaction_read_only;").trim() != value {}
+}
+
+/// Writes until this server has it, for the processes of another may still go by what was set before.
+async fn write_until(database: &Postgres, server: &Server) {
+    loop {
+        write(database, "INSERT INTO marks VALUES (1)").await.unwrap();
+        if server.session("agora").run("SELECT count(*) FROM marks;").trim() != "0" {
+            return;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_that_takes_writes_is_used_whichever_that_is() {
+    let [one, two] =
+        spawn_blocking(|| [5432, 5433].map(|port| Server::start(port, |_| "-c listen_addresses=".to_owned())))
+            .await
+            .unwrap();
+    for server in [&one, &two] {
+        let url = server.database("agora");
+        Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap().close();
+        server.session("agora").run("CREATE TABLE marks (n integer);");
+    }
+    let url = format!("postgres://agora@{},{}/agora", one.host(), two.host());
+    set_read_only(&one, "on");
+    let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
+    write(&database, "INSERT INTO marks VALUES (1)").await.unwrap();
+    assert_eq!(two.session("agora").run("SELECT count(*) FROM marks;").trim(), "1");
+
+    // What was connected to the other finds that out by itself.
+    set_read_only(&one, "off");
+    set_read_only(&two, "on");
+    write_until(&database, &one).await;
+
+    set_read_only(&one, "on");
+    let refused = loop {
+        if let Err(error) = write(&database, "INSERT INTO marks VALUES (1)").await {
+            break error;
+        }
+    };
+    assert!(matches!(refused, Error::Unavailable(_)), "{refused:?}");
+    set_read_only(&two, "off");
+    write(&database, "INSERT INTO marks VALUES (1)").await.unwrap();
+    database.close();
+}

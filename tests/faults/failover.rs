@@ -1,0 +1,47 @@
+//! A replica of PostgreSQL takes over under load.
+
+use reqwest::Method;
+use tokio::task::block_in_place;
+
+use super::honest::{attempt, expect_no_leak};
+use super::load::Load;
+use crate::client::eventually;
+use crate::private_postgres::Server;
+use crate::process::Home;
+
+const CONNECTIONS: usize = 6;
+
+/// Breaks the primary off by `end`, and has its replica take over.
+async fn survives(end: impl Fn(&Server)) {
+    let primary = block_in_place(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()));
+    block_in_place(|| primary.database("agora"));
+    let replica = block_in_place(|| primary.replica(5433));
+    // The one that takes no writes first.
+    let url = format!("postgres://agora@{},{}/agora", replica.host(), primary.host());
+    let home = Home::new();
+    let connections = CONNECTIONS.to_string();
+    let service =
+        home.start_with(&[("AGORA_DATABASE_URL", url.as_str()), ("AGORA_DATABASE_CONNECTIONS", connections.as_str())]);
+    let reader = service.api.user("reader").await;
+    let load = Load::start(&service.api).await;
+    load.successes(100).await;
+    block_in_place(|| end(&primary));
+    load.refusals(50).await;
+    block_in_place(|| replica.promote());
+    let request = || service.api.request_as(&reader, Method::GET, "/api/posts/following/all");
+    eventually("a request succeeds", async || attempt(request()).await).await.expect(200);
+    load.successes(100).await;
+    load.finish().await;
+    expect_no_leak(&replica, "agora", CONNECTIONS).await;
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_acknowledged_is_lost_when_a_replica_takes_over_from_a_killed_server() {
+    survives(Server::kill).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_acknowledged_is_lost_when_a_replica_takes_over_as_planned() {
+    survives(Server::stop).await;
+}
