@@ -24,13 +24,13 @@ async fn survives(end: impl Fn(&Server)) {
         home.start_with(&[("AGORA_DATABASE_URL", url.as_str()), ("AGORA_DATABASE_CONNECTIONS", connections.as_str())]);
     let reader = service.api.user("reader").await;
     let load = Load::start(&service.api).await;
-    load.successes(100).await;
+    load.posts(20).await;
     block_in_place(|| end(&primary));
     load.refusals(50).await;
     block_in_place(|| replica.promote());
     let request = || service.api.request_as(&reader, Method::GET, "/api/posts/following/all");
     eventually("a request succeeds", async || attempt(request()).await).await.expect(200);
-    load.successes(100).await;
+    load.posts(20).await;
     load.finish().await;
     expect_no_leak(&replica, "agora", CONNECTIONS).await;
     service.stop();

@@ -131,6 +131,13 @@ impl Load {
         self.until("requests succeed", || self.shared.succeeded.load(Ordering::Relaxed) >= enough).await;
     }
 
+    /// Waits until so many more posts were published, each of which is commented on and liked next.
+    pub(crate) async fn posts(&self, more: usize) {
+        let published = || self.shared.noted.lock().unwrap().posts.len();
+        let enough = published() + more;
+        self.until("posts are published", || published() >= enough).await;
+    }
+
     /// Waits until so many more requests have been refused.
     pub(crate) async fn refusals(&self, more: usize) {
         let enough = self.shared.refused.load(Ordering::Relaxed) + more;

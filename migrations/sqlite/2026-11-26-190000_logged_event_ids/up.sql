@@ -1,0 +1,1 @@
+-- Nothing changes here: events are kept in memory.
