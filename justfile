@@ -49,6 +49,10 @@ bench *ARGUMENTS:
 fairness *ARGUMENTS:
     scripts/fairness {{ARGUMENTS}}
 
+# Nodes on a PostgreSQL cluster that fails over by itself, while parts of it fail; as root
+cluster *ARGUMENTS:
+    scripts/cluster {{ARGUMENTS}}
+
 # The small parts: tokens, cursors, rendering
 micro:
     cargo bench --package agora-security --bench tokens

@@ -1,0 +1,44 @@
+//! HAProxy in front of the database servers: what it takes leads to the primary.
+
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::database::Database;
+use crate::process::Process;
+
+/// A balancer. It is gone when this is dropped.
+pub(crate) struct Balancer {
+    _process: Process,
+    _directory: TempDir,
+}
+
+impl Balancer {
+    const ADDRESS: &str = "127.0.0.1:15432";
+
+    pub(crate) fn start(database: &Database) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let servers = database.members.iter().map(|member| {
+            let (name, address) = (&member.machine.name, member.machine.address);
+            format!("    server {name} {address}:5432 check port 8008\n")
+        });
+        // It asks each server's Patroni, and cuts connections to one that is the primary no more.
+        let settings = format!(
+            "defaults\n    mode tcp\n    timeout connect 1s\n    timeout check 1s\n    timeout client 1h\n    timeout server 1h\n\
+             listen primary\n    bind {}\n    option httpchk OPTIONS /primary\n    http-check expect status 200\n    \
+             default-server inter 1s fall 2 rise 3 on-marked-down shutdown-sessions\n{}",
+            Self::ADDRESS,
+            servers.collect::<String>()
+        );
+        let file = directory.path().join("haproxy.cfg");
+        fs::write(&file, settings).unwrap();
+        let mut command = std::process::Command::new("/usr/sbin/haproxy");
+        command.args(["-db", "-f"]).arg(file);
+        Self { _process: Process::spawn(command, ""), _directory: directory }
+    }
+
+    /// The URL of the database behind it.
+    pub(crate) fn url() -> String {
+        format!("postgres://agora@{}/agora", Self::ADDRESS)
+    }
+}

@@ -1,0 +1,252 @@
+//! Clients that send each write, under one `Idempotency-Key`, until it is acknowledged, to whichever node; and know what must be there.
+
+use std::collections::BTreeMap;
+use std::mem;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Method, RequestBuilder};
+use serde_json::json;
+use tokio::sync::RwLock;
+use tokio::task::JoinSet;
+
+use crate::client::{Client, Response, User, eventually, form_bytes, key as image_key, list, text};
+use crate::nodes::Nodes;
+use crate::picture::{expect_picture, picture};
+
+/// How long a client waits for an answer until it asks another node.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long a client waits before it sends a request again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What clients noticed since it was last asked.
+#[derive(Debug, Default)]
+pub(crate) struct Noticed {
+    /// The longest time in which no write was acknowledged, in seconds.
+    pub(crate) without_writes: f64,
+    /// The longest time in which no read was answered, in seconds.
+    pub(crate) without_reads: f64,
+    /// How many requests were refused or not answered.
+    pub(crate) refused: usize,
+}
+
+/// When requests of a kind succeeded last, and the longest time between two of them.
+#[derive(Default)]
+struct Pace(Mutex<(Option<Instant>, Duration)>);
+
+impl Pace {
+    fn succeed(&self) {
+        let (mut pace, now) = (self.0.lock().unwrap(), Instant::now());
+        let gap = pace.0.map_or(Duration::ZERO, |last| now - last);
+        *pace = (Some(now), pace.1.max(gap));
+    }
+
+    fn take(&self) -> f64 {
+        let mut pace = self.0.lock().unwrap();
+        pace.0 = Some(Instant::now());
+        mem::take(&mut pace.1).as_secs_f64()
+    }
+}
+
+struct Shared {
+    nodes: Vec<Client>,
+    writers: Vec<User>,
+    /// Follows every writer.
+    reader: User,
+    /// The posts of each writer, by id, with their texts, as they were acknowledged.
+    published: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
+    /// Held by each writer during a round, and by whoever compares.
+    quiet: RwLock<()>,
+    writes: Pace,
+    reads: Pace,
+    written: AtomicUsize,
+    refused: AtomicUsize,
+    stopped: AtomicBool,
+}
+
+impl Shared {
+    /// Sends a request until a node does what it says; the answer.
+    async fn send(&self, first: usize, status: u16, request: impl Fn(&Client) -> RequestBuilder) -> Response {
+        for attempt in 0.. {
+            let api = &self.nodes[(first + attempt) % self.nodes.len()];
+            let got = api.try_send(request(api).timeout(PATIENCE)).await;
+            if attempt < 3 {}
+            match got {
+                Some(answer) if answer.status == status => return answer,
+                // 409: the attempt before it is still at work.
+                Some(answer) if !matches!(answer.status, 409 | 500..) => panic!("{}: {answer:?}", api.url()),
+                _ => {}
+            }
+            self.refused.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(PAUSE).await;
+        }
+        unreachable!("it is tried for ever")
+    }
+
+    async fn write(
+        &self,
+        first: usize,
+        status: u16,
+        key: &str,
+        request: impl Fn(&Client) -> RequestBuilder,
+    ) -> Response {
+        let answer = self.send(first, status, |api| request(api).header("Idempotency-Key", key)).await;
+        self.writes.succeed();
+        self.written.fetch_add(1, Ordering::Relaxed);
+        answer
+    }
+
+    async fn read(&self, first: usize, user: &User, path: &str) -> Response {
+        let answer = self.send(first, 200, |api| api.request_as(user, Method::GET, path)).await;
+        self.reads.succeed();
+        answer
+    }
+
+    async fn run(self: Arc<Self>, writer: usize) {
+        let user = &self.writers[writer];
+        for n in 0.. {
+            if self.stopped.load(Ordering::Relaxed) {
+                return;
+            }
+            let _busy = self.quiet.read().await;
+            let content = format!("{} {n}", user.name);
+            let key = |what: &str| format!("{what}-{content}").replace(' ', "-");
+            let post =
+                self.write(n, 201, &key("post"), |api| posting(api, user, &content, n.is_multiple_of(5))).await.data();
+            let id = text(&post["id"]);
+            let before =
+                self.published.lock().unwrap().entry(user.id.clone()).or_default().insert(id.clone(), content.clone());
+            assert_eq!(before, None, "acknowledged twice");
+            // Another node sees what one has acknowledged, whatever happens between.
+            let path = format!("/api/posts/by-id/{id}");
+            assert_eq!(self.read(n + 1, user, &path).await.data()["content"], content);
+            if !post["image"].is_null() {
+                let image = self.read(n + 2, user, &format!("/media/{}", image_key(&post["image"]))).await;
+                expect_picture(&image.body);
+            }
+            let comments = format!("/api/posts/{id}/comments");
+            self.write(n + 1, 201, &key("comment"), |api| {
+                api.request_as(user, Method::POST, &comments).json(&json!({ "content": content }))
+            })
+            .await;
+            // A toggle: carried out twice, it would be off again.
+            let like = format!("/api/posts/like/{id}");
+            self.write(n + 2, 200, &key("like"), |api| api.request_as(user, Method::PUT, &like)).await;
+            let seen = self.read(n, user, &path).await.data();
+            assert_eq!((&seen["commentCount"], &seen["likeCount"]), (&json!(1), &json!(1)), "{seen}");
+        }
+    }
+}
+
+/// Clients at work.
+pub(crate) struct Clients {
+    shared: Arc<Shared>,
+    running: JoinSet<()>,
+}
+
+impl Clients {
+    const WRITERS: usize = 8;
+
+    /// Registers accounts, and has them write.
+    pub(crate) async fn start(nodes: &Nodes) -> Self {
+        let nodes = nodes.clients();
+        let reader = nodes[0].user("reader").await;
+        let mut writers = Vec::new();
+        for n in 0..Self::WRITERS {
+            let writer = nodes[0].user(&format!("writer-{n}")).await;
+            nodes[0].call(&reader, Method::PUT, &format!("/api/follow/follow/{}", writer.id)).await.expect(200);
+            writers.push(writer);
+        }
+        let shared = Arc::new(Shared {
+            nodes,
+            writers,
+            reader,
+            published: Mutex::default(),
+            quiet: RwLock::default(),
+            writes: Pace::default(),
+            reads: Pace::default(),
+            written: AtomicUsize::new(0),
+            refused: AtomicUsize::new(0),
+            stopped: AtomicBool::new(false),
+        });
+        let mut running = JoinSet::new();
+        for writer in 0..Self::WRITERS {
+            running.spawn(Arc::clone(&shared).run(writer));
+        }
+        Self { shared, running }
+    }
+
+    /// Waits until so many more writes were acknowledged.
+    pub(crate) async fn writes(&self, more: usize) {
+        let enough = self.shared.written.load(Ordering::Relaxed) + more;
+        eventually("writes are acknowledged", async || {
+            (self.shared.written.load(Ordering::Relaxed) >= enough).then_some(())
+        })
+        .await;
+    }
+
+    /// Returns what was noticed since this was last called.
+    pub(crate) fn measure(&self) -> Noticed {
+        Noticed {
+            without_writes: self.shared.writes.take(),
+            without_reads: self.shared.reads.take(),
+            refused: self.shared.refused.swap(0, Ordering::Relaxed),
+        }
+    }
+
+    /// Has the writers pause, and compares the feed of who follows them on every node with what was acknowledged.
+    pub(crate) async fn check(&self) {
+        let _quiet = self.shared.quiet.write().await;
+        let published: BTreeMap<_, _> = self.shared.published.lock().unwrap().values().flatten().map(own).collect();
+        for node in &self.shared.nodes {
+            let feed = node.walk(&self.shared.reader, "/api/posts/following/all?size=100", "data").await;
+            let seen: Vec<_> = feed.iter().map(|post| (text(&post["id"]), text(&post["content"]))).collect();
+            assert_eq!(seen.len(), published.len(), "lost or doubled, says {}", node.url());
+            assert!(seen.into_iter().collect::<BTreeMap<_, _>>() == published, "other posts, says {}", node.url());
+        }
+    }
+
+    /// Stops the writers, and checks on every node that what was acknowledged is there, once, and nothing else.
+    pub(crate) async fn finish(mut self) {
+        self.shared.stopped.store(true, Ordering::Relaxed);
+        while let Some(ended) = self.running.join_next().await {
+            ended.unwrap();
+        }
+        self.check().await;
+        let published = mem::take(&mut *self.shared.published.lock().unwrap());
+        for (author, posts) in &published {
+            for node in &self.shared.nodes {
+                let path = format!("/api/posts/{author}/all?size=100");
+                let found = node.walk(&self.shared.reader, &path, "data").await;
+                assert_eq!(found.len(), posts.len());
+                for post in &found {
+                    assert_eq!(Some(&text(&post["content"])), posts.get(&text(&post["id"])));
+                    assert_eq!((&post["commentCount"], &post["likeCount"]), (&json!(1), &json!(1)), "{post}");
+                }
+            }
+            for id in posts.keys() {
+                let comments = self.shared.nodes[0].get(&self.shared.reader, &format!("/api/comments/all/{id}")).await;
+                assert_eq!(list(&comments.expect(200).data()).len(), 1);
+            }
+        }
+    }
+}
+
+/// Begins a request that publishes a post: of the same bytes each time.
+fn posting(api: &Client, author: &User, content: &str, pictured: bool) -> RequestBuilder {
+    let request = api.request_as(author, Method::POST, "/api/posts/create");
+    if !pictured {
+        return request.json(&json!({ "text": content }));
+    }
+    let text = format!("--b\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\n{content}\r\n");
+    request
+        .header(CONTENT_TYPE, "multipart/form-data; boundary=b")
+        .body([text.into_bytes(), form_bytes(&picture())].concat())
+}
+
+fn own((id, content): (&String, &String)) -> (String, String) {
+    (id.clone(), content.clone())
+}

@@ -1,0 +1,63 @@
+//! Three nodes on a PostgreSQL cluster that fails over by itself, and on a distributed object store: what becomes of clients while servers
+//! of either and nodes are killed, cut off and replaced.
+//!
+//! `scripts/cluster` installs what this takes and runs it, as root: each database server is a machine of its own, a network namespace
+//! with an address. `AGORA_CLUSTER_ROUNDS` is how many faults there are, one after the other; each once by default.
+//! `AGORA_CLUSTER_ONLY` is a part of the names of those that are of interest.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[path = "../support/backend.rs"]
+mod backend;
+mod balancer;
+#[path = "../support/client.rs"]
+mod client;
+mod clients;
+mod database;
+mod faults;
+mod machine;
+mod nodes;
+#[path = "../support/picture.rs"]
+mod picture;
+#[path = "../support/process.rs"]
+mod process;
+mod store;
+
+use std::env;
+
+use crate::balancer::Balancer;
+use crate::clients::Clients;
+use crate::database::Database;
+use crate::faults::FAULTS;
+use crate::machine::Network;
+use crate::nodes::Nodes;
+use crate::store::Store;
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "installs a cluster and takes minutes: scripts/cluster"]
+#[allow(clippy::print_stdout, reason = "the measurements are of use beyond the failure")]
+async fn nothing_acknowledged_is_lost_or_doubled_whatever_fails() {
+    let network = Network::new();
+    let mut database = Database::start(&network).await;
+    let _balancer = Balancer::start(&database);
+    let mut store = Store::start().await;
+    let mut nodes = Nodes::start(&database);
+    let clients = Clients::start(&nodes).await;
+    let only = env::var("AGORA_CLUSTER_ONLY").unwrap_or_default();
+    let faults: Vec<_> = FAULTS.iter().filter(|(name, _)| name.contains(&only)).collect();
+    let rounds = env::var("AGORA_CLUSTER_ROUNDS").map_or(faults.len(), |rounds| rounds.parse().expect("a number"));
+    println!("fault | without writes, s | without reads, s | refused");
+    for (name, fault) in faults.into_iter().cycle().take(rounds) {
+        clients.writes(100).await;
+        clients.measure();
+        fault(&mut database, &mut store, &mut nodes).await;
+        clients.writes(100).await;
+        let found = clients.measure();
+        println!("{name} | {:.1} | {:.1} | {}", found.without_writes, found.without_reads, found.refused);
+        database.settle().await;
+        clients.check().await;
+    }
+    clients.finish().await;
+    nodes.stop();
+}

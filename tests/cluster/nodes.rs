@@ -1,0 +1,85 @@
+//! The nodes of the service.
+
+use crate::balancer::Balancer;
+use crate::client::{Client, PASSWORD};
+use crate::database::Database;
+use crate::process::{Home, Service};
+use crate::store::Store;
+
+/// Three nodes with the same database, images and secret, each at an address that stays the same. Two know the servers of the database, one
+/// knows its balancer.
+pub(crate) struct Nodes {
+    nodes: Vec<(Home, Option<Service>)>,
+    variables: Vec<(&'static str, String)>,
+    servers: String,
+}
+
+impl Nodes {
+    const COUNT: usize = 3;
+
+    pub(crate) fn start(database: &Database) -> Self {
+        let homes = (0..Self::COUNT).map(|_| (Home::new(), None)).collect();
+        let mut variables = vec![
+            ("AGORA_DATABASE_CONNECTIONS", "20".to_owned()),
+            ("AGORA_JWT_SECRET", "a secret that all nodes have in common".to_owned()),
+            ("AGORA_ADMIN_USERNAME", "root".to_owned()),
+            ("AGORA_ADMIN_EMAIL", "root@example.org".to_owned()),
+            ("AGORA_ADMIN_PASSWORD", PASSWORD.to_owned()),
+        ];
+        variables.extend(Store::variables());
+        let mut nodes = Self { nodes: homes, variables, servers: database.url() };
+        (0..Self::COUNT).for_each(|node| nodes.restart(node));
+        nodes
+    }
+
+    /// Starts a node where it was before, if it was somewhere.
+    pub(crate) fn restart(&mut self, node: usize) {
+        let address = format!("127.0.0.1:{}", 18_080 + node);
+        let (home, service) = &mut self.nodes[node];
+        let mut variables: Vec<_> = self.variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let balancer = Balancer::url();
+        let database = if node == 0 { &balancer } else { &self.servers };
+        variables.extend([("AGORA_LISTEN", address.as_str()), ("AGORA_DATABASE_URL", database)]);
+        *service = Some(home.start_with(&variables));
+    }
+
+    /// Ends a node as a crash would.
+    pub(crate) fn kill(&mut self, node: usize) {
+        if let Some(service) = self.nodes[node].1.take() {
+            service.kill();
+        }
+    }
+
+    /// Stops a node the regular way, as for another binary in its place.
+    pub(crate) fn replace(&mut self, node: usize) {
+        if let Some(service) = self.nodes[node].1.take() {
+            service.stop();
+        }
+        self.restart(node);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(crate) fn clients(&self) -> Vec<Client> {
+        self.nodes.iter().map(|(_, service)| service.as_ref().unwrap().api.clone()).collect()
+    }
+
+    pub(crate) fn stop(mut self) {
+        for (_, service) in &mut self.nodes {
+            service.take().unwrap().stop();
+        }
+    }
+}
+
+impl Drop for Nodes {
+    #[allow(clippy::print_stderr, reason = "what the nodes say explains the failure")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for (node, (_, service)) in self.nodes.iter().enumerate() {
+                eprintln!("node {node}:\n{}", service.as_ref().map(Service::log).unwrap_or_default());
+            }
+        }
+    }
+}
