@@ -1,5 +1,6 @@
 //! How a connection to PostgreSQL is made: what its URL says, TLS by the URL's `sslmode`, and time limits.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,7 +20,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
@@ -139,7 +140,8 @@ impl Target {
         let mut config = tokio_postgres::Config::from_str(url.as_str())
             .map_err(|_| OpenError::Url("such as postgres://user:password@host:5432/database"))?;
         config.ssl_mode(ssl_mode);
-        let server = url.host_str().unwrap_or_default().to_owned();
+        let port = url.port().map(|port| format!(":{port}"));
+        let server = format!("{}{}", url.host_str().unwrap_or_default(), port.unwrap_or_default());
         Ok(Self { config, proof, authorities, has_keepalives, server })
     }
 }
@@ -154,7 +156,7 @@ type Driven = (AsyncPgConnection, AbortHandle);
 
 /// One server of the URL.
 struct Server {
-    /// Its host, for messages.
+    /// Its host and port, for messages.
     host: String,
     config: tokio_postgres::Config,
 }
@@ -265,28 +267,39 @@ impl Connector {
         made.map_err(ConnectionError::BadConnection)
     }
 
-    /// Connects to the server that took the last connection. Where that fails or takes long, the others are asked as well, and the first
-    /// is taken that does what the URL asks for.
+    /// Connects to the server that took the last connection. Where that fails or takes long, the others are asked as well, again and
+    /// again as long as it takes, and the first is taken that does what the URL asks for.
     async fn connect_to_any(&self) -> Result<Driven, String> {
         let preferred = self.preferred.load(Ordering::Relaxed);
-        let (first, others): (Vec<_>, Vec<_>) = (0..).zip(&*self.servers).partition(|(place, _)| *place == preferred);
-        let attempt = |(place, server)| self.connect_to(place, server);
-        let mut attempts: FuturesUnordered<_> = first.into_iter().map(attempt).collect();
+        let attempt = |place: usize, wait: Option<Duration>| async move {
+            if let Some(wait) = wait {
+                sleep(wait).await;
+            }
+            (place, self.connect_to(place).await)
+        };
+        let mut attempts = FuturesUnordered::from_iter([attempt(preferred, None)]);
         let mut ended = timeout(HEAD_START, attempts.next()).await;
-        attempts.extend(others.into_iter().map(attempt));
-        let mut reasons = Vec::new();
+        attempts.extend((0..self.servers.len()).filter(|place| *place != preferred).map(|place| attempt(place, None)));
+        let (mut reasons, mut is_waited_for) = (BTreeSet::new(), true);
         loop {
             match ended {
-                Ok(Some(Ok(made))) => return Ok(made),
-                Ok(Some(Err(reason))) => reasons.push(reason),
-                Ok(None) => return Err(reasons.join("; ")),
+                Ok(Some((_, Ok(made)))) => return Ok(made),
+                Ok(Some((place, Err(reason)))) => {
+                    reasons.insert(reason);
+                    is_waited_for &= place != preferred;
+                    if is_waited_for {
+                        attempts.push(attempt(place, Some(HEAD_START / 2)));
+                    }
+                }
+                Ok(None) => return Err(Vec::from_iter(reasons).join("; ")),
                 Err(_) => {}
             }
             ended = Ok(attempts.next().await);
         }
     }
 
-    async fn connect_to(&self, place: usize, server: &Server) -> Result<Driven, String> {
+    async fn connect_to(&self, place: usize) -> Result<Driven, String> {
+        let server = self.servers.get(place).ok_or("there is no such server")?;
         let made = server.connect(&self.tls, &self.settings).await;
         let made = made.map_err(|error| format!("PostgreSQL at {}{}", server.host, in_words(&*error)))?;
         if self.preferred.swap(place, Ordering::Relaxed) != place {
