@@ -72,9 +72,7 @@ impl Shared {
     async fn send(&self, first: usize, status: u16, request: impl Fn(&Client) -> RequestBuilder) -> Response {
         for attempt in 0.. {
             let api = &self.nodes[(first + attempt) % self.nodes.len()];
-            let got = api.try_send(request(api).timeout(PATIENCE)).await;
-            if attempt < 3 {}
-            match got {
+            match api.try_send(request(api).timeout(PATIENCE)).await {
                 Some(answer) if answer.status == status => return answer,
                 // 409: the attempt before it is still at work.
                 Some(answer) if !matches!(answer.status, 409 | 500..) => panic!("{}: {answer:?}", api.url()),
