@@ -13,7 +13,7 @@ use crate::process::Home;
 
 /// What the service may take at most, besides the pages of its program, while nobody takes the answers that it has made:
 /// without `AGORA_ANSWER_MEMORY` it is some 400 MiB.
-const MEMORY: u64 = 250 << 20;
+const MEMORY: u64 = 200 << 20;
 
 /// When the last of them must have been cut.
 const CUT: Duration = Duration::from_secs(45);
