@@ -9,17 +9,17 @@ use crate::client::{eventually, list, text};
 use crate::process::{Home, mode, run};
 
 /// The last migration, and what undoes it on each database.
-const LAST: &str = "2026-11-26-190000_logged_event_ids";
-const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-26-190000_logged_event_ids/down.sql");
-const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-26-190000_logged_event_ids/down.sql");
+const LAST: &str = "2026-11-26-230000_write_positions";
+const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-26-230000_write_positions/down.sql");
+const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-26-230000_write_positions/down.sql");
 
 /// The schema that is left then.
-const BEFORE: &str = "20261126140000";
+const BEFORE: &str = "20261126190000";
 
 /// Makes the last migration pending again.
 fn undo(home: &Home) {
     let undo = if is_file(home) { UNDO_SQLITE } else { UNDO_POSTGRES };
-    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261126190000'";
+    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261126230000'";
     home.backend.sql(&home.data_dir(), &format!("{undo}\n{forget}"));
 }
 

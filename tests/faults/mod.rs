@@ -10,4 +10,5 @@ mod network;
 mod nodes;
 mod overload;
 mod pooler;
+mod replica;
 mod restart;

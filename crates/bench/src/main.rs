@@ -22,6 +22,7 @@ mod paths;
 mod pgbench;
 mod postgres;
 mod recovery;
+mod replica;
 mod report;
 mod round;
 mod script;
@@ -76,6 +77,7 @@ fn run(options: &Options) -> Result<()> {
             What::Streams => streams::run(&keeper, options, &mut report)?,
             What::Blocks => blocks::run(&keeper, options, &mut report)?,
             What::Deletion => deletion::run(&keeper, options, &mut report)?,
+            What::Replica => replica::run(&keeper, options, &mut report)?,
             What::Recovery => recovery::run(&keeper, options, &mut report)?,
             What::Mixed => mixed::run(&keeper, options, &mut report)?,
             What::All => {}

@@ -97,6 +97,8 @@ pub(crate) enum What {
     Blocks,
     /// Reads and writes while an account with 100,000 posts is erased
     Deletion,
+    /// Lists read from the server that takes writes, and from a replica
+    Replica,
     /// Mails for forgotten passwords, to addresses with an account and without one
     Recovery,
     /// Reads and writes for minutes

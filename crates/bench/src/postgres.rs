@@ -44,6 +44,28 @@ impl Postgres {
         let mut initdb = as_server_user(root, &programs.join("initdb"));
         initdb.args(["--username=agora", "--auth=trust", "--encoding=UTF8", "--locale=C", "-D"]);
         output(initdb.arg(directory.join("data")).current_dir("/"))?;
+        let server = Self::run(keeper, programs, directory)?;
+        output(server.client("createdb").arg(DATABASE))?;
+        Ok(server)
+    }
+
+    /// Makes and starts a streaming replica of this server in a fresh directory of the run.
+    pub(crate) fn replica(&self, keeper: &Arc<Keeper>) -> Result<Self> {
+        let directory = self.directory.with_extension("replica");
+        fs::create_dir(&directory)?;
+        let root = fs::metadata("/proc/self")?.uid() == 0;
+        if root {
+            output(Command::new("chown").arg("postgres:").arg(&directory))?;
+        }
+        let mut copy = as_server_user(root, &self.programs.join("pg_basebackup"));
+        copy.arg("-h").arg(&self.directory).args(["-U", "agora", "-p", "5432", "--write-recovery-conf"]);
+        output(copy.args(["--checkpoint=fast", "-D"]).arg(directory.join("data")).current_dir("/"))?;
+        Self::run(keeper, self.programs.clone(), directory)
+    }
+
+    /// Starts the server of a directory, and waits until it accepts connections.
+    fn run(keeper: &Arc<Keeper>, programs: PathBuf, directory: PathBuf) -> Result<Self> {
+        let root = fs::metadata("/proc/self")?.uid() == 0;
         let mut server = as_server_user(root, &programs.join("postgres"));
         server.arg("-D").arg(directory.join("data")).arg("-k").arg(&directory);
         for setting in SETTINGS.iter().copied().chain(["listen_addresses=", "port=5432"]) {
@@ -59,7 +81,6 @@ impl Postgres {
             running.ensure_alive().context("PostgreSQL does not start")?;
             Ok(client("pg_isready").output()?.status.success())
         })?;
-        output(client("createdb").arg(DATABASE))?;
         Ok(Self { running, programs, directory })
     }
 

@@ -64,6 +64,12 @@ impl Config {
             let both = [&SETTINGS.media_url, &SETTINGS.media_public_url];
             refuse_together(values, both, ": what is in memory can be had from the service alone");
         }
+        let is_server =
+            self.database_url.as_ref().is_some_and(|url| agora_database::check_replica_url(url.expose()).is_ok());
+        if self.database_read_url.is_some() && !is_server {
+            let both = [&SETTINGS.database_read_url, &SETTINGS.database_url];
+            refuse_together(values, both, ": only a PostgreSQL server has replicas");
+        }
         if self.smtp_url.is_some() != self.mail_from.is_some() {
             let both = [&SETTINGS.smtp_url, &SETTINGS.mail_from];
             let names = both.map(Setting::variable).join(" and ");

@@ -120,6 +120,10 @@ settings! {
         /// of several servers, `HOST:PORT,HOST:PORT`, the one that takes writes is used
         database_url: Option<Secret> = SecretUrl(location::<Secret, _>(agora_database::check_url)),
             Unset("`agora.db` in the data directory");
+        /// a streaming replica of the PostgreSQL server, `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, from which lists are
+        /// read; of several, the first that can be reached is. A name must lead to one server
+        database_read_url: Option<Secret> = SecretUrl(location::<Secret, _>(agora_database::check_replica_url)),
+            Unset("none: lists are read from the server that takes writes");
         /// how many connections to a PostgreSQL server are kept at most; 5 to 1000. A fifth is shared by reads of
         /// little and another by reads of lists, two for each core at most; the rest is for writes and searches
         database_connections: usize = Number(number(Options::MIN_CONNECTIONS..=1000)),

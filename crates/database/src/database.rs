@@ -48,6 +48,14 @@ pub fn check_url(url: &str) -> Result<(), OpenError> {
     Database::named_file(url).map(drop).ok_or(OpenError::Scheme)
 }
 
+/// Checks that a URL names a PostgreSQL database, there or not.
+///
+/// # Errors
+/// [`OpenError`], in words for an operator that do not repeat the URL.
+pub fn check_replica_url(url: &str) -> Result<(), OpenError> {
+    if is_postgres(url) { postgres::check_url(url) } else { Err(OpenError::NoReplica) }
+}
+
 /// An open database: every repository of the domain.
 #[derive(Clone)]
 pub struct Database {

@@ -109,6 +109,9 @@ pub enum OpenError {
     /// The URL is of no known kind.
     #[error("the database URL must be such as sqlite:///var/lib/agora/agora.db or postgres://user@host/database")]
     Scheme,
+    /// A replica of what has none.
+    #[error("only a PostgreSQL database has replicas")]
+    NoReplica,
     /// The path of the file is not valid Unicode.
     #[error("the path of the database file is not valid Unicode: {}", .0.display())]
     Path(PathBuf),

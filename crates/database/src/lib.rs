@@ -49,6 +49,7 @@ mod product_rows;
 mod products;
 #[cfg(test)]
 mod query_count;
+mod replica;
 mod reports;
 mod rows;
 mod schema;
@@ -65,13 +66,14 @@ mod version;
 
 pub use calls::{CallMeter, CallOutcome, QueryInstrumentation};
 pub use check::damage;
-pub use database::{Database, check_url};
+pub use database::{Database, check_replica_url, check_url};
 pub use error::OpenError;
 pub use figures::{Figures, Lane, WriteGroups};
 pub use lock::Lock;
 pub use options::Options;
 pub use postgres::url_of_each_server;
-pub use probe::{Probe, ServerProbe, probe};
+pub use probe::{Probe, ServerProbe, probe, probe_replica};
+pub use replica::Replica;
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
 pub use turn::Turn;
 pub use version::{Backlog, Migrated, Migrations, schema_version};

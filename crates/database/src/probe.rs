@@ -74,6 +74,20 @@ pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
     Probe::of(format!("SQLite {version}"), sqlite::applied(&mut conn, &file)?, None)
 }
 
+/// Looks at the replica that the URL names, and returns what it is, such as `PostgreSQL 15.4`. Blocks while it works, so it is called on a
+/// runtime of several threads.
+///
+/// # Errors
+/// [`OpenError`], in words for an operator: when it is not there, or takes writes.
+pub async fn probe_replica(url: &str, options: &Options) -> Result<String, OpenError> {
+    let mut conn = postgres::connect_to_replica(url, options).await?;
+    let version = diesel::select(sql::<Text>("current_setting('server_version')"));
+    let version: String = diesel_async::RunQueryDsl::get_result(version, &mut conn)
+        .await
+        .map_err(|error| OpenError::Connect(error.into()))?;
+    Ok(format!("PostgreSQL {version}"))
+}
+
 impl Probe {
     fn of(product: String, versions: Vec<String>, server: Option<ServerProbe>) -> Result<Self, OpenError> {
         version::check(&versions, Opening::Change)?;

@@ -490,6 +490,16 @@ table! {
 }
 
 table! {
+    use crate::sql_types::Id;
+    use diesel::sql_types::BigInt;
+
+    write_positions (user_id) {
+        user_id -> Id,
+        position -> BigInt,
+    }
+}
+
+table! {
     use crate::sql_types::{Id, Instant};
 
     used_tickets (id) {

@@ -26,6 +26,7 @@
 //! | [`limits`] | how often an address or an account may call, log in, register and try passwords |
 //! | [`mail`] | mail to users: forgotten passwords, and addresses that are verified |
 //! | [`deletion`] | the end of an account: gone at once, and erased in the background |
+//! | [`replica`] | reading lists from a replica, where users see what they wrote |
 //! | [`health`] | whether what the service depends on answers |
 //! | [`entities`] | what a text names: accounts, hashtags, addresses of the web |
 //! | [`texts`] | texts whose entities are not extracted yet |
@@ -76,6 +77,7 @@ pub mod people;
 pub mod posts;
 pub mod products;
 pub mod relation;
+pub mod replica;
 pub mod reports;
 pub mod search;
 pub mod text;

@@ -55,7 +55,7 @@ use actix_web::App;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{AppConfig, Server, ServiceRequest, ServiceResponse};
 use actix_web::middleware::{Condition, Next, from_fn};
-pub use core::{LoadLimits, MacKeys, Services, Stopping, TrustedProxies};
+pub use core::{LoadLimits, MacKeys, ReplicaServices, Services, Stopping, TrustedProxies};
 pub use middleware::{CorsOrigins, Throttling, metrics};
 pub use settings::Settings;
 
@@ -67,14 +67,20 @@ use crate::transport::{Acceptor, LINGER, Stream};
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(5);
 
 /// Serves the interface on `listener` until the returned server's handle is told to stop; gracefully, it then stops
-/// accepting, finishes what is in flight and resolves. Signals are the caller's matter.
+/// accepting, finishes what is in flight and resolves. Signals are the caller's matter. Lists are read from the replica, if there is
+/// one.
 ///
 /// # Errors
 /// When the listener cannot be used.
-pub fn serve(listener: TcpListener, services: Services, settings: Settings) -> io::Result<Server> {
+pub fn serve(
+    listener: TcpListener,
+    services: Services,
+    replica: Option<ReplicaServices>,
+    settings: Settings,
+) -> io::Result<Server> {
     let (workers, origins) = (settings.workers, settings.cors_origins.clone());
     let longest = settings.load.body_time + settings.request_time + SHUTDOWN_MARGIN;
-    let shared = Shared::new(services, settings)?;
+    let shared = Shared::new(services, replica, settings)?;
     let acceptor = Acceptor::new(shared.state.clone().into_inner(), shared.capacity.clone().into_inner());
     let builder = Server::build();
     let stopping = builder.graceful_shutdown_signal();

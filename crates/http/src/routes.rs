@@ -25,6 +25,8 @@ pub struct Endpoint {
     pub idempotency: IdempotencySupport,
     /// How often a client address may call it, if that is limited.
     pub rate_limit: Option<RateLimitClass>,
+    /// Whether what it shows may come from a replica of the database, as long as that has what the caller wrote.
+    pub is_replicated: bool,
     route: Box<dyn Fn(EndpointPolicy) -> Route>,
     /// What its handler says of itself.
     pub(crate) describe: fn() -> OpenApi,
@@ -47,7 +49,16 @@ where
         web::route().to(handler.clone()).wrap(from_fn(authorized))
     };
     let idempotency = IdempotencySupport::None;
-    Endpoint { method, path, access, idempotency, rate_limit: None, route: Box::new(route), describe }
+    Endpoint {
+        method,
+        path,
+        access,
+        idempotency,
+        rate_limit: None,
+        is_replicated: false,
+        route: Box::new(route),
+        describe,
+    }
 }
 
 /// Declares an endpoint: its method and path, who may call it, its handler.
@@ -76,10 +87,15 @@ impl Endpoint {
         Self { rate_limit: Some(class), ..self }
     }
 
+    /// Returns this endpoint as one of a list that may come from a replica of the database.
+    fn replicated(self) -> Self {
+        Self { is_replicated: true, ..self }
+    }
+
     /// Returns what answers it.
     pub(crate) fn route(&self) -> Route {
-        let Self { access, path, idempotency, rate_limit, .. } = *self;
-        (self.route)(EndpointPolicy { access, path, idempotency, rate_limit })
+        let Self { access, path, idempotency, rate_limit, is_replicated, .. } = *self;
+        (self.route)(EndpointPolicy { access, path, idempotency, rate_limit, is_replicated })
     }
 }
 
@@ -107,17 +123,17 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/api/users/me/sessions",           Account, sessions::list),
         endpoint!(DELETE, "/api/users/me/sessions",           Account, sessions::end_others),
         endpoint!(DELETE, "/api/users/me/sessions/{sessionId}", Account, sessions::end),
-        endpoint!(GET,    "/api/users/all",                   Admin,   users::list),
+        endpoint!(GET,    "/api/users/all",                   Admin,   users::list).replicated(),
         endpoint!(GET,    "/api/users/by-id/{id}",            Admin,   users::get),
         endpoint!(PUT,    "/api/users/update/{userId}",       Admin,   users::change_role),
         endpoint!(PUT,    "/api/users/{userId}/enabled",      Admin,   users::set_enabled),
 
         endpoint!(GET,    "/api/users/lookup",                Member,  people::lookup),
         endpoint!(GET,    "/api/users/profiles",              Member,  people::get_all),
-        endpoint!(GET,    "/api/users/directory",             Member,  people::directory),
+        endpoint!(GET,    "/api/users/directory",             Member,  people::directory).replicated(),
         endpoint!(GET,    "/api/users/{userId}/profile",      Member,  people::get),
-        endpoint!(GET,    "/api/users/{userId}/followers",    Member,  people::list_followers),
-        endpoint!(GET,    "/api/users/{userId}/followed",     Member,  people::list_followed),
+        endpoint!(GET,    "/api/users/{userId}/followers",    Member,  people::list_followers).replicated(),
+        endpoint!(GET,    "/api/users/{userId}/followed",     Member,  people::list_followed).replicated(),
 
         endpoint!(PUT,    "/api/users/{userId}/block",        Member,  blocks::block),
         endpoint!(DELETE, "/api/users/{userId}/block",        Member,  blocks::unblock),
@@ -135,42 +151,42 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/api/admin/audit",                 Admin,   audit_log::list),
 
         endpoint!(POST,   "/api/posts/create",                Member,  posts::create).idempotent_with_image(),
-        endpoint!(GET,    "/api/posts/all",                   Admin,   posts::list_all),
-        endpoint!(GET,    "/api/posts/following/all",         Member,  posts::following_feed),
-        endpoint!(GET,    "/api/posts/{userId}/all",          Member,  posts::list_by_author),
-        endpoint!(GET,    "/api/posts/user/{userId}",         Member,  posts::list_by_author),
+        endpoint!(GET,    "/api/posts/all",                   Admin,   posts::list_all).replicated(),
+        endpoint!(GET,    "/api/posts/following/all",         Member,  posts::following_feed).replicated(),
+        endpoint!(GET,    "/api/posts/{userId}/all",          Member,  posts::list_by_author).replicated(),
+        endpoint!(GET,    "/api/posts/user/{userId}",         Member,  posts::list_by_author).replicated(),
         endpoint!(GET,    "/api/posts/by-id/{postId}",        Member,  posts::get),
         endpoint!(PUT,    "/api/posts/update/{postId}",       Member,  posts::update),
         endpoint!(DELETE, "/api/posts/delete/{postId}",       Member,  posts::delete),
         endpoint!(POST,   "/api/posts/like/{postId}",         Member,  posts::toggle_like).idempotent(),
         endpoint!(PUT,    "/api/posts/like/{postId}",         Member,  posts::like),
         endpoint!(DELETE, "/api/posts/like/{postId}",         Member,  posts::unlike),
-        endpoint!(GET,    "/api/posts/{postId}/likes",        Member,  posts::list_likers),
-        endpoint!(GET,    "/api/posts/public",                Member,  posts::list_public),
+        endpoint!(GET,    "/api/posts/{postId}/likes",        Member,  posts::list_likers).replicated(),
+        endpoint!(GET,    "/api/posts/public",                Member,  posts::list_public).replicated(),
 
         endpoint!(PUT,    "/api/posts/{postId}/bookmark",     Member,  bookmarks::set),
         endpoint!(DELETE, "/api/posts/{postId}/bookmark",     Member,  bookmarks::unset),
-        endpoint!(GET,    "/api/users/me/bookmarks",          Member,  bookmarks::list),
+        endpoint!(GET,    "/api/users/me/bookmarks",          Member,  bookmarks::list).replicated(),
 
-        endpoint!(GET,    "/api/tags/{tag}/posts",            Member,  posts::list_by_tag),
+        endpoint!(GET,    "/api/tags/{tag}/posts",            Member,  posts::list_by_tag).replicated(),
 
         endpoint!(POST,   "/api/comments/create",             Member,  comments::create).idempotent(),
-        endpoint!(GET,    "/api/comments/all/{postId}",       Member,  comments::list),
+        endpoint!(GET,    "/api/comments/all/{postId}",       Member,  comments::list).replicated(),
         endpoint!(PUT,    "/api/comments/update",             Member,  comments::update),
         endpoint!(DELETE, "/api/comments/delete/{commentId}", Member,  comments::delete),
         endpoint!(POST,   "/api/posts/{postId}/comments",     Member,  threads::create).idempotent(),
-        endpoint!(GET,    "/api/posts/{postId}/comments",     Member,  threads::list),
+        endpoint!(GET,    "/api/posts/{postId}/comments",     Member,  threads::list).replicated(),
         endpoint!(DELETE, "/api/posts/{postId}/comments",     Member,  threads::delete_by),
-        endpoint!(GET,    "/api/comments/{commentId}/replies", Member, threads::list_replies),
+        endpoint!(GET,    "/api/comments/{commentId}/replies", Member, threads::list_replies).replicated(),
         endpoint!(PUT,    "/api/comments/{commentId}/like",   Member,  threads::like),
         endpoint!(DELETE, "/api/comments/{commentId}/like",   Member,  threads::unlike),
-        endpoint!(GET,    "/api/comments/{commentId}/likes",  Member,  threads::list_likers),
+        endpoint!(GET,    "/api/comments/{commentId}/likes",  Member,  threads::list_likers).replicated(),
 
         endpoint!(POST,   "/api/follow/follow/{followedId}",  Member,  follows::toggle).idempotent(),
         endpoint!(PUT,    "/api/follow/follow/{followedId}",  Member,  follows::follow),
         endpoint!(DELETE, "/api/follow/follow/{followedId}",  Member,  follows::unfollow),
-        endpoint!(GET,    "/api/follow/followers/{userId}",   Member,  follows::list_followers),
-        endpoint!(GET,    "/api/follow/followed/{userId}",    Member,  follows::list_followed),
+        endpoint!(GET,    "/api/follow/followers/{userId}",   Member,  follows::list_followers).replicated(),
+        endpoint!(GET,    "/api/follow/followed/{userId}",    Member,  follows::list_followed).replicated(),
         endpoint!(POST,   "/api/follow/{followedId}",         Member,  follows::toggle).idempotent(),
         endpoint!(PUT,    "/api/follow/{followedId}",         Member,  follows::follow),
         endpoint!(DELETE, "/api/follow/{followedId}",         Member,  follows::unfollow),
@@ -185,15 +201,15 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/api/events",                      MemberOrTicket, events::stream),
         endpoint!(POST,   "/api/events/ticket",               Member,  events::issue_ticket),
 
-        endpoint!(GET,    "/api/products/findAll",            Public,  products::list),
-        endpoint!(GET,    "/api/products/category/{category}", Public, products::list_by_category),
-        endpoint!(GET,    "/api/products",                    Member,  products::list_short),
+        endpoint!(GET,    "/api/products/findAll",            Public,  products::list).replicated(),
+        endpoint!(GET,    "/api/products/category/{category}", Public, products::list_by_category).replicated(),
+        endpoint!(GET,    "/api/products",                    Member,  products::list_short).replicated(),
         endpoint!(POST,   "/api/products",                    Admin,   products::create).idempotent(),
         endpoint!(GET,    "/api/products/{id}",               Public,  products::get),
         endpoint!(PUT,    "/api/products/{id}",               Admin,   products::update),
         endpoint!(DELETE, "/api/products/{id}",               Admin,   products::delete),
 
-        endpoint!(GET,    "/api/search",                      Member,  search::search),
+        endpoint!(GET,    "/api/search",                      Member,  search::search).replicated(),
 
         endpoint!(GET,    "/media/{key}",                     Public,  media::get),
 

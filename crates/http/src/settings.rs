@@ -7,7 +7,9 @@ use std::time::Duration;
 use actix_web::web::{Data, ServiceConfig};
 use tokio::sync::Semaphore;
 
-use crate::core::{Capacity, LoadLimits, MacKeys, REPLAYS, Services, State, Stopping, TrustedProxies};
+use crate::core::{
+    Capacity, LoadLimits, MacKeys, REPLAYS, Replica, ReplicaServices, Services, State, Stopping, TrustedProxies,
+};
 use crate::endpoints::docs::ApiDocs;
 use crate::endpoints::health::Readiness;
 use crate::middleware::{
@@ -57,7 +59,7 @@ impl Shared {
     ///
     /// # Errors
     /// When two endpoints have the same path.
-    pub(crate) fn new(services: Services, settings: Settings) -> io::Result<Self> {
+    pub(crate) fn new(services: Services, replica: Option<ReplicaServices>, settings: Settings) -> io::Result<Self> {
         let capacity = Data::new(Capacity::new(settings.load));
         let rate_limiter = Data::new(RateLimiter::new(settings.throttling));
         if let Some(metrics) = &settings.metrics {
@@ -70,16 +72,22 @@ impl Shared {
         let list_reads = Data::new(ListReads::new(settings.workers));
         let readiness = Data::new(Readiness::new(services.probes.clone()));
         let docs = Data::new(ApiDocs::new(|| openapi::document().to_json()));
-        let state = Data::new(State {
-            services,
-            public_url: settings.public_url,
-            max_image_bytes: settings.max_image_bytes,
-            request_time: settings.request_time,
-            trusted_proxies: settings.trusted_proxies,
-            mac_keys: settings.mac_keys,
-            stopping: settings.stopping,
-            replays: Semaphore::new(REPLAYS),
-        });
+        let state_over = |services, replica| {
+            Data::new(State {
+                services,
+                replica,
+                public_url: settings.public_url.clone(),
+                max_image_bytes: settings.max_image_bytes,
+                request_time: settings.request_time,
+                trusted_proxies: settings.trusted_proxies.clone(),
+                mac_keys: settings.mac_keys.clone(),
+                stopping: settings.stopping.clone(),
+                replays: Semaphore::new(REPLAYS),
+            })
+        };
+        let replica =
+            replica.map(|ReplicaServices { replica, services }| Replica { replica, state: state_over(services, None) });
+        let state = state_over(services, replica);
         let (shared_state, shared_capacity) = (state.clone(), capacity.clone());
         let register = move |app: &mut ServiceConfig| {
             app.app_data(shared_state.clone()).app_data(shared_capacity.clone()).app_data(paths.clone());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use agora_config::{Config, Secret};
-use agora_database::Database;
+use agora_database::{Database, Replica};
 use agora_mail::{Smtp, Templates};
 use agora_media::ObjectImageStore;
 use anyhow::{Context, Result, anyhow, ensure};
@@ -40,6 +40,16 @@ pub async fn database(config: &Config, data_dir: &Path) -> Result<Database> {
 pub async fn existing_database(config: &Config) -> Result<Database> {
     let url = database_url(config, &config.data_dir);
     Database::open_existing(url.expose(), &config.database()).await.context(CANNOT_OPEN)
+}
+
+/// Returns the replica that the configuration names; nothing when it names none. Nothing is connected yet. It is called on a runtime.
+///
+/// # Errors
+/// What is wrong with its URL, in words for an operator.
+pub fn replica(database: &Database, config: &Config) -> Result<Option<Replica>> {
+    let url = config.database_read_url.as_ref();
+    let replica = url.map(|url| database.replica(url.expose(), &config.database())).transpose();
+    replica.context("cannot use the replica (AGORA_DATABASE_READ_URL)")
 }
 
 /// Returns the URL of the image store: of the one in the data directory, which is an absolute path, if no other is

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agora_config::Config;
-use agora_database::Database;
-use agora_domain::accounts::{Accounts, Authentication, PasswordChecks};
+use agora_database::{Database, Replica};
+use agora_domain::accounts::{Accounts, Authentication, PasswordChecks, TokenIssuer};
 use agora_domain::audit_log::AuditLog;
 use agora_domain::blocks::{Blocks, MuteExpiry};
 use agora_domain::bookmarks::Bookmarks;
@@ -30,7 +30,7 @@ use agora_domain::products::Products;
 use agora_domain::reports::Reports;
 use agora_domain::search::{Indexing, Search};
 use agora_domain::texts::TextBackfill;
-use agora_http::Services;
+use agora_http::{ReplicaServices, Services};
 use agora_mail::Smtp;
 use agora_media::{Cleaner, ImageLimits, ObjectImageStore};
 use agora_operations::eraser::Eraser;
@@ -46,8 +46,10 @@ use anyhow::Result;
 const WAITING_HASHES: usize = 100;
 
 /// The adapters, each behind its port.
+#[derive(Clone)]
 pub(crate) struct Adapters {
     pub(crate) database: Database,
+    pub(crate) replica: Option<Replica>,
     pub(crate) sessions: Arc<CachedSessions>,
     pub(crate) passwords: Arc<BcryptHasher>,
     pub(crate) cleaner: Arc<Cleaner>,
@@ -74,6 +76,7 @@ impl Adapters {
     ) -> Result<Self> {
         let store = Arc::new(open::images(config, &data_dir).await?);
         let smtp = open::mail(config)?.map(Arc::new);
+        let replica = open::replica(&database, config)?;
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_workers::default_parallelism();
@@ -98,6 +101,7 @@ impl Adapters {
             clock,
             ids: Arc::new(SystemIds),
             database,
+            replica,
             data_dir,
         })
     }
@@ -114,9 +118,22 @@ impl Adapters {
         )
     }
 
+    /// Returns the use cases over the database.
     pub(crate) fn services(&self, tokens: JwtIssuer) -> Services {
+        let limits = Limits { counters: Arc::new(BoundedCounters::new()), clock: Arc::clone(&self.clock) };
+        self.services_over(Arc::new(tokens), limits)
+    }
+
+    /// Returns the same, and those over the replica if there is one, for lists.
+    pub(crate) fn replica_services(&self, services: &Services) -> Option<ReplicaServices> {
+        let replica = self.replica.clone()?;
+        let over = Self { database: replica.database.clone(), ..self.clone() };
+        let services = over.services_over(services.authentication.tokens.clone(), services.limits.clone());
+        Some(ReplicaServices { replica: Arc::new(replica), services })
+    }
+
+    fn services_over(&self, tokens: Arc<dyn TokenIssuer>, limits: Limits) -> Services {
         let (clock, ids) = (|| Arc::clone(&self.clock), || Arc::clone(&self.ids));
-        let limits = Limits { counters: Arc::new(BoundedCounters::new()), clock: clock() };
         let checks = PasswordChecks {
             accounts: self.database.accounts(),
             passwords: self.passwords.clone(),
@@ -126,7 +143,7 @@ impl Adapters {
             authentication: Authentication {
                 checks: checks.clone(),
                 sessions: self.sessions.clone(),
-                tokens: Arc::new(tokens),
+                tokens,
                 clock: clock(),
                 ids: ids(),
             },

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actix_web::dev::Server;
 use agora_config::Config;
-use agora_database::{CallMeter, Database, QueryInstrumentation};
+use agora_database::{CallMeter, Database, QueryInstrumentation, Replica};
 use agora_domain::blocks::MuteExpiry;
 use agora_domain::clock::Clock;
 use agora_domain::events::LiveUpdates;
@@ -63,6 +63,7 @@ pub struct App {
     eraser: Eraser,
     sessions: Arc<CachedSessions>,
     database: Database,
+    replica: Option<Replica>,
 }
 
 /// How often it is stored which sessions were used in another hour than before.
@@ -157,13 +158,16 @@ impl App {
         let lag = metrics.as_ref().map(|metrics| metrics.lag.clone());
         let lag = lag.map(|lag| Arc::new(move |late: Duration| lag.observe(late.as_secs_f64())) as LagMeter);
         let stopping = settings.stopping.clone();
-        let server = agora_http::serve(listener, adapters.services(tokens), settings)?;
+        let services = adapters.services(tokens);
+        let over_replica = adapters.replica_services(&services);
+        let server = agora_http::serve(listener, services, over_replica, settings)?;
         let sweep = adapters.sweep(config.sweep_interval);
         let (indexer, mutes, mailer) = (adapters.indexer(), adapters.mute_expiry(), adapters.mailer());
         let eraser = adapters.eraser(config.sweep_interval);
         let mail = mailer.as_ref().map(|mailer| Arc::clone(&mailer.record));
         let (live, sessions) = (Arc::clone(&adapters.live), Arc::clone(&adapters.sessions));
         let (data_dir, database) = (adapters.data_dir.clone(), adapters.database.clone());
+        let replica = adapters.replica.clone();
         let figures = ServiceMetrics { begun, sweep: Arc::clone(&sweep.record), mail, adapters };
         let metrics = metrics.map(|metrics| metrics.serve(figures)).transpose()?;
         let (metrics_address, metrics) = metrics.unzip();
@@ -185,6 +189,7 @@ impl App {
             eraser,
             sessions,
             database,
+            replica,
         })
     }
 
@@ -199,6 +204,7 @@ impl App {
         let mailer = self.mailer.map(|mailer| tokio::spawn(mailer.run()));
         let eraser = tokio::spawn(self.eraser.run());
         let sessions = tokio::spawn(store_seen(self.sessions));
+        let replica = self.replica.map(|replica| tokio::spawn(replica.follow()));
         let live = tokio::spawn(LiveFeed { live: self.live, lag: self.lag }.run());
         let metrics = self.metrics.map(|server| (server.handle(), tokio::spawn(server)));
         let stopped = self.server.await;
@@ -208,6 +214,9 @@ impl App {
         eraser.abort();
         if let Some(mailer) = mailer {
             mailer.abort();
+        }
+        if let Some(replica) = replica {
+            replica.abort();
         }
         sessions.abort();
         live.abort();

@@ -23,6 +23,9 @@ pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
     if let Some(url) = &config.database_url {
         text += &format!("\nDatabase: {}", shown_url(url.expose()));
     }
+    if let Some(url) = &config.database_read_url {
+        text += &format!("\nReplica for lists: {}", shown_url(url.expose()));
+    }
     if let Some(url) = &config.media_url {
         text += &format!("\nImages: {}", shown_url(url));
     }

@@ -11,12 +11,13 @@ use agora_domain::clock::Timestamp;
 use diesel::QueryableByName;
 use diesel::sql_types::BigInt;
 use diesel_async::SimpleAsyncConnection;
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::{BoxFuture, join_all, try_join_all};
 use tokio::time::timeout;
 
 use super::tests::{HANG, find, id, toggle_like, write};
 use super::*;
 use crate::apart::DbViewer;
+use crate::postgres::dialect::Conn;
 use crate::rows::Slice;
 use crate::schema::LikeRecord;
 
@@ -99,14 +100,16 @@ async fn statements_are_prepared_anew_at_once_when_columns_change_their_type_und
     }
 }
 
+fn deallocate<'a>(conn: &'a mut Conn<'_>) -> BoxFuture<'a, Outcome<()>> {
+    Box::pin(async move { Ok(conn.batch_execute("DEALLOCATE ALL").await?) })
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn statements_that_the_server_has_forgotten_are_prepared_anew() {
     let (_, database) = with_rows(&Options { connections: 5, ..Options::default() }).await;
     on_every_lane(&database).await.unwrap();
     for pipelines in [&database.shared, &database.lists] {
-        let forgotten: Result<()> =
-            pipelines.run(|conn| Box::pin(async move { Ok(conn.batch_execute("DEALLOCATE ALL").await?) })).await;
-        forgotten.unwrap();
+        pipelines.run(&deallocate).await.unwrap();
     }
     for _ in 0..4 {
         write(&database, "DEALLOCATE ALL").await.unwrap();

@@ -204,14 +204,24 @@ impl Connector {
     /// Without `sslmode` it is `prefer`; without `sslrootcert`, the authorities that the system trusts are known. Of several servers,
     /// the one that takes writes is used.
     pub(crate) fn new(url: &str, limits: &Options) -> Result<Self, OpenError> {
+        let is_one_of_several = url_of_each_server(url).len() > 1;
+        let wanted = if is_one_of_several { TargetSessionAttrs::ReadWrite } else { TargetSessionAttrs::Any };
+        Self::to(wanted, url, limits)
+    }
+
+    /// Does the same for servers that take no writes: replicas.
+    pub(crate) fn to_replica(url: &str, limits: &Options) -> Result<Self, OpenError> {
+        Self::to(TargetSessionAttrs::ReadOnly, url, limits)
+    }
+
+    fn to(wanted: TargetSessionAttrs, url: &str, limits: &Options) -> Result<Self, OpenError> {
         let targets = url_of_each_server(url).iter().map(|url| Target::parse(url)).collect::<Result<Vec<_>, _>>()?;
-        let is_one_of_several = targets.len() > 1;
         let (mut tls, mut timeout) = (None, limits.connect_timeout);
         let mut servers = Vec::new();
         for Target { mut config, proof, authorities, has_keepalives, server } in targets {
             config.application_name("agora");
-            if is_one_of_several && config.get_target_session_attrs() == TargetSessionAttrs::Any {
-                config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+            if config.get_target_session_attrs() == TargetSessionAttrs::Any {
+                config.target_session_attrs(wanted);
             }
             if !has_keepalives {
                 config.keepalives_idle(KEEPALIVE_IDLE);

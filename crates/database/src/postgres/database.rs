@@ -1,6 +1,7 @@
 //! A PostgreSQL database: its connections, and the work of several steps.
 
 use std::convert::Infallible;
+use std::error::Error as _;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
@@ -75,6 +76,8 @@ enum Transaction {
 /// A PostgreSQL database.
 pub(crate) struct Postgres {
     pub(crate) connector: Connector,
+    /// Of a replica, the server that takes writes: it does what the replica cannot.
+    primary: Option<Arc<Postgres>>,
     pool: Pool,
     /// For what reads little.
     shared: Arc<Pipelines>,
@@ -109,6 +112,17 @@ impl Postgres {
         unproven: Duration,
     ) -> std::result::Result<Self, OpenError> {
         let connector = Connector::new(url, options)?;
+        prepare(opening, &connector).await?;
+        Self::over(connector, options, unproven)
+    }
+
+    /// Returns a replica, to which nothing is connected yet.
+    pub(crate) fn replica(primary: Arc<Self>, url: &str, options: &Options) -> std::result::Result<Self, OpenError> {
+        let replica = Self::over(Connector::to_replica(url, options)?, options, UNPROVEN)?;
+        Ok(Self { primary: Some(primary), ..replica })
+    }
+
+    fn over(connector: Connector, options: &Options, unproven: Duration) -> std::result::Result<Self, OpenError> {
         let runtime = Handle::current();
         let shares = options.shares();
         let limits = Limits {
@@ -122,10 +136,10 @@ impl Postgres {
         let manager = Manager::new(connector.clone(), limits);
         let pool =
             Pool::builder(manager).max_size(shares.pool).build().map_err(|error| OpenError::Connect(error.into()))?;
-        prepare(opening, &connector).await?;
         let (running, ended) = bounded(0);
         Ok(Self {
             connector,
+            primary: None,
             pool,
             shared,
             lists,
@@ -158,17 +172,51 @@ impl Postgres {
 
     /// Runs work that reads little.
     pub(crate) async fn read<T>(&self, work: impl Work<T>) -> Result<T> {
-        self.shared.run(work).await
+        let Some(primary) = &self.primary else { return self.shared.run(&work).await };
+        match self.shared.run(&work).await {
+            Err(error) if self.is_for_primary(&error) => primary.shared.run(&work).await,
+            answer => answer,
+        }
     }
 
     /// Runs work that reads a part of a list.
     pub(crate) async fn list<T>(&self, work: impl Work<T>) -> Result<T> {
-        self.lists.run(work).await
+        let Some(primary) = &self.primary else { return self.lists.run(&work).await };
+        match self.lists.run(&work).await {
+            Err(error) if self.is_for_primary(&error) => primary.lists.run(&work).await,
+            answer => answer,
+        }
     }
 
     /// Runs work that reads a part of a list and takes longer the more there is to choose from: no other waits behind it,
     /// and together they have a few of the pool's connections.
     pub(crate) async fn search<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
+        let Some(primary) = &self.primary else { return self.search_here(work).await };
+        let work = Arc::new(work);
+        let same = Arc::clone(&work);
+        match self.search_here(move |conn| same(conn)).await {
+            Err(error) if self.is_for_primary(&error) => primary.search_here(move |conn| work(conn)).await,
+            answer => answer,
+        }
+    }
+
+    /// Runs work that reads little on this very server, if it is a replica.
+    pub(crate) async fn ask<T>(&self, work: impl Work<T>) -> Result<T> {
+        self.shared.run(&work).await
+    }
+
+    /// Returns whether a replica failed at what the server that takes writes may do: it is away, has ended a read that it
+    /// would have had to wait for, or has not received a change of the schema. What is remembered of its state is forgotten.
+    fn is_for_primary(&self, error: &Error) -> bool {
+        let is_failure = matches!(error, Error::Unavailable(_) | Error::Internal(_));
+        if is_failure {
+            tracing::debug!(cause = ?error.source(), "the replica failed");
+            self.connector.count();
+        }
+        is_failure
+    }
+
+    async fn search_here<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
         let too_many = || Error::unavailable("too many lists are read from the database");
         let permit = {
             let _in_line = self.searches_in_line.try_acquire().map_err(|_| too_many())?;
@@ -181,12 +229,16 @@ impl Postgres {
 
     /// Runs work that writes with one statement, which is its own transaction.
     pub(crate) async fn statement<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.run(None, Transaction::Implicit, work).await
+        self.for_writes().run(None, Transaction::Implicit, work).await
     }
 
     /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
     pub(crate) async fn write<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.run(None, Transaction::Explicit, work).await
+        self.for_writes().run(None, Transaction::Explicit, work).await
+    }
+
+    fn for_writes(&self) -> &Self {
+        self.primary.as_deref().unwrap_or(self)
     }
 
     /// Does work on a connection from the pool, on the runtime that drives it. Once begun it is done to its end, also when
@@ -248,6 +300,14 @@ pub(crate) async fn connect_to_inspect(
     options: &Options,
 ) -> std::result::Result<AsyncPgConnection, OpenError> {
     Connector::new(url, options)?.connect_to_open().await
+}
+
+/// Connects to a replica, to look.
+pub(crate) async fn connect_to_replica(
+    url: &str,
+    options: &Options,
+) -> std::result::Result<AsyncPgConnection, OpenError> {
+    Connector::to_replica(url, options)?.connect_to_open().await
 }
 
 /// Returns the versions of the migrations that were applied.

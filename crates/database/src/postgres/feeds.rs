@@ -221,13 +221,17 @@ pub(crate) async fn feed_positions(
 struct PgSnapshot;
 
 impl FromSql<PgSnapshot, Pg> for Snapshot {
-    /// Returns the number of those running, the lowest of them, the end, then each of them.
+    /// Reads the number of those running, the lowest of them, the end, then each of them. A replica leaves out which are running:
+    /// there, none from the lowest on counts as seen. Elsewhere, without any, the lowest is the end.
     fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
         let raw = value.as_bytes().get(4..).unwrap_or_default().chunks_exact(8);
         let numbers: Result<Vec<u64>, _> = raw.map(|number| number.try_into().map(u64::from_be_bytes)).collect();
         let numbers = numbers?;
-        let [_lowest, end, running @ ..] = numbers.as_slice() else { return Err("a snapshot ends early".into()) };
-        Ok(Self { end: *end, running: running.to_vec() })
+        match numbers.as_slice() {
+            [end, _] => Ok(Self { end: *end, running: Vec::new() }),
+            [_, end, running @ ..] => Ok(Self { end: *end, running: running.to_vec() }),
+            _ => Err("a snapshot ends early".into()),
+        }
     }
 }
 

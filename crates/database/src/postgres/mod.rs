@@ -17,6 +17,7 @@ mod pipeline;
 #[cfg(test)]
 mod plan_tests;
 mod pool;
+pub(crate) mod positions;
 mod postings;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
@@ -27,5 +28,5 @@ mod text_in;
 
 pub(crate) use self::connect::check_url;
 pub use self::connect::url_of_each_server;
-pub(crate) use self::database::{Postgres, applied, connect_to_inspect};
+pub(crate) use self::database::{Postgres, applied, connect_to_inspect, connect_to_replica};
 pub(crate) use self::session::Session;

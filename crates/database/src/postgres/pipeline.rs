@@ -73,12 +73,12 @@ impl Pipelines {
 
     /// Runs work that reads. On a connection that turns out to be lost, or that has prepared what is no longer so, it is
     /// done once more, on another one.
-    pub(crate) async fn run<T>(self: &Arc<Self>, work: impl Work<T>) -> Result<T> {
-        match self.attempt(&work).await? {
+    pub(crate) async fn run<T>(self: &Arc<Self>, work: &impl Work<T>) -> Result<T> {
+        match self.attempt(work).await? {
             Some(answer) => Ok(answer?),
             None => {
                 let lost = || Error::unavailable("the connection to the database was lost");
-                Ok(self.attempt(&work).await?.ok_or_else(lost)??)
+                Ok(self.attempt(work).await?.ok_or_else(lost)??)
             }
         }
     }

@@ -44,6 +44,8 @@ pub(crate) struct EndpointPolicy {
     pub(crate) path: &'static str,
     pub(crate) idempotency: IdempotencySupport,
     pub(crate) rate_limit: Option<RateLimitClass>,
+    /// Whether a replica of the database may answer.
+    pub(crate) is_replicated: bool,
 }
 
 /// The path of the probe that tells whether the process answers.

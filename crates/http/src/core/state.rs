@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use actix_web::web::Data;
 use agora_domain::accounts::{Accounts, Authentication};
 use agora_domain::audit_log::AuditLog;
 use agora_domain::blocks::Blocks;
@@ -23,6 +24,7 @@ use agora_domain::notifications::Notifications;
 use agora_domain::people::People;
 use agora_domain::posts::Posts;
 use agora_domain::products::Products;
+use agora_domain::replica::ReadReplica;
 use agora_domain::reports::Reports;
 use agora_domain::search::Search;
 use tokio::sync::Semaphore;
@@ -80,6 +82,14 @@ pub struct Services {
     pub probes: Probes,
 }
 
+/// The use cases over a replica of the database, for lists.
+pub struct ReplicaServices {
+    /// What may be read from it.
+    pub replica: Arc<dyn ReadReplica>,
+    /// The use cases.
+    pub services: Services,
+}
+
 /// Whether the service was told to stop: from then on it says that it is not ready.
 #[derive(Debug, Clone, Default)]
 pub struct Stopping(Arc<AtomicBool>);
@@ -98,9 +108,21 @@ impl Stopping {
 /// Marks an answer that is a stream of events: no request in flight once it has begun.
 pub(crate) struct EventStream;
 
+/// What lists are read from instead of the database that takes writes.
+pub(crate) struct Replica {
+    pub(crate) replica: Arc<dyn ReadReplica>,
+    /// The use cases over it.
+    pub(crate) state: Data<State>,
+}
+
+/// Marks a request for a list that is read from the replica.
+pub(crate) struct FromReplica(pub(crate) Data<State>);
+
 /// What every layer may need: the use cases, and what the operator has set.
 pub(crate) struct State {
     pub(crate) services: Services,
+    /// What is read from a replica, if there is one.
+    pub(crate) replica: Option<Replica>,
     /// Where clients reach the service, without a slash at the end.
     pub(crate) public_url: String,
     /// The most bytes of an uploaded image.

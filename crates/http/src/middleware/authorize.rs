@@ -1,5 +1,6 @@
 //! Authenticates and authorizes the caller, then calls the handler within its deadline. A panic is caught.
 
+use std::error::Error as _;
 use std::panic::AssertUnwindSafe;
 
 use actix_web::body::{BoxBody, MessageBody};
@@ -12,7 +13,7 @@ use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
 use url::form_urlencoded;
 
-use crate::core::{Access, ApiError, EndpointPolicy, RequestContext, State, shared};
+use crate::core::{Access, ApiError, EndpointPolicy, FromReplica, RequestContext, State, shared};
 use crate::middleware::{AccountConcurrency, CancelledRequestGuard, RateLimiter, RequestLog, idempotency};
 use crate::request::{BodyDeadline, TICKET, in_time};
 
@@ -54,6 +55,10 @@ async fn call(
         Some(caller) => shared::<AccountConcurrency>(http)?.acquire(caller.user, &request).await?,
         None => None,
     };
+    if policy.is_replicated && request.method().is_safe() {
+        read_from_replica(state, caller, http).await;
+    }
+    let is_safe = request.method().is_safe();
     let mut answered = match idempotency::key(policy.idempotency, request.headers())? {
         Some(key) => idempotency::once(state.clone(), request_log.clone(), policy, key, request, next).await?,
         None => {
@@ -62,11 +67,27 @@ async fn call(
             answered
         }
     };
+    if let (Some(replica), Some(caller), false) = (&state.replica, caller, is_safe) {
+        // What could not be recorded holds for everybody later.
+        if let Err(error) = replica.replica.record_write(caller.user).await {
+            tracing::warn!(cause = ?error.source(), "could not record who has written");
+        }
+    }
     if let (Ok(answered), Some(permit)) = (&mut answered, permit) {
         // Until the answer is compressed.
         answered.response_mut().extensions_mut().insert(permit);
     }
     Ok(answered)
+}
+
+/// Has the list that is asked for read from the replica, if there is one that shows all that the caller has written. Who that is is not
+/// known where anybody may call: whoever sends a token there may have written.
+async fn read_from_replica(state: &State, caller: Option<Caller>, request: &HttpRequest) {
+    let Some(replica) = &state.replica else { return };
+    let is_anonymous = caller.is_none() && !request.headers().contains_key(header::AUTHORIZATION);
+    if (caller.is_some() || is_anonymous) && replica.replica.is_current_for(caller.map(|caller| caller.user)).await {
+        request.extensions_mut().insert(FromReplica(replica.state.clone()));
+    }
 }
 
 fn refuse(request: HttpRequest, error: &ApiError) -> ServiceResponse<BoxBody> {

@@ -34,6 +34,12 @@ pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference
     if let Some(server) = &probe.server {
         findings.extend(of_server(server, config.database_connections));
         reference.end(server.now);
+        if let Some(url) = &config.database_read_url {
+            findings.push(match agora_database::probe_replica(url.expose(), &config.database()).await {
+                Ok(product) => ok(format!("{product}, a replica for lists")),
+                Err(error) => failed(format!("{:#}: correct AGORA_DATABASE_READ_URL", anyhow::Error::from(error))),
+            });
+        }
         return (findings, Some(reference));
     }
     if let Some(file) = database_file(config, &data_dir(config)).filter(|file| !is_writable(file)) {

@@ -81,6 +81,14 @@ impl ServiceMetrics {
         ] {
             page.gauges(name, help, "lane", values)?;
         }
+        if let Some(replica) = &self.adapters.replica {
+            let (age, name) = (replica.age(), "agora_database_replica_used");
+            page.gauge(name, "Whether lists are read from the replica", u32::from(age.is_some()))?;
+            if let Some(age) = age {
+                let help = "How old what the replica shows is at most, in seconds";
+                page.gauge("agora_database_replica_age_seconds", help, age.as_secs_f64())?;
+            }
+        }
         let Some(groups) = figures.write_groups else { return Ok(()) };
         page.counter("agora_database_write_groups", "Commits of SQLite's writer", groups.groups)?;
         page.counter("agora_database_grouped_writes", "Writes that SQLite's writer committed", groups.writes)

@@ -8,7 +8,7 @@ mod reads;
 
 use actix_web::http::{Method, header};
 use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse, body};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse, body};
 use agora_domain::limits::ClientAddress;
 use agora_domain::page::{Page, PageInParts, PageRequest, PageSize};
 use json::Push;
@@ -16,7 +16,7 @@ pub(crate) use json::{Entry, JsonList, MAX_BODY};
 pub(crate) use reads::ListReads;
 use serde::Serialize;
 
-use crate::core::{ApiError, Capacity, Client, MemoryPermit, State, extractor, shared};
+use crate::core::{ApiError, Capacity, Client, FromReplica, MemoryPermit, State, extractor, shared};
 use crate::request::{List, Query};
 use crate::response::{Conditional, HandlerResult};
 
@@ -30,7 +30,8 @@ pub(crate) struct ListRequest {
 }
 
 extractor!(ListRequest, |request| {
-    let state = shared::<State>(request)?.clone();
+    let of_replica = request.extensions().get::<FromReplica>().map(|FromReplica(state)| state.clone());
+    let state = of_replica.map_or_else(|| shared::<State>(request).cloned(), Ok)?;
     let query = Query::new(request.uri().path(), request.query_string(), state.mac_keys.clone());
     let capacity = shared::<Capacity>(request)?.clone();
     let reads = shared::<ListReads>(request)?.clone();

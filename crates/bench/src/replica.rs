@@ -1,0 +1,60 @@
+//! What reading lists from a replica takes off the server that takes writes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::keeper::{Keeper, until};
+use crate::network::{People, Sample};
+use crate::options::Options;
+use crate::report::Report;
+use crate::round;
+use crate::service::{Kind, SeededDatabase};
+use crate::table::{Cell, Table, median};
+use crate::works::Subject;
+
+/// Lists, and a post, which is always read from the server that takes writes.
+const SUBJECTS: [Subject; 6] =
+    [Subject::Post, Subject::Feed20, Subject::Feed1000, Subject::Comments, Subject::UserPosts, Subject::Public];
+
+const COLUMNS: [&str; 6] = ["work", "lists from", "req/s", "primary µs", "replica µs", "primary of without"];
+
+/// Measures each path by a service that knows of no replica and by one that does, in turns, on PostgreSQL.
+pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
+    let place = SeededDatabase::seeded(keeper, options, Kind::Postgres, options.size(), 4)?;
+    let primary = place.postgres.as_ref().context("there is no server")?;
+    let replica = primary.replica(keeper)?;
+    let with = [("AGORA_DATABASE_READ_URL", replica.url()), ("AGORA_LOG", "warn,agora_database=info".to_owned())];
+    let services = [place.serve()?, place.serve_with(&with)?];
+    until("the replica", || Ok(place.log().contains("lists are read from the replica")))?;
+    let sample = Sample::taken(&services[0])?;
+    let mut table = Table::new("Lists from a replica".to_owned(), &COLUMNS);
+    for subject in SUBJECTS {
+        crate::note(subject.name());
+        let work = |service| subject.prepare(&People { service }, &sample);
+        let works = [work(&services[0])?, work(&services[1])?];
+        let mut rounds = [Vec::new(), Vec::new()];
+        for _ in 0..options.rounds {
+            for ((service, work), rounds) in services.iter().zip(&works).zip(&mut rounds) {
+                let before = replica.cpu()?;
+                let round = round::service((&place, service), keeper, &work.traffic, options.load())?;
+                let replica = replica.cpu()?.saturating_sub(before);
+                rounds.push((round.driven.rate(), round.database_cpu, per_request(replica, round.driven.requests)));
+            }
+        }
+        let [without, with] = &rounds;
+        let ratio = median(without.iter().zip(with).map(|((_, without, _), (_, with, _))| with / without));
+        for (from, rounds, ratio) in [("primary", without, None), ("replica", with, ratio)] {
+            let middle = |figure: fn(&(f64, f64, f64)) -> f64| Cell::from(median(rounds.iter().map(figure)));
+            let figures = [middle(|round| round.0), middle(|round| round.1), middle(|round| round.2)];
+            let names = [subject.name().into(), from.into()];
+            table.row(names.into_iter().chain(figures).chain([ratio.into()]).collect());
+        }
+    }
+    report.add(table)
+}
+
+fn per_request(time: Duration, requests: u64) -> f64 {
+    time.as_secs_f64() * 1e6 / requests.max(1) as f64
+}

@@ -1,0 +1,160 @@
+//! A streaming replica of a PostgreSQL database, from which lists are read.
+
+use std::error::Error as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use agora_domain::id::UserId;
+use agora_domain::replica::ReadReplica;
+use agora_domain::{Error, Result};
+use async_trait::async_trait;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::backend::Backend;
+use crate::database::Database;
+use crate::error::OpenError;
+use crate::mutex::lock;
+use crate::options::Options;
+use crate::postgres::{Postgres, positions};
+use crate::sql_types::DbId;
+
+/// How often the replica is asked how far it is.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// How long it may take to say so: after it, lists are read from the server that takes writes.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How old what it shows may be. A replica of its usual settings puts off what queries are in the way of for 30 s.
+const MAX_AGE: Duration = Duration::from_secs(300);
+
+/// How long it is known who has written: as long as a replica may be behind, and then some.
+const KEPT_SECONDS: i64 = 2 * MAX_AGE.as_secs().cast_signed();
+
+/// How far the replica was when it was last asked.
+#[derive(Debug, Clone, Copy)]
+struct Progress {
+    /// Up to where it shows the write-ahead log.
+    replayed: i64,
+    /// From when on it was asked that.
+    asked: Instant,
+    /// It shows all that was written by then.
+    as_of: Instant,
+}
+
+/// A replica, and what is known of how far it is.
+#[derive(Clone)]
+pub struct Replica {
+    /// The database as the replica shows it; what the replica cannot do is done by the server that takes writes.
+    pub database: Database,
+    primary: Arc<Postgres>,
+    replica: Arc<Postgres>,
+    /// Whether it could not be recorded that somebody had written.
+    is_record_incomplete: Arc<AtomicBool>,
+    /// Nothing while lists are not read from it.
+    progress: Arc<Mutex<Option<Progress>>>,
+}
+
+impl Database {
+    /// Returns a replica of this PostgreSQL database, at a URL, there or not: [`Replica::follow`] finds out.
+    ///
+    /// # Errors
+    /// [`OpenError`], in words for an operator: when the URL is none of a PostgreSQL server, or this database is not in one.
+    pub fn replica(&self, url: &str, options: &Options) -> std::result::Result<Replica, OpenError> {
+        let Backend::Postgres(primary) = &self.backend else { return Err(OpenError::NoReplica) };
+        let replica = Arc::new(Postgres::replica(Arc::clone(primary), url, options)?);
+        let database = Self { backend: Backend::Postgres(Arc::clone(&replica)), ..self.clone() };
+        let database = Self { feeds: Arc::default(), ..database };
+        let (is_record_incomplete, progress) = Default::default();
+        Ok(Replica { database, primary: Arc::clone(primary), replica, is_record_incomplete, progress })
+    }
+}
+
+/// How a replica catches up.
+#[derive(Debug, Default)]
+struct Catching {
+    /// A place in the log that it is still to reach, and when the server that takes writes was there.
+    mark: Option<(Instant, i64)>,
+    /// When that was of the last place that it has reached.
+    as_of: Option<Instant>,
+}
+
+impl Replica {
+    /// Asks the replica again and again how far it is, as long as it is polled. A change is logged.
+    pub async fn follow(self) {
+        let mut interval = interval(INTERVAL);
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let begun = Instant::now();
+        let (mut state, mut forgotten, mut was_used) = (Catching::default(), begun, None);
+        loop {
+            interval.tick().await;
+            let looked = timeout(PATIENCE, self.look(&mut state)).await;
+            let found = looked.unwrap_or_else(|_| Err(Error::unavailable("it does not answer in time")));
+            *lock(&self.progress) = found.as_ref().ok().copied();
+            match &found {
+                Ok(_) if was_used != Some(true) => tracing::info!("lists are read from the replica"),
+                // It takes two looks to know how far it is.
+                Err(_) if was_used.is_none() && begun.elapsed() < PATIENCE => continue,
+                Err(error) if was_used != Some(false) => {
+                    tracing::warn!(cause = ?error.source(), "lists are not read from the replica");
+                }
+                _ => {}
+            }
+            was_used = Some(found.is_ok());
+            if forgotten.elapsed() > MAX_AGE {
+                forgotten = Instant::now();
+                let forget = self.primary.statement(|conn| Box::pin(positions::forget(conn, KEPT_SECONDS)));
+                if let Err(error) = forget.await {
+                    tracing::warn!(cause = ?error.source(), "could not forget who has written");
+                }
+            }
+        }
+    }
+
+    /// Returns how far the replica is.
+    async fn look(&self, state: &mut Catching) -> Result<Progress> {
+        if self.is_record_incomplete.swap(false, Ordering::AcqRel) {
+            let recorded = self.primary.statement(|conn| Box::pin(positions::record_all(conn))).await;
+            recorded.inspect_err(|_| self.is_record_incomplete.store(true, Ordering::Release))?;
+        }
+        let asked = Instant::now();
+        let replayed = self.replica.ask(|conn| Box::pin(positions::replayed(conn))).await?;
+        let replayed = replayed.ok_or_else(|| Error::unavailable("it is no replica"))?;
+        if let Some((at, _)) = state.mark.take_if(|(_, position)| *position <= replayed) {
+            state.as_of = Some(at);
+        }
+        let at = Instant::now();
+        let position = self.primary.statement(|conn| Box::pin(positions::now(conn))).await?;
+        state.mark.get_or_insert((at, position));
+        let as_of = state.as_of.filter(|as_of| as_of.elapsed() < MAX_AGE);
+        let as_of = as_of.ok_or_else(|| Error::unavailable("it is too far behind"))?;
+        Ok(Progress { replayed, asked, as_of })
+    }
+
+    /// Returns how old what the replica shows may be at most; nothing while lists are not read from it.
+    pub fn age(&self) -> Option<Duration> {
+        lock(&self.progress).map(|progress| progress.as_of.elapsed())
+    }
+}
+
+#[async_trait]
+impl ReadReplica for Replica {
+    async fn record_write(&self, user: UserId) -> Result<()> {
+        let account = DbId(user.uuid());
+        let recorded = self.primary.statement(move |conn| Box::pin(positions::record(conn, account))).await;
+        if recorded.is_err() {
+            self.is_record_incomplete.store(true, Ordering::Release);
+        }
+        recorded
+    }
+
+    async fn is_current_for(&self, user: Option<UserId>) -> bool {
+        let Some(Progress { replayed, asked, .. }) = *lock(&self.progress) else { return false };
+        if self.replica.connector.has_moved_since(asked) {
+            return false;
+        }
+        let Some(account) = user.map(|user| DbId(user.uuid())) else { return true };
+        let written = self.primary.read(move |conn| Box::pin(positions::written(conn, account))).await;
+        matches!(written, Ok(Some(position)) if position <= replayed)
+    }
+}

@@ -1,0 +1,185 @@
+//! Lists that are read from a replica of PostgreSQL, which may be behind, and away.
+
+use reqwest::Method;
+use serde_json::json;
+use tokio::task::block_in_place;
+
+use super::honest::attempt;
+use crate::client::{Client, PASSWORD, User, eventually, list, text};
+use crate::private_postgres::Server;
+use crate::process::{Home, Service};
+
+const PUBLIC: &str = "/api/posts/public";
+const FEED: &str = "/api/posts/following/all";
+
+/// A server and its replica, and nodes that read lists from that.
+struct Replicated {
+    primary: Server,
+    replica: Server,
+    homes: [Home; 2],
+}
+
+impl Replicated {
+    fn new() -> Self {
+        block_in_place(|| {
+            let primary = Server::start(5432, |_| "-c listen_addresses=".to_owned());
+            primary.database("agora");
+            let replica = primary.replica(5433);
+            // Nothing waits for the replica: it may be away.
+            primary.session("postgres").run("ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf();");
+            Self { primary, replica, homes: [Home::new(), Home::new()] }
+        })
+    }
+
+    async fn start(&self, home: &Home) -> Service {
+        let url = |server: &Server| format!("postgres://agora@{}/agora", server.host());
+        let service = home.start_with(&[
+            ("AGORA_DATABASE_URL", &url(&self.primary)),
+            ("AGORA_DATABASE_READ_URL", &url(&self.replica)),
+            ("AGORA_JWT_SECRET", "a secret that all nodes have in common"),
+            ("AGORA_ADMIN_USERNAME", "root"),
+            ("AGORA_ADMIN_EMAIL", "root@example.org"),
+            ("AGORA_ADMIN_PASSWORD", PASSWORD),
+        ]);
+        uses_replica(&service, 1).await;
+        service
+    }
+
+    /// How many connections to the replica have read of feeds last.
+    fn reads_of_lists(&self) -> usize {
+        let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'agora' AND query ILIKE '%follow_version%';";
+        block_in_place(|| self.replica.session("postgres").run(count).trim().parse().unwrap())
+    }
+
+    /// Has the replica show what is committed only so much later, in seconds.
+    fn delay(&self, seconds: u32) {
+        let set = format!("ALTER SYSTEM SET recovery_min_apply_delay = '{seconds}s'; SELECT pg_reload_conf();");
+        block_in_place(|| {
+            self.replica.session("postgres").run(&set);
+            let shown = "SELECT extract(epoch FROM current_setting('recovery_min_apply_delay')::interval)::integer;";
+            while self.replica.session("postgres").run(shown).trim() != seconds.to_string() {}
+        });
+    }
+}
+
+/// Waits until a node has said so many times that it reads lists from the replica.
+async fn uses_replica(service: &Service, times: usize) {
+    let count = || service.log().matches("lists are read from the replica").count();
+    eventually("lists are read from the replica", async || (count() >= times).then_some(())).await;
+}
+
+/// The texts of the posts of a list.
+async fn texts(api: &Client, user: &User, path: &str) -> Vec<String> {
+    let answer = api.get(user, path).await.expect(200);
+    list(&answer.json()["data"]).iter().map(|post| text(&post["content"])).collect()
+}
+
+async fn eventually_texts(api: &Client, user: &User, path: &str, expected: &[&str]) {
+    eventually(&format!("{expected:?} in {path}"), async || (texts(api, user, path).await == expected).then_some(()))
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_wrote_sees_it_on_every_node_however_far_the_replica_is_behind() {
+    let servers = Replicated::new();
+    let (one, two) = (servers.start(&servers.homes[0]).await, servers.start(&servers.homes[1]).await);
+    let (here, there) = (&one.api, &two.api);
+    let [author, reader, root] = [here.user("author").await, here.user("reader").await, here.log_in("root").await];
+    let first = here.post(&author, "first", None).await;
+    eventually_texts(there, &reader, PUBLIC, &["first"]).await;
+    let catalog = async |user: Option<&User>| {
+        let request = match user {
+            Some(user) => there.request_as(user, Method::GET, "/api/products/findAll"),
+            None => there.request(Method::GET, "/api/products/findAll"),
+        };
+        list(&there.send(request).await.expect(200).json()["products"]).len()
+    };
+
+    servers.delay(300);
+    for n in 2..6 {
+        let content = format!("number {n}");
+        here.post(&author, &content, None).await;
+        assert_eq!(texts(there, &author, PUBLIC).await[0], content, "on another node, at once");
+        assert_eq!(texts(here, &author, PUBLIC).await[0], content);
+    }
+    assert_eq!(texts(there, &reader, PUBLIC).await, ["first"], "who wrote nothing reads from the replica");
+    here.product(&root, json!({ "sku": "A-1", "name": "Lamp" })).await;
+    assert_eq!(catalog(Some(&root)).await, 1, "whose token is sent where none is needed");
+    assert_eq!(catalog(None).await, 0, "of whom nothing is known");
+    let like = format!("/api/posts/like/{}", text(&first["id"]));
+    here.call(&reader, Method::POST, &like).await.expect(200);
+    assert_eq!(texts(there, &reader, PUBLIC).await.len(), 5, "who wrote reads from the primary");
+
+    // A crash takes the record of who wrote.
+    block_in_place(|| {
+        servers.primary.kill();
+        servers.primary.restart();
+    });
+    let posts = || there.request_as(&author, Method::GET, PUBLIC);
+    let answer = eventually("a list", async || attempt(posts()).await.filter(|answer| answer.status == 200)).await;
+    assert_eq!(list(&answer.expect(200).json()["data"]).len(), 5, "none of them is forgotten");
+
+    servers.delay(0);
+    let late = here.user("late").await;
+    eventually_texts(there, &late, "/api/posts/public?size=1", &["number 5"]).await;
+    for service in [one, two] {
+        service.stop();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_are_served_while_the_replica_is_away() {
+    let servers = Replicated::new();
+    let service = servers.start(&servers.homes[0]).await;
+    let author = service.api.user("author").await;
+    let reader = service.api.user("reader").await;
+    service.api.post(&author, "first", None).await;
+    eventually_texts(&service.api, &reader, PUBLIC, &["first"]).await;
+
+    block_in_place(|| servers.replica.kill());
+    for _ in 0..20 {
+        assert_eq!(texts(&service.api, &reader, PUBLIC).await, ["first"]);
+        assert_eq!(texts(&service.api, &reader, "/api/posts/public?size=1").await, ["first"]);
+    }
+    eventually("it is said", async || service.log().contains("lists are not read from the replica").then_some(()))
+        .await;
+    service.api.post(&author, "second", None).await;
+    assert_eq!(texts(&service.api, &reader, PUBLIC).await.len(), 2);
+
+    block_in_place(|| servers.replica.restart());
+    uses_replica(&service, 2).await;
+    assert_eq!(texts(&service.api, &reader, PUBLIC).await.len(), 2);
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_remembered_feed_takes_in_what_was_committed_late() {
+    let servers = Replicated::new();
+    let service = servers.start(&servers.homes[0]).await;
+    let api = &service.api;
+    let [slow, quick, reader] = [api.user("slow").await, api.user("quick").await, api.user("reader").await];
+    for author in [&slow, &quick] {
+        api.call(&reader, Method::POST, &format!("/api/follow/{}", author.id)).await.expect(200);
+    }
+    let late = api.post(&slow, "late", None).await;
+    let hide = api.request_as(&slow, Method::PUT, &format!("/api/posts/update/{}", text(&late["id"])));
+    api.send(hide.json(&json!({ "visibility": "PRIVATE" }))).await.expect(200);
+    api.post(&quick, "first", None).await;
+    eventually("a feed from the replica", async || {
+        let is_read = texts(api, &reader, FEED).await == ["first"];
+        (is_read && servers.reads_of_lists() > 0).then_some(())
+    })
+    .await;
+
+    // It begins before the others, and ends after them.
+    let mut session = block_in_place(|| servers.primary.session("agora"));
+    let show = format!("BEGIN; UPDATE posts SET visibility = 0 WHERE id = '{}';", text(&late["id"]));
+    block_in_place(|| session.run(&show));
+    api.post(&quick, "second", None).await;
+    eventually_texts(api, &reader, FEED, &["second", "first"]).await;
+    api.post(&quick, "third", None).await;
+    eventually_texts(api, &reader, FEED, &["third", "second", "first"]).await;
+    block_in_place(|| session.run("COMMIT;"));
+    eventually_texts(api, &reader, FEED, &["third", "second", "first", "late"]).await;
+    service.stop();
+}
