@@ -48,8 +48,8 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
         for (from, rounds, ratio) in [("primary", without, None), ("replica", with, ratio)] {
             let middle = |figure: fn(&(f64, f64, f64)) -> f64| Cell::from(median(rounds.iter().map(figure)));
             let figures = [middle(|round| round.0), middle(|round| round.1), middle(|round| round.2)];
-            let names = [subject.name().into(), from.into()];
-            table.row(names.into_iter().chain(figures).chain([ratio.into()]).collect());
+            let names: [Cell; 2] = [subject.name().into(), from.into()];
+            table.row(names.into_iter().chain(figures).chain([ratio.into()]));
         }
     }
     report.add(table)
