@@ -67,6 +67,7 @@ mod sse;
 #[path = "../support/store.rs"]
 mod store;
 mod streams;
+mod telemetry;
 mod times;
 mod tour;
 #[path = "../support/world.rs"]

@@ -54,7 +54,7 @@ impl Home {
     pub(crate) fn program(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         for (name, _) in env::vars_os() {
-            if ["AGORA_", "AWS_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            if ["AGORA_", "AWS_", "OTEL_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
                 command.env_remove(name);
             }
         }

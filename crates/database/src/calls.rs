@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use agora_domain::{Error, Result};
+use tracing::Span;
+use tracing::field::Empty;
 
 use crate::mutex::lock;
 
@@ -56,7 +58,7 @@ impl Calls {
     pub(crate) fn begin(&self, operation: &'static str) -> Call<'_> {
         let is_watched = self.watch.meter.is_some() || self.watch.slow.is_some();
         let begun = is_watched.then(Instant::now);
-        Call { calls: self, operation, begun, outcome: CallOutcome::Abandoned }
+        Call { calls: self, operation, begun, outcome: CallOutcome::Abandoned, span: span(operation) }
     }
 
     fn ended(&self, operation: &'static str, time: Duration, outcome: CallOutcome) {
@@ -89,6 +91,21 @@ pub(crate) struct Call<'a> {
     operation: &'static str,
     begun: Option<Instant>,
     outcome: CallOutcome,
+    span: Span,
+}
+
+/// Returns the span of a call, for traces: as part of a request alone, since work in the background asks all the time.
+fn span(operation: &'static str) -> Span {
+    if Span::current().is_none() {
+        return Span::none();
+    }
+    tracing::info_span!(
+        "call",
+        otel.name = operation,
+        otel.kind = "client",
+        otel.status_code = Empty,
+        db.operation.name = operation
+    )
 }
 
 impl Call<'_> {
@@ -98,6 +115,9 @@ impl Call<'_> {
             Err(Error::Unavailable(_) | Error::Internal(_)) => CallOutcome::Failed,
             _ => CallOutcome::Answered,
         };
+        if self.outcome == CallOutcome::Failed {
+            self.span.record("otel.status_code", "ERROR");
+        }
         result
     }
 }

@@ -196,6 +196,7 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
         mac_keys: MacKeys::new(b"a secret"),
         stopping: Stopping::default(),
         metrics: None,
+        remote_parent: None,
     };
     let rendering = Rendering::new(services(), settings).unwrap();
     let page = Page { items: (0..20).map(|_| post(likers)).collect(), keys: Vec::new(), prev: None, next: None };

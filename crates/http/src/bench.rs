@@ -36,7 +36,7 @@ impl Rendering {
     /// # Errors
     /// When the service could not be started.
     pub fn new(services: Services, settings: Settings) -> io::Result<Self> {
-        Shared::new(services, settings).map(Self)
+        Shared::new(services, None, settings).map(Self)
     }
 
     /// Renders a page of a list; whether that worked.

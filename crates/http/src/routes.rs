@@ -27,6 +27,8 @@ pub struct Endpoint {
     pub rate_limit: Option<RateLimitClass>,
     /// Whether what it shows may come from a replica of the database, as long as that has what the caller wrote.
     pub is_replicated: bool,
+    /// The name of its handler, with its module: `posts.create`.
+    operation: &'static str,
     route: Box<dyn Fn(EndpointPolicy) -> Route>,
     /// What its handler says of itself.
     pub(crate) describe: fn() -> OpenApi,
@@ -36,7 +38,7 @@ fn endpoint<H, Args>(
     method: Method,
     path: &'static str,
     access: Access,
-    handler: H,
+    (operation, handler): (&'static str, H),
     describe: fn() -> OpenApi,
 ) -> Endpoint
 where
@@ -54,6 +56,7 @@ where
         path,
         access,
         idempotency,
+        operation,
         rate_limit: None,
         is_replicated: false,
         route: Box::new(route),
@@ -67,7 +70,8 @@ macro_rules! endpoint {
         #[derive(utoipa::OpenApi)]
         #[openapi(paths($module::$handler))]
         struct Described;
-        endpoint(Method::$method, $path, Access::$access, $module::$handler, <Described as utoipa::OpenApi>::openapi)
+        let handler = (concat!(stringify!($module), ".", stringify!($handler)), $module::$handler);
+        endpoint(Method::$method, $path, Access::$access, handler, <Described as utoipa::OpenApi>::openapi)
     }};
 }
 
@@ -94,8 +98,8 @@ impl Endpoint {
 
     /// Returns what answers it.
     pub(crate) fn route(&self) -> Route {
-        let Self { access, path, idempotency, rate_limit, is_replicated, .. } = *self;
-        (self.route)(EndpointPolicy { access, path, idempotency, rate_limit, is_replicated })
+        let Self { access, path, operation, idempotency, rate_limit, is_replicated, .. } = *self;
+        (self.route)(EndpointPolicy { access, path, operation, idempotency, rate_limit, is_replicated })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::core::{
 use crate::endpoints::docs::ApiDocs;
 use crate::endpoints::health::Readiness;
 use crate::middleware::{
-    AccountConcurrency, CompressionLimit, CorsOrigins, HttpMetrics, RateLimiter, RequestLog, Throttling,
+    AccountConcurrency, CompressionLimit, CorsOrigins, HttpMetrics, RateLimiter, RemoteParent, RequestLog, Throttling,
 };
 use crate::openapi;
 use crate::response::ListReads;
@@ -44,6 +44,8 @@ pub struct Settings {
     pub stopping: Stopping,
     /// What is measured of requests; nothing when nobody looks at it.
     pub metrics: Option<Arc<HttpMetrics>>,
+    /// What takes traces over; nothing when none are followed.
+    pub remote_parent: Option<RemoteParent>,
 }
 
 /// What the layers keep while the service runs, each its own. All workers share it.
@@ -66,7 +68,7 @@ impl Shared {
             metrics.attach(Arc::clone(&capacity), rate_limiter.refusals());
         }
         let paths = Data::new(router::paths().map_err(io::Error::other)?);
-        let request_log = Data::new(RequestLog::new(settings.metrics));
+        let request_log = Data::new(RequestLog::new(settings.metrics, settings.remote_parent));
         let account_concurrency = Data::new(AccountConcurrency::new(settings.workers));
         let compression = Data::new(CompressionLimit::new(settings.workers));
         let list_reads = Data::new(ListReads::new(settings.workers));

@@ -41,6 +41,8 @@ mod lists;
 mod log;
 #[path = "faults/ports.rs"]
 mod ports;
+#[path = "faults/replica.rs"]
+mod replica;
 
 use client::{Client, JSON, PASSWORD, Response, registration, request_bytes};
 use ports::Ports;

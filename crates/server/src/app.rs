@@ -28,6 +28,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::adapters::Adapters;
 use crate::metrics::{Metrics, ServiceMetrics};
+use crate::telemetry::Telemetry;
 
 /// How long a request may take (contract, limits).
 const REQUEST_TIME: Duration = Duration::from_secs(30);
@@ -154,6 +155,7 @@ impl App {
             mac_keys,
             stopping: Stopping::default(),
             metrics: metrics.as_ref().map(|metrics| Arc::clone(&metrics.http)),
+            remote_parent: Telemetry::remote_parent(),
         };
         let lag = metrics.as_ref().map(|metrics| metrics.lag.clone());
         let lag = lag.map(|lag| Arc::new(move |late: Duration| lag.observe(late.as_secs_f64())) as LagMeter);

@@ -29,6 +29,7 @@ use crate::app::App;
 use crate::greeting::greeting;
 use crate::moderation::{AuditArguments, ReportsCommand};
 use crate::outbox::MailCommand;
+use crate::telemetry::Telemetry;
 use crate::{admin, logging, manual, moderation, outbox};
 
 /// The backend of a small social network with a product catalog. Without a command, it runs the server.
@@ -241,7 +242,12 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
         return Ok(if is_well? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let config = loaded.config()?;
-    logging::start(config)?;
+    // Kept until the end: what it has not sent by then is sent.
+    let traces = match command {
+        None | Some(Command::Serve) => Telemetry::begin()?,
+        Some(_) => None,
+    };
+    logging::start(config, traces.as_ref().map(Telemetry::layer))?;
     for warning in &loaded.values.warnings {
         tracing::warn!("{warning}");
     }

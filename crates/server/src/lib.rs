@@ -12,3 +12,5 @@ mod manual;
 mod metrics;
 mod moderation;
 mod outbox;
+#[cfg_attr(not(feature = "telemetry"), path = "no_telemetry.rs")]
+mod telemetry;

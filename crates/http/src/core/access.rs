@@ -42,6 +42,8 @@ pub enum RateLimitClass {
 pub(crate) struct EndpointPolicy {
     pub(crate) access: Access,
     pub(crate) path: &'static str,
+    /// The name of its handler, with its module.
+    pub(crate) operation: &'static str,
     pub(crate) idempotency: IdempotencySupport,
     pub(crate) rate_limit: Option<RateLimitClass>,
     /// Whether a replica of the database may answer.

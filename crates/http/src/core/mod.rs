@@ -35,7 +35,7 @@ pub(crate) use self::log_sampler::{LogSampler, RejectionCounter};
 pub use self::mac::MacKeys;
 pub(crate) use self::mac::Purpose;
 pub(crate) use self::memory_budget::{MemoryBudget, MemoryPermit};
-pub(crate) use self::request_context::RequestContext;
+pub(crate) use self::request_context::{RequestContext, RequestId};
 pub(crate) use self::route::{Paths, Target};
 pub(crate) use self::schema::schema_variants;
 pub(crate) use self::state::{EventStream, FromReplica, REPLAYS, Replica, State};

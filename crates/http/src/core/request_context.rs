@@ -1,31 +1,80 @@
 //! The context of a request: its id and when it began, which the log shows.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use actix_web::http::header::HeaderValue;
 use actix_web::{HttpMessage, HttpRequest};
 use agora_domain::Error;
 use agora_domain::id::IdGenerator;
 use tracing::Span;
-use uuid::Uuid;
-use uuid::fmt::Simple;
 
 /// After this time a request gets a span.
 const LONG: Duration = Duration::from_millis(10);
 
+/// The id of a request: drawn here, or by a trusted proxy.
+#[derive(Clone, Copy)]
+pub(crate) struct RequestId {
+    text: [u8; Self::MAX],
+    length: usize,
+}
+
+impl RequestId {
+    /// The most characters that are taken over.
+    const MAX: usize = 64;
+
+    /// Makes a new one.
+    fn generate(ids: &dyn IdGenerator) -> Self {
+        let mut text = [0; Self::MAX];
+        let length = ids.generate().simple().encode_lower(&mut text).len();
+        Self { text, length }
+    }
+
+    /// Takes one over that a proxy has drawn; nothing when it is empty, too long, or has characters that mean something to a log or
+    /// a shell.
+    pub(crate) fn parse(given: &HeaderValue) -> Option<Self> {
+        let given = given.as_bytes();
+        let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:=+/@".contains(byte);
+        if given.is_empty() || !given.iter().all(is_plain) {
+            return None;
+        }
+        let mut text = [0; Self::MAX];
+        text.get_mut(..given.len())?.copy_from_slice(given);
+        Some(Self { text, length: given.len() })
+    }
+
+    /// Returns it as it is written.
+    pub(crate) fn as_str(&self) -> &str {
+        self.text.get(..self.length).and_then(|text| str::from_utf8(text).ok()).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// The id of a request, and since when it has been worked on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestContext {
-    id: Uuid,
+    id: RequestId,
     begun: Instant,
 }
 
 impl RequestContext {
-    /// Creates the context of a request whose head was just read.
-    pub(crate) fn begin(ids: &dyn IdGenerator) -> Self {
-        Self { id: ids.generate(), begun: Instant::now() }
+    /// Creates the context of a request whose head was just read, under the id that it has already or a new one.
+    pub(crate) fn begin(given: Option<RequestId>, ids: &dyn IdGenerator) -> Self {
+        Self { id: given.unwrap_or_else(|| RequestId::generate(ids)), begun: Instant::now() }
     }
 
     /// Returns the context of a request.
@@ -37,8 +86,8 @@ impl RequestContext {
     }
 
     /// Returns the id of the request.
-    pub(crate) fn id(self) -> Simple {
-        self.id.simple()
+    pub(crate) fn id(self) -> RequestId {
+        self.id
     }
 
     /// Returns how long the request has been worked on.
@@ -88,5 +137,22 @@ impl<F> Drop for Instrumented<'_, F> {
         self.open_span_if_slow();
         let _entered = self.span.as_ref().map(Span::enter);
         self.work.set(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_taken_over_when_it_is_plain_and_short() {
+        let longest = "a".repeat(64);
+        for given in ["7", "01a219c9ee2f73fb88cff4ac84b0a5fa", "1-67a2-C0FFEE=:/+@._", &longest] {
+            let parsed = RequestId::parse(&HeaderValue::from_str(given).unwrap()).unwrap();
+            assert_eq!(parsed.to_string(), given);
+        }
+        for given in ["", " ", "a b", "a\"b", "a$b", "ä", &"a".repeat(65)] {
+            assert!(RequestId::parse(&HeaderValue::from_bytes(given.as_bytes()).unwrap()).is_none(), "{given:?}");
+        }
     }
 }

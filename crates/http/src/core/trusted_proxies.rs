@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
+use actix_web::HttpRequest;
 use actix_web::http::header::{HeaderMap, X_FORWARDED_FOR};
 use ipnet::IpNet;
 
@@ -28,6 +29,11 @@ impl TrustedProxies {
     fn trust(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
+    }
+
+    /// Returns whether a request was handed on by a trusted proxy.
+    pub(crate) fn handed_on(&self, request: &HttpRequest) -> bool {
+        !self.0.is_empty() && request.peer_addr().is_some_and(|peer| self.trust(peer.ip()))
     }
 
     /// Returns the address of the client whose request came in from `peer`. Each proxy adds to the end of

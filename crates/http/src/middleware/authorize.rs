@@ -11,9 +11,10 @@ use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest, ResponseError};
 use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
+use tracing::{Instrument, Span};
 use url::form_urlencoded;
 
-use crate::core::{Access, ApiError, EndpointPolicy, FromReplica, RequestContext, State, shared};
+use crate::core::{Access, ApiError, EndpointPolicy, FromReplica, RequestContext, State, is_health_probe, shared};
 use crate::middleware::{AccountConcurrency, CancelledRequestGuard, RateLimiter, RequestLog, idempotency};
 use crate::request::{BodyDeadline, TICKET, in_time};
 
@@ -60,9 +61,13 @@ async fn call(
     }
     let is_safe = request.method().is_safe();
     let mut answered = match idempotency::key(policy.idempotency, request.headers())? {
-        Some(key) => idempotency::once(state.clone(), request_log.clone(), policy, key, request, next).await?,
+        Some(key) => {
+            let once = idempotency::once(state.clone(), request_log.clone(), policy, key, request, next);
+            once.instrument(use_case(policy)).await?
+        }
         None => {
-            let answered = next.call(request).await.map(ServiceResponse::map_into_boxed_body);
+            let answered =
+                next.call(request).instrument(use_case(policy)).await.map(ServiceResponse::map_into_boxed_body);
             limiter.count_guesses(&answered);
             answered
         }
@@ -78,6 +83,14 @@ async fn call(
         answered.response_mut().extensions_mut().insert(permit);
     }
     Ok(answered)
+}
+
+/// Returns the span of a use case, for traces: of a request that has one itself.
+fn use_case(policy: EndpointPolicy) -> Span {
+    if is_health_probe(policy.path) {
+        return Span::none();
+    }
+    tracing::info_span!("use case", otel.name = policy.operation, otel.kind = "internal")
 }
 
 /// Has the list that is asked for read from the replica, if there is one that shows all that the caller has written. Who that is is not

@@ -19,4 +19,5 @@ pub(crate) use self::idempotency::CarriedOutAs;
 pub(crate) use self::metrics::HttpMetrics;
 pub use self::rate_limit::Throttling;
 pub(crate) use self::rate_limit::{RateLimiter, Refusals};
+pub use self::request_log::RemoteParent;
 pub(crate) use self::request_log::{CancelledRequestGuard, RequestLog};

@@ -6,16 +6,16 @@ use std::time::Duration;
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage, HttpRequest};
 use agora_domain::accounts::Caller;
-use tracing::Level;
-use uuid::Uuid;
-use uuid::fmt::Simple;
+use tracing::field::Empty;
+use tracing::{Instrument, Level, Span};
 
 use crate::core::{
-    Causes, Client, LogSampler, Paths, RequestContext, State, Target, is_health_probe, security_headers, shared,
+    Causes, Client, LogSampler, Paths, RequestContext, RequestId, State, Target, is_health_probe, security_headers,
+    shared,
 };
 use crate::middleware::HttpMetrics;
 use crate::middleware::load_shedding::{ResponseBody, close_if_over};
@@ -36,11 +36,17 @@ pub(crate) async fn observe(
     let answering = Answering::begin(&mut request);
     let http = request.request();
     let (state, request_log) = (shared::<State>(http)?.clone(), shared::<RequestLog>(http)?.clone());
-    let context = RequestContext::begin(state.services.ids.as_ref());
+    let given = request.headers().get(REQUEST_ID).filter(|_| state.trusted_proxies.handed_on(request.request()));
+    let context = RequestContext::begin(given.and_then(RequestId::parse), state.services.ids.as_ref());
     request.extensions_mut().insert(context);
     let route = shared::<Paths>(request.request())?.find(request.request()).map(|target| target.path);
-    let mut response = next.call(request).await?;
+    let span = request_log.span(request.request(), route, context);
+    let mut response = next.call(request).instrument(span.clone()).await?;
     let (status, id) = (response.status(), context.id());
+    span.record("http.response.status_code", status.as_u16());
+    if status.is_server_error() {
+        span.record("otel.status_code", "ERROR");
+    }
     let causes = response.response_mut().extensions_mut().remove::<Causes>();
     let http = response.request();
     if let Some(Causes(causes)) = causes {
@@ -58,7 +64,7 @@ pub(crate) async fn observe(
     if tracing::enabled!(target: ACCESS, Level::DEBUG) {
         log(&state, http, id, Some(status), time);
     }
-    if let Ok(id) = HeaderValue::from_str(id.encode_lower(&mut Uuid::encode_buffer())) {
+    if let Ok(id) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     security_headers::protect(response.headers_mut());
@@ -66,19 +72,45 @@ pub(crate) async fn observe(
     Ok(ResponseBody::of(response, answering))
 }
 
+/// Makes the span of a request part of the trace that its headers name.
+pub type RemoteParent = fn(&Span, &HeaderMap);
+
 /// What requests are counted and logged by.
 pub(crate) struct RequestLog {
     metrics: Option<Arc<HttpMetrics>>,
+    remote_parent: Option<RemoteParent>,
     failures: Arc<LogSampler>,
 }
 
 impl RequestLog {
-    /// Creates a log that counts for these metrics, if there are any.
-    pub(crate) fn new(metrics: Option<Arc<HttpMetrics>>) -> Self {
+    /// Creates a log that counts for these metrics, if there are any, and takes traces over, where they are followed.
+    pub(crate) fn new(metrics: Option<Arc<HttpMetrics>>, remote_parent: Option<RemoteParent>) -> Self {
         let log = |causes: &str, suppressed| {
             tracing::error!(status = 503, causes, "suppressed {suppressed} identical failures");
         };
-        Self { metrics, failures: LogSampler::new(log) }
+        Self { metrics, remote_parent, failures: LogSampler::new(log) }
+    }
+
+    /// Returns the span of a request, for traces. Probes of health have none.
+    fn span(&self, request: &HttpRequest, route: Option<&'static str>, context: RequestContext) -> Span {
+        let method = request.method();
+        let Some(remote_parent) = self.remote_parent.filter(|_| !is_health_probe(request.path())) else {
+            return Span::none();
+        };
+        let span = tracing::info_span!(
+            "request",
+            otel.name = %format_args!("{method}{}{}", if route.is_some() { " " } else { "" }, route.unwrap_or_default()),
+            otel.kind = "server",
+            otel.status_code = Empty,
+            http.request.method = %method,
+            http.route = route,
+            http.response.status_code = Empty,
+            request.id = %context.id(),
+        );
+        if !span.is_disabled() {
+            remote_parent(&span, request.headers());
+        }
+        span
     }
 
     /// Returns whether a failure is to be logged by itself. Of those that end with 503, an attack or a dependency that is
@@ -130,7 +162,7 @@ impl Drop for CancelledRequestGuard<'_> {
 
 /// Says who asked for what and how it was answered, or that nobody waited for that. Of the address, only which
 /// endpoint it is: what is in it may be for nobody else.
-fn log(state: &State, request: &HttpRequest, id: Simple, status: Option<StatusCode>, time: Duration) {
+fn log(state: &State, request: &HttpRequest, id: RequestId, status: Option<StatusCode>, time: Duration) {
     let (method, route) = (request.method(), Target::of(request).map_or("-", |target| target.path));
     let (status, abandoned) = (status.map(|status| status.as_u16()), status.is_none().then_some(true));
     let milliseconds = (time.as_secs_f64() * 1000.0 * 1000.0).round() / 1000.0;

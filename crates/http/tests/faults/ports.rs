@@ -31,7 +31,9 @@ use agora_domain::posts::{MockPostRepository, Posts};
 use agora_domain::products::{CatalogVersion, MockProductRepository, Products};
 use agora_domain::reports::{MockReportRepository, Reports};
 use agora_domain::search::{MockSearchRepository, Search};
-use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies, serve};
+use agora_http::{
+    CorsOrigins, LoadLimits, MacKeys, ReplicaServices, Services, Settings, Stopping, Throttling, TrustedProxies, serve,
+};
 use uuid::Uuid;
 
 use crate::client::{Client, PUBLIC_URL};
@@ -84,6 +86,11 @@ impl Default for Ports {
 impl Ports {
     /// Serves on these ports. Returns a client, which holds responses against the OpenAPI document.
     pub(super) fn start(self) -> Client {
+        self.start_beside(None)
+    }
+
+    /// Serves on these ports, and lists from a replica.
+    pub(super) fn start_beside(self, replica: Option<ReplicaServices>) -> Client {
         let settings = Settings {
             workers: 1,
             public_url: PUBLIC_URL.to_owned(),
@@ -96,14 +103,15 @@ impl Ports {
             mac_keys: MacKeys::new(b"a secret"),
             stopping: self.stopping.clone(),
             metrics: None,
+            remote_parent: None,
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = Client::new(&format!("http://{}", listener.local_addr().unwrap())).checking(contract::check);
-        tokio::spawn(serve(listener, self.services(), settings).unwrap());
+        tokio::spawn(serve(listener, self.services(), replica, settings).unwrap());
         client
     }
 
-    fn services(self) -> Services {
+    pub(super) fn services(self) -> Services {
         let mut clock = MockClock::new();
         clock.expect_now().return_const(Timestamp::from_unix_millis(1_752_539_094_124));
         let mut ids = MockIdGenerator::new();

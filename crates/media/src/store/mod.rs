@@ -23,6 +23,8 @@ use object_store::{
 };
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 use crate::failure::Failure;
 use crate::limit::{ANSWER, each_within, for_upload, within};
@@ -74,7 +76,7 @@ impl ObjectImageStore {
     /// Reads part of an object, or all of it. `None` when there is none of that key.
     async fn read(&self, key: &ImageKey, range: Option<Range<u64>>) -> Result<Option<OpenImage>> {
         let options = GetOptions { range: range.map(Into::into), ..GetOptions::default() };
-        let outcome = within(ANSWER, self.objects.get_opts(&path_of(key), options)).await;
+        let outcome = traced("get", within(ANSWER, self.objects.get_opts(&path_of(key), options))).await;
         let Some(found) = found(outcome)? else { return Ok(None) };
         Ok(Some(OpenImage {
             size: found.meta.size,
@@ -110,13 +112,13 @@ impl ImageStore for ObjectImageStore {
             PutOptions { mode: PutMode::Overwrite, attributes: self.attributes(key), ..PutOptions::default() };
         let path = path_of(key);
         let put = self.objects.put_opts(&path, PutPayload::from(bytes), options);
-        within(limit, put).await.map_err(unavailable)?;
+        traced("put", within(limit, put)).await.map_err(unavailable)?;
         Ok(())
     }
 
     async fn open(&self, key: &ImageKey, range: Option<ByteRange>) -> Result<Option<OpenImage>> {
         let Some(range) = range else { return self.read(key, None).await };
-        let Some(meta) = found(within(ANSWER, self.objects.head(&path_of(key))).await)? else {
+        let Some(meta) = found(traced("head", within(ANSWER, self.objects.head(&path_of(key)))).await)? else {
             // The answer to HEAD has no body: only that to GET tells a missing bucket from a missing image.
             self.read(key, None).await?;
             return Ok(None);
@@ -130,7 +132,7 @@ impl ImageStore for ObjectImageStore {
     }
 
     async fn delete(&self, key: &ImageKey) -> Result<()> {
-        found(within(ANSWER, self.objects.delete(&path_of(key))).await)?;
+        found(traced("delete", within(ANSWER, self.objects.delete(&path_of(key)))).await)?;
         Ok(())
     }
 
@@ -152,6 +154,27 @@ impl ImageStore for ObjectImageStore {
     fn public_url(&self, key: &ImageKey) -> Option<String> {
         self.public_base.as_ref().map(|base| format!("{base}/{}", path_of(key)))
     }
+}
+
+/// Has a call of the storage have a span, for traces, as part of a request.
+async fn traced<T>(
+    operation: &'static str,
+    call: impl Future<Output = object_store::Result<T>>,
+) -> object_store::Result<T> {
+    if Span::current().is_none() {
+        return call.await;
+    }
+    let span = tracing::info_span!(
+        "object store",
+        otel.name = %format_args!("object_store.{operation}"),
+        otel.kind = "client",
+        otel.status_code = Empty
+    );
+    let outcome = call.instrument(span.clone()).await;
+    if outcome.as_ref().is_err_and(|error| !matches!(error, object_store::Error::NotFound { .. })) {
+        span.record("otel.status_code", "ERROR");
+    }
+    outcome
 }
 
 /// Returns the objects in the folder of the keys that begin with this byte.

@@ -1,0 +1,39 @@
+//! Which lists are read from a replica.
+
+use agora_domain::page::{Page, PageRequest};
+use agora_domain::products::Product;
+use agora_domain::replica::MockReadReplica;
+use agora_http::ReplicaServices;
+
+use super::*;
+
+/// Serves a catalog that only a replica has.
+fn only_on_replica(replica: MockReadReplica) -> Client {
+    let mut there = Ports::default();
+    there.products.expect_version().returning(|| Ok(CatalogVersion::new(Uuid::nil())));
+    there.products.expect_list().returning(|_, page: PageRequest| {
+        Ok(page.page_of(Vec::<Product>::new(), |_| unreachable!("there is none")) as Page<Product>)
+    });
+    let replica = ReplicaServices { replica: Arc::new(replica), services: there.services() };
+    let mut here = Ports::default();
+    here.products.expect_version().returning(|| Err(Error::unavailable(SECRET)));
+    here.start_beside(Some(replica))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_is_read_from_a_replica_that_is_current() {
+    for (is_current, status) in [(true, 200), (false, 503)] {
+        let mut replica = MockReadReplica::new();
+        replica.expect_is_current_for().withf(|user| user.is_none()).times(1).return_const(is_current);
+        let api = only_on_replica(replica);
+        assert_eq!(api.fetch(LISTING).await.status, status);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_list_and_whoever_may_have_written_are_answered_without_the_replica() {
+    // It is not even asked.
+    let api = only_on_replica(MockReadReplica::new());
+    assert_eq!(get(&api, LISTING).await.status, 503, "with a token, of whomever");
+    assert_eq!(api.fetch("/api/products/00000000-0000-0000-0000-000000000000/x").await.status, 404);
+}
