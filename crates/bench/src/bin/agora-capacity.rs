@@ -1,0 +1,290 @@
+//! How far each tier goes: computes the tables of `docs/scaling.md` of what `docs/performance.md` says that a request costs, and of what
+//! members do. Usage: `cargo run --package agora-bench --bin agora-capacity`, with `--help` for what may be assumed otherwise.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::io::{self, Write};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+/// Where the costs are from.
+const MEASURED: &str = include_str!("../../../../docs/performance.md");
+
+/// What is assumed of members and machines.
+#[derive(Debug, Clone, Parser)]
+struct Assumed {
+    /// The part of the accounts that is there on a day
+    #[arg(long, default_value_t = 0.2)]
+    active: f64,
+    /// How much more happens in the busiest hour than on average
+    #[arg(long, default_value_t = 2.5)]
+    peak: f64,
+    /// How busy a core may be in that hour
+    #[arg(long, default_value_t = 0.5)]
+    busy: f64,
+    /// The part of those who are there on a day that has a stream of live updates open in that hour
+    #[arg(long, default_value_t = 0.1)]
+    streams: f64,
+    /// The part of the posts that has an image, of 300 kB
+    #[arg(long, default_value_t = 0.3)]
+    images: f64,
+    /// For how many years the disks are to last
+    #[arg(long, default_value_t = 3.0)]
+    years: f64,
+    /// The disk of a machine for a database, in TB
+    #[arg(long, default_value_t = 8.0)]
+    disk: f64,
+    /// The cores of a machine for one node
+    #[arg(long, default_value_t = 16)]
+    node_cores: u32,
+    /// The cores of a machine for a PostgreSQL server
+    #[arg(long, default_value_t = 64)]
+    server_cores: u32,
+}
+
+/// What somebody who is there does in a day.
+struct Act {
+    name: &'static str,
+    /// The work of `docs/performance.md` whose cost it has.
+    work: &'static str,
+    a_day: f64,
+    kind: Kind,
+    /// What stays of it, in bytes on SQLite and on PostgreSQL.
+    bytes: [f64; 2],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A list that a replica may serve.
+    List,
+    /// Another read.
+    Read,
+    Write,
+}
+
+const NOTHING: [f64; 2] = [0.0, 0.0];
+
+#[rustfmt::skip]
+const ACTS: [Act; 10] = [
+    Act { name: "feed pages", work: "feed, 20 followed", a_day: 10.0, kind: Kind::List, bytes: NOTHING },
+    Act { name: "pages of the public timeline", work: "public timeline", a_day: 2.0, kind: Kind::List, bytes: NOTHING },
+    Act { name: "pages of comments", work: "comments page", a_day: 4.0, kind: Kind::List, bytes: NOTHING },
+    Act { name: "pages of a user's posts", work: "a user's posts page", a_day: 2.0, kind: Kind::List, bytes: NOTHING },
+    Act { name: "single posts", work: "post by id", a_day: 5.0, kind: Kind::Read, bytes: NOTHING },
+    Act { name: "profiles and other small reads", work: "profile by id", a_day: 20.0, kind: Kind::Read, bytes: NOTHING },
+    Act { name: "likes", work: "like and unlike", a_day: 4.0, kind: Kind::Write, bytes: LIKE },
+    Act { name: "follows", work: "like and unlike", a_day: 0.2, kind: Kind::Write, bytes: FOLLOW },
+    Act { name: "comments", work: "new post", a_day: 0.8, kind: Kind::Write, bytes: COMMENT },
+    Act { name: "posts", work: "new post", a_day: 0.4, kind: Kind::Write, bytes: POST },
+];
+
+/// What a row takes with its indexes, in bytes on SQLite and on PostgreSQL: the size of the tables of `agora demo seed --posts 50000 --users 5000`
+/// once the service has indexed them, by their rows. Of posts, with what they are searched by.
+const LIKE: [f64; 2] = [219.0, 303.0];
+const FOLLOW: [f64; 2] = [219.0, 300.0];
+const COMMENT: [f64; 2] = [349.0, 832.0];
+const POST: [f64; 2] = [730.0, 2150.0];
+const ACCOUNT: [f64; 2] = [400.0, 1040.0];
+
+/// The CPU time of a login at the default cost of a hash, in microseconds, and how often somebody logs in on a day.
+const LOGIN: f64 = 250_000.0;
+const LOGINS: f64 = 0.05;
+
+/// How many streams a node has at most.
+const STREAMS: f64 = 10_000.0;
+
+/// What an image takes, in bytes.
+const IMAGE: f64 = 300e3;
+
+/// What a request costs, in microseconds of CPU.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cost {
+    /// Of the service on SQLite, database included.
+    embedded: f64,
+    /// Of the service on PostgreSQL.
+    service: f64,
+    /// Of PostgreSQL.
+    database: f64,
+}
+
+/// Returns the figure in a column of a work's row, of the table below a heading.
+fn figure(heading: &str, work: &str, column: &str) -> Result<f64> {
+    let (_, below) = MEASURED.split_once(&format!("\n### {heading}\n")).with_context(|| heading.to_owned())?;
+    let mut rows = below.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
+    let cells = |row: &str| row.split('|').map(|cell| cell.trim().replace(',', "")).collect::<Vec<_>>();
+    let columns = cells(rows.next().with_context(|| format!("no table below {heading}"))?);
+    let place = columns.iter().position(|name| name == column).with_context(|| column.to_owned())?;
+    let work = work.replace(',', "");
+    let row = rows.map(cells).find(|row| row.get(1) == Some(&work)).with_context(|| work.clone())?;
+    row.get(place).and_then(|cell| cell.parse().ok()).with_context(|| format!("{work}, {column}"))
+}
+
+fn cost(work: &str) -> Result<Cost> {
+    Ok(Cost {
+        embedded: figure("SQLite", work, "service CPU µs")?,
+        service: figure("PostgreSQL", work, "service CPU µs")?,
+        database: figure("PostgreSQL", work, "PostgreSQL CPU µs")?,
+    })
+}
+
+/// What one active member costs on a day, in microseconds of CPU, and leaves, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Day {
+    requests: f64,
+    embedded: f64,
+    service: f64,
+    lists: f64,
+    database: f64,
+    bytes: [f64; 2],
+}
+
+fn day() -> Result<Day> {
+    let mut day = Day { embedded: LOGINS * LOGIN, service: LOGINS * LOGIN, requests: LOGINS, ..Day::default() };
+    for act in &ACTS {
+        let cost = cost(act.work)?;
+        day.requests += act.a_day;
+        day.embedded += act.a_day * cost.embedded;
+        day.service += act.a_day * cost.service;
+        day.database += act.a_day * cost.database;
+        if act.kind == Kind::List {
+            day.lists += act.a_day * cost.database;
+        }
+        for (sum, bytes) in day.bytes.iter_mut().zip(act.bytes) {
+            *sum += act.a_day * bytes;
+        }
+    }
+    Ok(day)
+}
+
+impl Assumed {
+    /// Returns how many cores the busiest hour takes of so many accounts, of whom each who is there costs so much on a day.
+    fn cores(&self, accounts: f64, micros: f64) -> f64 {
+        self.a_second(accounts, micros) / 1e6 / self.busy
+    }
+
+    /// Returns how much there is in a second of the busiest hour of what each who is there does so much of on a day.
+    fn a_second(&self, accounts: f64, a_day: f64) -> f64 {
+        accounts * self.active * a_day * self.peak / 86_400.0
+    }
+
+    /// Returns how many streams there are in the busiest hour.
+    fn streams(&self, accounts: f64) -> f64 {
+        accounts * self.active * self.streams
+    }
+
+    /// Returns how many bytes a database takes in so many years.
+    fn bytes(&self, accounts: f64, years: f64, day: &Day, database: usize) -> f64 {
+        let [of_acts, of_account] = [day.bytes, ACCOUNT].map(|bytes| bytes.get(database).copied().unwrap_or_default());
+        accounts * (self.active * 365.0 * years * of_acts + of_account)
+    }
+
+    /// Returns up to how many accounts something lasts, and what gives out then: the cores, the streams of so many nodes at most, or the disk.
+    fn end(&self, cores: (u32, f64), nodes: Option<f64>, bytes: f64) -> (f64, &'static str) {
+        let by_cores = (f64::from(cores.0) / self.cores(1.0, cores.1), "cores");
+        let by_streams = nodes.map(|nodes| (nodes * STREAMS / self.streams(1.0), "streams"));
+        let by_disk = (self.disk * 1e12 / bytes, "disk");
+        [Some(by_cores), by_streams, Some(by_disk)]
+            .into_iter()
+            .flatten()
+            .fold((f64::INFINITY, ""), |least, this| if this.0 < least.0 { this } else { least })
+    }
+}
+
+/// Writes a number with two digits that count, and thousands apart.
+struct Rounded(f64);
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 < 10.0 {
+            return write!(f, "{:.*}", if self.0 < 1.0 { 2 } else { 1 }, self.0);
+        }
+        let unit = 10_f64.powf(self.0.log10().floor() - 1.0);
+        let digits = format!("{:.0}", (self.0 / unit).round() * unit);
+        for (place, digit) in digits.chars().enumerate() {
+            let is_thousand = place > 0 && (digits.len() - place).is_multiple_of(3);
+            write!(f, "{}{digit}", if is_thousand { "," } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+fn tables(assumed: &Assumed) -> Result<String> {
+    let day = day()?;
+    let mut text = String::from("| somebody who is there, on a day | times |\n|---|---:|\n");
+    for act in &ACTS {
+        text += &format!("| {} | {} |\n", act.name, act.a_day);
+    }
+    text += &format!("| logins | {LOGINS} |\n\n");
+    text += "| accounts | requests/s | posts an hour | streams | cores, SQLite | cores of nodes | of PostgreSQL | of these for lists | GB a year, SQLite | PostgreSQL | of images |\n";
+    text += "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+    let posts = ACTS.iter().find(|act| act.name == "posts").map_or(0.0, |act| act.a_day);
+    for accounts in [10_000.0, 100_000.0, 1_000_000.0, 10_000_000.0] {
+        let cells = [
+            accounts,
+            assumed.a_second(accounts, day.requests),
+            assumed.a_second(accounts, posts) * 3600.0,
+            assumed.streams(accounts),
+            assumed.cores(accounts, day.embedded),
+            assumed.cores(accounts, day.service),
+            assumed.cores(accounts, day.database),
+            assumed.cores(accounts, day.lists),
+            assumed.bytes(accounts, 1.0, &day, 0) / 1e9,
+            assumed.bytes(accounts, 1.0, &day, 1) / 1e9,
+            accounts * assumed.active * posts * assumed.images * IMAGE * 365.0 / 1e9,
+        ];
+        text += &cells.map(|cell| format!("| {} ", Rounded(cell))).concat();
+        text += "|\n";
+    }
+    let Assumed { node_cores, server_cores, years, .. } = *assumed;
+    let [sqlite, postgres] = [0, 1].map(|database| assumed.bytes(1.0, years, &day, database));
+    let without_lists = day.database - day.lists * OFF_PRIMARY;
+    text += "\n| tier | machines | up to accounts | posts an hour | what gives out |\n|---|---|---:|---:|---|\n";
+    for (tier, machines, (accounts, what)) in [
+        ("1", format!("one of {node_cores} cores"), assumed.end((node_cores, day.embedded), Some(1.0), sqlite)),
+        (
+            "2",
+            format!("a node, and a server of {server_cores} cores"),
+            assumed.end((server_cores, day.database), Some(1.0), postgres),
+        ),
+        ("3", "a server, and nodes as needed".to_owned(), assumed.end((server_cores, day.database), None, postgres)),
+        (
+            "3, with replicas",
+            "a server, and nodes and replicas as needed".to_owned(),
+            assumed.end((server_cores, without_lists), None, postgres),
+        ),
+    ] {
+        let posts = assumed.a_second(accounts, posts) * 3600.0;
+        text += &format!("| {tier} | {machines} | {} | {} | {what} |\n", Rounded(accounts), Rounded(posts));
+    }
+    Ok(text)
+}
+
+/// The part of what lists cost the primary that a replica takes off it, at least (`scripts/bench replica`).
+const OFF_PRIMARY: f64 = 0.9;
+
+fn main() -> Result<()> {
+    let assumed = Assumed::parse();
+    io::stdout().write_all(tables(&assumed)?.as_bytes())?;
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_of_the_document_are_those_computed() {
+        let document = include_str!("../../../../docs/scaling.md");
+        let tables = tables(&Assumed::parse_from(["agora-capacity"])).unwrap();
+        assert!(document.contains(&tables), "put these into docs/scaling.md:\n{tables}");
+    }
+
+    #[test]
+    fn numbers_have_two_digits_that_count() {
+        let told = [0.04, 9.96, 10.0, 123.0, 98_765.0, 1_250_000.0].map(|number| Rounded(number).to_string());
+        assert_eq!(told, ["0.04", "10.0", "10", "120", "99,000", "1,300,000"]);
+    }
+}
