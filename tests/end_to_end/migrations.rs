@@ -9,9 +9,9 @@ use crate::client::{eventually, list, text};
 use crate::process::{Home, mode, run};
 
 /// The last migration, and what undoes it on each database.
-const LAST: &str = "2026-11-26-230000_write_positions";
-const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-26-230000_write_positions/down.sql");
-const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-26-230000_write_positions/down.sql");
+const LAST: &str = "2026-11-26-230000_positions_and_leases";
+const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-26-230000_positions_and_leases/down.sql");
+const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-26-230000_positions_and_leases/down.sql");
 
 /// The schema that is left then.
 const BEFORE: &str = "20261126190000";

@@ -26,6 +26,7 @@ impl Config {
             connect_timeout: self.database_connect_timeout,
             statement_timeout: self.database_statement_timeout,
             wait_timeout: self.database_wait_timeout,
+            flavor: self.database_flavor,
         }
     }
 

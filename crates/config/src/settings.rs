@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use agora_database::Options;
+use agora_database::{Flavor, Options};
 use agora_http::{CorsOrigins, TrustedProxies};
 
 use crate::parse::{
@@ -29,6 +29,14 @@ fn log_format(text: &str) -> Parsed<LogFormat> {
         "text" => Ok(LogFormat::Text),
         "json" => Ok(LogFormat::Json),
         _ => Err(" must be text or json".to_owned()),
+    }
+}
+
+fn flavor(text: &str) -> Parsed<Flavor> {
+    match text {
+        "postgresql" => Ok(Flavor::Postgresql),
+        "distributed" => Ok(Flavor::Distributed),
+        _ => Err(" must be postgresql or distributed".to_owned()),
     }
 }
 
@@ -124,6 +132,9 @@ settings! {
         /// read; of several, the first that can be reached is. A name must lead to one server
         database_read_url: Option<Secret> = SecretUrl(location::<Secret, _>(agora_database::check_replica_url)),
             Unset("none: lists are read from the server that takes writes");
+        /// `postgresql`, or `distributed` for engines over many machines that speak as PostgreSQL does; how it is said at the
+        /// first start, it stays
+        database_flavor: Flavor = Text(flavor), Fixed("postgresql");
         /// how many connections to a PostgreSQL server are kept at most; 5 to 1000. A fifth is shared by reads of
         /// little and another by reads of lists, two for each core at most; the rest is for writes and searches
         database_connections: usize = Number(number(Options::MIN_CONNECTIONS..=1000)),

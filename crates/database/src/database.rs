@@ -135,7 +135,8 @@ impl Database {
     async fn open_to(opening: Opening, url: &str, options: &Options) -> Result<Self, OpenError> {
         if is_postgres(url) {
             let postgres = Postgres::open(opening, url, options).await?;
-            return Ok(Self::of(Backend::Postgres(Arc::new(postgres))));
+            let feeds = if postgres.is_distributed() { Feeds::forgetful() } else { Feeds::default() };
+            return Ok(Self { feeds: Arc::new(feeds), ..Self::of(Backend::Postgres(Arc::new(postgres))) });
         }
         let file = Self::named_file(url).ok_or(OpenError::Scheme)?;
         let readers = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));

@@ -109,6 +109,9 @@ pub enum OpenError {
     /// The URL is of no known kind.
     #[error("the database URL must be such as sqlite:///var/lib/agora/agora.db or postgres://user@host/database")]
     Scheme,
+    /// The database was made as another flavor.
+    #[error("it was made as {0}: set AGORA_DATABASE_FLAVOR to that")]
+    Flavor(&'static str),
     /// A replica of what has none.
     #[error("only a PostgreSQL database has replicas")]
     NoReplica,

@@ -70,7 +70,7 @@ pub use database::{Database, check_replica_url, check_url};
 pub use error::OpenError;
 pub use figures::{Figures, Lane, WriteGroups};
 pub use lock::Lock;
-pub use options::Options;
+pub use options::{Flavor, Options};
 pub use postgres::url_of_each_server;
 pub use probe::{Probe, ServerProbe, probe, probe_replica};
 pub use replica::Replica;

@@ -11,7 +11,7 @@ use crate::turn::Turn;
 /// The right to do something while nobody else does. It ends when this is dropped, and with the process at the latest.
 #[must_use = "the right ends when it is dropped"]
 pub struct Lock {
-    /// The file or the connection that the lock goes with.
+    /// The file, the connection or the lease that the lock goes with.
     _holder: Box<dyn Any + Send>,
 }
 
@@ -24,6 +24,9 @@ impl Database {
     pub async fn lock(&self, turn: Turn) -> Result<Option<Lock>> {
         Ok(match &self.backend {
             Backend::Sqlite(database) => database.lock(turn)?.map(|file| Lock { _holder: Box::new(file) }),
+            Backend::Postgres(database) if database.is_distributed() => {
+                database.lease(turn).await?.map(|lease| Lock { _holder: Box::new(lease) })
+            }
             Backend::Postgres(database) => {
                 database.lock(turn).await?.map(|connection| Lock { _holder: Box::new(connection) })
             }

@@ -1,6 +1,17 @@
 use std::thread;
 use std::time::Duration;
 
+/// What a PostgreSQL server is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Flavor {
+    /// PostgreSQL itself.
+    #[default]
+    Postgresql,
+    /// An engine over many machines that speaks as PostgreSQL does. Nothing is asked of it that only one server can know: there are no
+    /// numbers of transactions and no advisory locks, and what conflicts is done again.
+    Distributed,
+}
+
 /// How a PostgreSQL server is used. SQLite is in the process and needs none of this.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -13,6 +24,8 @@ pub struct Options {
     pub statement_timeout: Duration,
     /// How long a request waits for a connection, whether one becomes free or is made.
     pub wait_timeout: Duration,
+    /// What the server is.
+    pub flavor: Flavor,
 }
 
 /// How many connections serve what.
@@ -55,6 +68,7 @@ impl Default for Options {
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(20),
             wait_timeout: Duration::from_secs(5),
+            flavor: Flavor::default(),
         }
     }
 }

@@ -3,14 +3,14 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
-use agora_database::{Database, Options};
+use agora_database::{Database, Flavor, Options};
 use agora_port_contracts::Repositories;
 
 #[path = "../../../tests/support/postgres.rs"]
 mod private_postgres;
 
-async fn open(url: &str) -> Repositories {
-    let database = Database::open(url, &Options { connections: 8, ..Options::default() })
+async fn open(url: &str, flavor: Flavor) -> Repositories {
+    let database = Database::open(url, &Options { connections: 8, flavor, ..Options::default() })
         .await
         .expect("a fresh database")
         .packing(4);
@@ -49,7 +49,7 @@ mod sqlite {
     async fn fresh_database() -> (Repositories, tempfile::TempDir) {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let url = format!("sqlite:{}", directory.path().join("agora.db").display());
-        (open(&url).await, directory)
+        (open(&url, Flavor::default()).await, directory)
     }
 
     agora_port_contracts::repository_contract!(fresh_database);
@@ -60,7 +60,20 @@ mod postgres {
 
     async fn fresh_database() -> (Repositories, ()) {
         let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.expect("a database");
-        (open(&url).await, ())
+        (open(&url, Flavor::Postgresql).await, ())
+    }
+
+    agora_port_contracts::repository_contract!(fresh_database);
+}
+
+/// PostgreSQL as engines over many machines are: what conflicts is refused, and nothing is asked that only one server knows.
+mod distributed {
+    use super::*;
+
+    async fn fresh_database() -> (Repositories, ()) {
+        let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.expect("a database");
+        let url = format!("{url}?options=-c%20default_transaction_isolation%3Dserializable");
+        (open(&url, Flavor::Distributed).await, ())
     }
 
     agora_port_contracts::repository_contract!(fresh_database);

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use agora_database::{Database, Lock, OpenError, Options, Turn};
+use agora_database::{Database, Flavor, Lock, OpenError, Options, Turn};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 
@@ -19,7 +19,11 @@ mod private_postgres;
 const HANG: Duration = Duration::from_secs(60);
 
 async fn open(url: &str) -> Database {
-    Database::open(url, &Options { connections: 1, ..Options::default() }).await.unwrap()
+    open_as(Flavor::Postgresql, url).await.unwrap()
+}
+
+async fn open_as(flavor: Flavor, url: &str) -> Result<Database, OpenError> {
+    Database::open(url, &Options { connections: 1, flavor, ..Options::default() }).await
 }
 
 async fn lock(database: &Database) -> Option<Lock> {
@@ -39,7 +43,10 @@ async fn take(database: &Database) -> Lock {
 
 /// What holds on each database: of two handles on it, one has the lock, until it gives it up.
 async fn expect_one_at_a_time(url: &str) {
-    let (one, other) = (open(url).await, open(url).await);
+    expect_one_of(open(url).await, open(url).await).await;
+}
+
+async fn expect_one_of(one: Database, other: Database) {
     let held = lock(&one).await.expect("a lock that nobody has");
     for handle in [&one, &one.clone(), &other] {
         assert!(lock(handle).await.is_none(), "two have the lock");
@@ -49,6 +56,53 @@ async fn expect_one_at_a_time(url: &str) {
     assert!(lock(&one).await.is_none(), "two have the lock");
     drop(held);
     drop(take(&one).await);
+}
+
+/// Two handles on a fresh database that is taken for an engine over many machines, opened at the same moment, and its name.
+async fn distributed() -> (String, [Database; 2]) {
+    let (name, url) = tokio::task::spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
+    let open = || {
+        let url = url.clone();
+        tokio::spawn(async move { open_as(Flavor::Distributed, &url).await.unwrap() })
+    };
+    let (one, other) = (open(), open());
+    (name, [one.await.unwrap(), other.await.unwrap()])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_at_a_time_has_it_on_an_engine_over_many_machines() {
+    let (_, [one, other]) = distributed().await;
+    expect_one_of(one, other).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_is_not_renewed_is_taken_by_others_and_one_of_a_node_that_stops_at_once() {
+    let (name, [one, other]) = distributed().await;
+    let held = lock(&one).await.unwrap();
+    assert!(lock(&other).await.is_none());
+    // As when the node that has it vanished half a minute ago.
+    let expire = "UPDATE leases SET expires_at = 'epoch' WHERE name = 'sweep';";
+    tokio::task::spawn_blocking(move || private_postgres::shared().session(&name).run(expire)).await.unwrap();
+    let taken = lock(&other).await.unwrap();
+    // What it gives up is not its own any more.
+    drop(held);
+    tokio::task::spawn_blocking(move || one.close()).await.unwrap();
+    assert!(lock(&other).await.is_none());
+
+    let third = other.clone();
+    tokio::task::spawn_blocking(move || other.close()).await.unwrap();
+    assert!(third.lock(Turn::Mail).await.is_err(), "it is closed");
+    drop(taken);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_stays_of_the_flavor_that_it_was_made_as() {
+    for (made, other) in [(Flavor::Postgresql, Flavor::Distributed), (Flavor::Distributed, Flavor::Postgresql)] {
+        let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+        open_as(made, &url).await.unwrap();
+        assert!(matches!(open_as(other, &url).await.err(), Some(OpenError::Flavor(_))), "{other:?}");
+        open_as(made, &url).await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use agora_config::Config;
-use agora_database::Turn;
+use agora_database::{Database, Turn};
 use agora_domain::accounts::AccountRepository;
 use agora_domain::id::UserId;
 use agora_domain::media::{MediaCheck, MediaReport, Usage};
+use agora_media::ObjectImageStore;
 use anyhow::{Result, bail, ensure};
 use indicatif::DecimalBytes;
+use tokio::task::spawn_blocking;
 
 use crate::context::OperatorContext;
 use crate::open;
@@ -40,6 +42,19 @@ pub async fn check(
     say: impl Fn(&str) -> Result<()>,
 ) -> Result<String> {
     let (database, store) = open::existing(config).await?;
+    let told = compare(&database, store, (delete, top), interrupt, say).await;
+    // It gives back what it holds of the database, for whoever comes next.
+    spawn_blocking(move || database.close()).await?;
+    told
+}
+
+async fn compare(
+    database: &Database,
+    store: ObjectImageStore,
+    (delete, top): (bool, usize),
+    interrupt: Interrupt,
+    say: impl Fn(&str) -> Result<()>,
+) -> Result<String> {
     let lock = if delete { database.lock(Turn::Sweep).await.operator_context("the database")? } else { None };
     ensure!(!delete || lock.is_some(), "a node sweeps just now: try again when that is over");
     let (named, unnamed) = (database.named_images(), database.unnamed_images());

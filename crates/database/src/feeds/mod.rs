@@ -116,6 +116,8 @@ impl Weighter<DbId, Weighed> for ByWeight {
 
 /// What is remembered of feeds.
 pub(crate) struct Feeds {
+    /// Whether anything is: it takes numbers of transactions.
+    is_on: bool,
     timelines: Cache<DbId, Weighed, ByWeight>,
     recent: RwLock<Recent>,
 }
@@ -131,7 +133,14 @@ impl Default for Feeds {
             // Every option that it needs is given.
             Err(_) => Cache::with_weighter(FEEDS, CAPACITY, ByWeight),
         };
-        Self { timelines, recent: RwLock::default() }
+        Self { is_on: true, timelines, recent: RwLock::default() }
+    }
+}
+
+impl Feeds {
+    /// Remembers nothing: each page is made from a look at each followed author's posts.
+    pub(crate) fn forgetful() -> Self {
+        Self { is_on: false, ..Self::default() }
     }
 }
 
@@ -171,7 +180,7 @@ impl Feeds {
         // Some of the candidates are gone, or not for this viewer.
         let mut candidates = wanted.limit + wanted.limit / 4;
         let mut is_current = false;
-        for _ in 0..ATTEMPTS {
+        for _ in 0..if self.is_on { ATTEMPTS } else { 0 } {
             match self.attempt(backend, wanted, &window, candidates, is_current).await? {
                 Attempt::Done(posts) => return Ok(posts),
                 Attempt::Again => {}
@@ -305,6 +314,9 @@ impl Feeds {
 
     /// Says that a post is stored, or shown to others than before, where every one that is so is said.
     pub(crate) fn announce(&self, post: &Post) {
+        if !self.is_on {
+            return;
+        }
         let (author, visibility) = (DbId(post.author.uuid()), visibility_code(post.visibility));
         let key = Keyset { at: post.created_at, id: post.id.uuid() };
         self.recent_mut().add([NewPost { transaction: 0, author, key, visibility }]);

@@ -21,18 +21,21 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use futures_util::FutureExt;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::connect::Connector;
-use super::dialect::{ATTEMPTS, RunQueryDsl, Work};
+use super::dialect::{RunQueryDsl, Work};
 use super::events::Events;
+use super::lease;
+use super::lease::Lease;
 use super::pipeline::Pipelines;
 use super::pool::{Limits, Manager, Pool, UNPROVEN};
 use super::queries;
 use crate::error::{Failure, OpenError, Outcome};
 use crate::figures::Lane;
 use crate::mutex::lock;
-use crate::options::Options;
+use crate::options::{Flavor, Options};
+use crate::sql_types::DbId;
 use crate::turn::Turn;
 use crate::version;
 use crate::version::{Backlog, Migrated, Opening};
@@ -91,6 +94,9 @@ pub(crate) struct Postgres {
     /// outlives every request and every thread that serves them.
     runtime: Handle,
     limits: Limits,
+    flavor: Flavor,
+    /// As whom it holds leases.
+    pub(super) holder: DbId,
     pub(crate) events: Events,
     /// What each piece of work keeps a copy of as long as it runs; nothing once the database is closed.
     running: Mutex<Option<Sender<Infallible>>>,
@@ -112,7 +118,7 @@ impl Postgres {
         unproven: Duration,
     ) -> std::result::Result<Self, OpenError> {
         let connector = Connector::new(url, options)?;
-        prepare(opening, &connector).await?;
+        prepare(opening, &connector, options.flavor).await?;
         Self::over(connector, options, unproven)
     }
 
@@ -129,6 +135,10 @@ impl Postgres {
             wait: options.wait_timeout,
             work: options.statement_timeout + GRACE,
             lock: options.lock_timeout(),
+            attempts: match options.flavor {
+                Flavor::Postgresql => 5,
+                Flavor::Distributed => 50,
+            },
             unproven,
         };
         let pipelines = |connections| Pipelines::new(connector.clone(), connections, limits);
@@ -147,6 +157,8 @@ impl Postgres {
             searches_in_line: Semaphore::new(SEARCHES_IN_LINE),
             runtime,
             limits,
+            flavor: options.flavor,
+            holder: lease::holder(),
             events: Events::default(),
             running: Mutex::new(Some(running)),
             ended,
@@ -155,7 +167,7 @@ impl Postgres {
 
     /// Brings the schema up to date, and does no more.
     pub(crate) async fn migrate(url: &str, options: &Options) -> std::result::Result<Migrated, OpenError> {
-        prepare(Opening::Change, &Connector::new(url, options)?).await
+        prepare(Opening::Change, &Connector::new(url, options)?, options.flavor).await
     }
 
     /// Returns the versions of the migrations that were applied.
@@ -227,9 +239,14 @@ impl Postgres {
         self.run(Some(permit.map_err(Error::internal)?), Transaction::Implicit, work).await
     }
 
-    /// Runs work that writes with one statement, which is its own transaction.
+    /// Runs work that writes with one statement, which is its own transaction. What refuses conflicts may do so when that ends: of a transaction
+    /// that ends with its statement, a row that was read by then would be all that is known.
     pub(crate) async fn statement<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.for_writes().run(None, Transaction::Implicit, work).await
+        let transaction = match self.flavor {
+            Flavor::Postgresql => Transaction::Implicit,
+            Flavor::Distributed => Transaction::Explicit,
+        };
+        self.for_writes().run(None, transaction, work).await
     }
 
     /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
@@ -262,6 +279,26 @@ impl Postgres {
         answer.await.unwrap_or_else(|_| Err(Error::unavailable("the database is closed")))
     }
 
+    /// Returns whether it is an engine over many machines.
+    pub(crate) fn is_distributed(&self) -> bool {
+        self.flavor == Flavor::Distributed
+    }
+
+    /// Takes the lease of a turn if no node has it.
+    pub(crate) async fn lease(self: &Arc<Self>, turn: Turn) -> Result<Option<Lease>> {
+        let name = match turn {
+            Turn::Sweep => "sweep",
+            Turn::Mail => "mail",
+            Turn::Erasure => "erasure",
+        };
+        Lease::take(self, name).await
+    }
+
+    /// Returns where work goes on that nobody waits for.
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
     /// Takes the lock of a turn if no node has it, on a connection of its own outside the pool, which keeps it.
     pub(crate) async fn lock(&self, turn: Turn) -> Result<Option<AsyncPgConnection>> {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
@@ -285,6 +322,14 @@ impl Postgres {
     /// Lets the work at hand end, which takes no longer than its limit, and closes every connection; later work is
     /// refused as unavailable. Blocks until it is done.
     pub(crate) fn close(&self) {
+        if self.is_distributed() {
+            let given_back = self.statement({
+                let holder = self.holder;
+                move |conn| Box::pin(lease::give_back_all(conn, holder))
+            });
+            // They expire by themselves otherwise.
+            let _ = self.runtime.block_on(timeout(GRACE, given_back));
+        }
         self.pool.close();
         self.shared.close();
         self.lists.close();
@@ -340,22 +385,36 @@ async fn ensure_sessions(conn: &AsyncPgConnection, connector: &Connector) -> std
 }
 
 /// Checks the schema; unless the database is to be inspected, brings it up to date, when no other node does.
-async fn prepare(opening: Opening, connector: &Connector) -> std::result::Result<Migrated, OpenError> {
+async fn prepare(opening: Opening, connector: &Connector, flavor: Flavor) -> std::result::Result<Migrated, OpenError> {
     let mut conn = connector.connect_to_open().await?;
-    // Changing a schema, and waiting for another node that does, may take longer than any request.
-    let lock = format!("SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock({MIGRATION_LOCK})");
-    if opening != Opening::Inspect {
-        ensure_sessions(&conn, connector).await?;
-        conn.batch_execute(&lock).await.map_err(|error| OpenError::Migration(error.into()))?;
-    }
-    version::check(&applied(&conn).await?, opening)?;
+    let failed = |error: DieselError| OpenError::Migration(error.into());
     if opening == Opening::Inspect {
+        version::check(&applied(&conn).await?, opening)?;
+        lease::check_flavor(&conn, flavor).await?;
         return Ok(Migrated::default());
     }
-    // The lock goes with the connection.
+    ensure_sessions(&conn, connector).await?;
+    // Changing a schema, and waiting for another node that does, may take longer than any request.
+    conn.batch_execute("SET statement_timeout = 0; SET lock_timeout = 0").await.map_err(failed)?;
+    let lease = match flavor {
+        Flavor::Postgresql => {
+            // It goes with the connection.
+            let lock = format!("SELECT pg_advisory_lock({MIGRATION_LOCK})");
+            conn.batch_execute(&lock).await.map_err(failed)?;
+            None
+        }
+        Flavor::Distributed => Some(lease::to_migrate(connector).await?),
+    };
+    version::check(&applied(&conn).await?, opening)?;
+    lease::check_flavor(&conn, flavor).await?;
     let mut harness = AsyncMigrationHarness::new(conn);
-    let applied = harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
-    Ok(Migrated { applied: version::names(&applied), saved: None })
+    let applied = version::names(&harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?);
+    let mut conn = harness.into_inner();
+    if let Some(lease) = lease {
+        conn.batch_execute(lease::WITHOUT_TRANSACTIONS).await.map_err(failed)?;
+        lease.end().await?;
+    }
+    Ok(Migrated { applied, saved: None })
 }
 
 /// Does work on a connection of the pool, unless nobody waits for it any more when there is one.
@@ -383,7 +442,8 @@ async fn carry_out<T>(
             return Err(Error::unavailable("the request has gone away"));
         }
         let begun = Instant::now();
-        let transacted = AssertUnwindSafe(transact_again(&mut conn, transaction, &work)).catch_unwind();
+        let transacted =
+            AssertUnwindSafe(transact_again(&mut conn, limits.attempts, transaction, &work)).catch_unwind();
         let outcome = match timeout(limits.work, transacted).await {
             Ok(Ok(outcome)) => Ok(outcome),
             Ok(Err(_)) => Err(Error::internal("work on the database panicked")),
@@ -407,7 +467,13 @@ async fn carry_out<T>(
     }
 }
 
-async fn transact_again<T>(conn: &mut AsyncPgConnection, transaction: Transaction, work: &impl Work<T>) -> Outcome<T> {
+/// Does work, and again what conflicts with others, so often at most.
+async fn transact_again<T>(
+    conn: &mut AsyncPgConnection,
+    most: u32,
+    transaction: Transaction,
+    work: &impl Work<T>,
+) -> Outcome<T> {
     let mut attempts = 0;
     loop {
         attempts += 1;
@@ -416,7 +482,7 @@ async fn transact_again<T>(conn: &mut AsyncPgConnection, transaction: Transactio
             Transaction::Explicit => transact(conn, work).await,
         };
         match outcome {
-            Err(failure) if attempts < ATTEMPTS && is_deadlock(&failure) => {}
+            Err(failure) if attempts < most && is_conflict(&failure) => give_way(attempts).await,
             outcome => return outcome,
         }
     }
@@ -438,13 +504,24 @@ async fn transact<T>(conn: &mut AsyncPgConnection, work: &impl Work<T>) -> Outco
     }
 }
 
+/// Lets the others come to an end with which work has conflicted so often: from the third time on, for longer each time, and not as long as others
+/// do.
+pub(super) async fn give_way(attempts: u32) {
+    let most = u64::from(attempts.saturating_sub(2).min(10)) * 10;
+    if most > 0 {
+        // What std seeds its tables with.
+        let random = RandomState::new().build_hasher().finish();
+        sleep(Duration::from_millis(random % most)).await;
+    }
+}
+
 /// Returns whether PostgreSQL ended the transaction to resolve a deadlock, or a conflict of serializable transactions.
 ///
 /// The driver keeps the SQLSTATE (40P01) to itself, and the message is in the server's language. What tells a report of
 /// a deadlock from all other errors without a kind of their own that these queries can meet is that it has both a
 /// detail (who waits for whom) and a hint. To take another error for one does no harm: the transaction is undone and
 /// may be run again.
-fn is_deadlock(failure: &Failure) -> bool {
+pub(super) fn is_conflict(failure: &Failure) -> bool {
     match failure {
         Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::SerializationFailure, _)) => true,
         Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::Unknown, info)) => {

@@ -24,9 +24,6 @@ pub(crate) trait Work<T>:
 
 impl<T, F> Work<T> for F where F: for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>> + Send + Sync + 'static {}
 
-/// How often a transaction is tried that PostgreSQL ends to resolve a deadlock.
-pub(super) const ATTEMPTS: u32 = 5;
-
 // What others may change at the same time is locked before it is decided upon, and a row before the rows that belong to
 // it: accounts with ADMIN, then any account, then its sessions; a post before its likes and its comments, a comment before
 // its likes; a product, then its parts; records of images come last. What deletes a row cascades in this order too, so that two hardly ever wait
@@ -35,13 +32,18 @@ pub(super) const ATTEMPTS: u32 = 5;
 /// The key of the advisory lock under which one transaction at a time changes which accounts have ADMIN.
 const ADMINS_LOCK: i64 = 0x61_64_6d_69_6e_73;
 
+/// Whether the database is of the distributed flavor: its posts have no numbers of transactions.
+pub(super) const IS_DISTRIBUTED: &str = "NOT EXISTS (SELECT FROM pg_attribute \
+    WHERE attrelid = to_regclass('posts') AND attname = 'transaction' AND NOT attisdropped)";
+
 /// Returns the accounts with ADMIN, locked against changes by others.
 ///
 /// Two changes at once could lock them crosswise, since one that is made an admin meanwhile comes in between: so they
-/// follow each other. The rows are locked as well, for what does not know of that: a node of the release before, and a
-/// database whose advisory locks do nothing.
+/// follow each other: by a row of their own, and by the advisory lock that a node of the release before goes by.
 pub(crate) async fn lock_admins(conn: &mut Conn<'_>) -> Outcome<()> {
-    diesel::sql_query("SELECT pg_advisory_xact_lock($1)").bind::<BigInt, _>(ADMINS_LOCK).execute(conn).await?;
+    let advisory = format!("SELECT CASE WHEN NOT ({IS_DISTRIBUTED}) THEN pg_advisory_xact_lock($1)::text END");
+    diesel::sql_query(advisory).bind::<BigInt, _>(ADMINS_LOCK).execute(conn).await?;
+    diesel::sql_query("SELECT FROM leases WHERE name = 'admins' FOR UPDATE").execute(conn).await?;
     let admins = users::table.filter(users::is_admin).order(users::id).select(users::id).for_no_key_update();
     admins.load::<DbId>(conn).await?;
     Ok(())
@@ -148,7 +150,12 @@ const PACKING_LOCK: i64 = ADMINS_LOCK + 1;
 
 /// Takes the right to pack what is found; whether nobody else has it.
 pub(crate) async fn lock_packing(conn: &mut Conn<'_>) -> Outcome<bool> {
-    Ok(sql::<Bool>(&format!("SELECT pg_try_advisory_xact_lock({PACKING_LOCK})")).get_result(conn).await?)
+    let advisory = format!("SELECT {IS_DISTRIBUTED} OR pg_try_advisory_xact_lock({PACKING_LOCK})");
+    if !sql::<Bool>(&advisory).get_result::<bool>(conn).await? {
+        return Ok(false);
+    }
+    let row = diesel::sql_query("SELECT FROM leases WHERE name = 'packing' FOR UPDATE SKIP LOCKED");
+    Ok(row.execute(conn).await? > 0)
 }
 
 /// Returns the oldest texts of a kind that are in no bucket, so many, locked against changes by others. One that somebody

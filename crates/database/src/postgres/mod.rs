@@ -12,6 +12,7 @@ mod event_reader;
 mod events;
 mod feeds;
 mod gathered;
+mod lease;
 mod likers;
 mod pipeline;
 #[cfg(test)]

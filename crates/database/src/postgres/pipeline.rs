@@ -25,6 +25,7 @@ use tokio::time::timeout;
 use self::connection::{Pipeline, Waiting};
 use self::in_flight::InFlight;
 use super::connect::Connector;
+use super::database::{give_way, is_conflict};
 use super::dialect::Work;
 use super::pool::Limits;
 use crate::error::{Failure, Outcome};
@@ -74,6 +75,13 @@ impl Pipelines {
     /// Runs work that reads. On a connection that turns out to be lost, or that has prepared what is no longer so, it is
     /// done once more, on another one.
     pub(crate) async fn run<T>(self: &Arc<Self>, work: &impl Work<T>) -> Result<T> {
+        for attempt in 1..if self.limits.attempts > 5 { self.limits.attempts } else { 1 } {
+            match self.attempt(work).await? {
+                Some(Err(failure)) if is_conflict(&failure) => give_way(attempt).await,
+                Some(answer) => return Ok(answer?),
+                None => break,
+            }
+        }
         match self.attempt(work).await? {
             Some(answer) => Ok(answer?),
             None => {

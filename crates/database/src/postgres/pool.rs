@@ -33,6 +33,8 @@ pub(super) struct Limits {
     pub(super) work: Duration,
     /// The wait for a lock; and what failed for no reason that is known is done again when it took no longer.
     pub(super) lock: Duration,
+    /// How often work is tried that conflicts with others.
+    pub(super) attempts: u32,
     /// The time without use after which a connection has to prove that it is still there.
     pub(super) unproven: Duration,
 }

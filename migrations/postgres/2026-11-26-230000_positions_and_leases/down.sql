@@ -1,1 +1,2 @@
 DROP TABLE write_positions;
+DROP TABLE leases;
