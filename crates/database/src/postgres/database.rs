@@ -14,10 +14,7 @@ use diesel::QueryResult;
 use diesel::dsl::sql;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::Bool;
-use diesel_async::{
-    AsyncConnection, AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection, TransactionManager,
-};
-use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection, TransactionManager};
 use futures_util::FutureExt;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -28,6 +25,7 @@ use super::dialect::{RunQueryDsl, Work};
 use super::events::Events;
 use super::lease;
 use super::lease::Lease;
+use super::opening::{MIGRATION_LOCK, applied, connect_to_inspect, prepare};
 use super::pipeline::Pipelines;
 use super::pool::{Limits, Manager, Pool, UNPROVEN};
 use super::queries;
@@ -37,13 +35,7 @@ use crate::mutex::lock;
 use crate::options::{Flavor, Options};
 use crate::sql_types::DbId;
 use crate::turn::Turn;
-use crate::version;
 use crate::version::{Backlog, Migrated, Opening};
-
-const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
-
-/// The key of the advisory lock under which one node at a time applies migrations.
-const MIGRATION_LOCK: i64 = 0x61_67_6f_72_61;
 
 /// Returns the key of the advisory lock of a turn.
 const fn key(turn: Turn) -> i64 {
@@ -337,84 +329,6 @@ impl Postgres {
         // Nothing is ever sent: it ends, or it does not.
         let _ = self.ended.recv_timeout(self.limits.work + GRACE);
     }
-}
-
-/// Connects, to look.
-pub(crate) async fn connect_to_inspect(
-    url: &str,
-    options: &Options,
-) -> std::result::Result<AsyncPgConnection, OpenError> {
-    Connector::new(url, options)?.connect_to_open().await
-}
-
-/// Connects to a replica, to look.
-pub(crate) async fn connect_to_replica(
-    url: &str,
-    options: &Options,
-) -> std::result::Result<AsyncPgConnection, OpenError> {
-    Connector::to_replica(url, options)?.connect_to_open().await
-}
-
-/// Returns the versions of the migrations that were applied.
-pub(crate) async fn applied(conn: &AsyncPgConnection) -> std::result::Result<Vec<String>, OpenError> {
-    queries::transfer::applied(&mut &*conn).await.map_err(|error| OpenError::Migration(error.into()))
-}
-
-/// Checks that a connection has the server's session to itself as long as it lasts.
-async fn ensure_sessions(conn: &AsyncPgConnection, connector: &Connector) -> std::result::Result<(), OpenError> {
-    const SHARED: &str = "the session is shared";
-    // What std seeds its tables with.
-    let id = RandomState::new().build_hasher().finish();
-    let unless =
-        |is_right: &str| format!("DO $$BEGIN IF NOT {is_right} THEN RAISE EXCEPTION '{SHARED}'; END IF; END$$");
-    let marked = format!("coalesce(current_setting('agora.session', true), '') = '{id}'");
-    let other = connector.connect_to_open().await?;
-    let steps = [
-        (conn, format!("SET agora.session = '{id}'")),
-        // As long as its transaction is open, nobody else has the session of this one.
-        (&other, format!("BEGIN; {}", unless(&format!("({marked}) IS FALSE")))),
-        (conn, unless(&marked)),
-    ];
-    for (mut conn, step) in steps {
-        conn.batch_execute(&step).await.map_err(|error| match error {
-            DieselError::DatabaseError(_, info) if info.message() == SHARED => OpenError::Pooled,
-            error => OpenError::Connect(error.into()),
-        })?;
-    }
-    Ok(())
-}
-
-/// Checks the schema; unless the database is to be inspected, brings it up to date, when no other node does.
-async fn prepare(opening: Opening, connector: &Connector, flavor: Flavor) -> std::result::Result<Migrated, OpenError> {
-    let mut conn = connector.connect_to_open().await?;
-    let failed = |error: DieselError| OpenError::Migration(error.into());
-    if opening == Opening::Inspect {
-        version::check(&applied(&conn).await?, opening)?;
-        lease::check_flavor(&conn, flavor).await?;
-        return Ok(Migrated::default());
-    }
-    ensure_sessions(&conn, connector).await?;
-    // Changing a schema, and waiting for another node that does, may take longer than any request.
-    conn.batch_execute("SET statement_timeout = 0; SET lock_timeout = 0").await.map_err(failed)?;
-    let lease = match flavor {
-        Flavor::Postgresql => {
-            // It goes with the connection.
-            let lock = format!("SELECT pg_advisory_lock({MIGRATION_LOCK})");
-            conn.batch_execute(&lock).await.map_err(failed)?;
-            None
-        }
-        Flavor::Distributed => Some(lease::to_migrate(connector).await?),
-    };
-    version::check(&applied(&conn).await?, opening)?;
-    lease::check_flavor(&conn, flavor).await?;
-    let mut harness = AsyncMigrationHarness::new(conn);
-    let applied = version::names(&harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?);
-    let mut conn = harness.into_inner();
-    if let Some(lease) = lease {
-        conn.batch_execute(lease::WITHOUT_TRANSACTIONS).await.map_err(failed)?;
-        lease.end().await?;
-    }
-    Ok(Migrated { applied, saved: None })
 }
 
 /// Does work on a connection of the pool, unless nobody waits for it any more when there is one.

@@ -14,6 +14,7 @@ mod feeds;
 mod gathered;
 mod lease;
 mod likers;
+mod opening;
 mod pipeline;
 #[cfg(test)]
 mod plan_tests;
@@ -29,5 +30,6 @@ mod text_in;
 
 pub(crate) use self::connect::check_url;
 pub use self::connect::url_of_each_server;
-pub(crate) use self::database::{Postgres, applied, connect_to_inspect, connect_to_replica};
+pub(crate) use self::database::Postgres;
+pub(crate) use self::opening::{applied, connect_to_inspect, connect_to_replica};
 pub(crate) use self::session::Session;

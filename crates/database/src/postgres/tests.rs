@@ -483,7 +483,7 @@ async fn figures_tell_what_runs_and_what_waits() {
     let database = fresh(Duration::from_secs(20)).await;
     let lane = |name: &str| database.lanes().into_iter().find(|lane| lane.name == name).unwrap();
     let applied = database.read(|conn| Box::pin(queries::transfer::applied(conn))).await.unwrap();
-    assert_eq!(applied.last(), Some(&version::schema_version()));
+    assert_eq!(applied.last(), Some(&crate::version::schema_version()));
     let shared = lane("shared");
     assert!((shared.size, shared.open, shared.busy, shared.waiting) == (1, 1, 0, 0), "{shared:?}");
 

@@ -1,0 +1,91 @@
+//! What is done before a database is used: its sessions and its schema are checked, and the schema is brought up to date.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use diesel::result::Error as DieselError;
+use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+
+use super::connect::Connector;
+use super::{lease, queries};
+use crate::error::OpenError;
+use crate::options::{Flavor, Options};
+use crate::version;
+use crate::version::{Migrated, Opening};
+
+const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
+
+/// The key of the advisory lock under which one node at a time applies migrations.
+pub(super) const MIGRATION_LOCK: i64 = 0x61_67_6f_72_61;
+
+/// Connects, to look.
+pub(crate) async fn connect_to_inspect(url: &str, options: &Options) -> Result<AsyncPgConnection, OpenError> {
+    Connector::new(url, options)?.connect_to_open().await
+}
+
+/// Connects to a replica, to look.
+pub(crate) async fn connect_to_replica(url: &str, options: &Options) -> Result<AsyncPgConnection, OpenError> {
+    Connector::to_replica(url, options)?.connect_to_open().await
+}
+
+/// Returns the versions of the migrations that were applied.
+pub(crate) async fn applied(conn: &AsyncPgConnection) -> Result<Vec<String>, OpenError> {
+    queries::transfer::applied(&mut &*conn).await.map_err(|error| OpenError::Migration(error.into()))
+}
+
+/// Checks that a connection has the server's session to itself as long as it lasts.
+async fn ensure_sessions(conn: &AsyncPgConnection, connector: &Connector) -> Result<(), OpenError> {
+    const SHARED: &str = "the session is shared";
+    // What std seeds its tables with.
+    let id = RandomState::new().build_hasher().finish();
+    let unless =
+        |is_right: &str| format!("DO $$BEGIN IF NOT {is_right} THEN RAISE EXCEPTION '{SHARED}'; END IF; END$$");
+    let marked = format!("coalesce(current_setting('agora.session', true), '') = '{id}'");
+    let other = connector.connect_to_open().await?;
+    let steps = [
+        (conn, format!("SET agora.session = '{id}'")),
+        // As long as its transaction is open, nobody else has the session of this one.
+        (&other, format!("BEGIN; {}", unless(&format!("({marked}) IS FALSE")))),
+        (conn, unless(&marked)),
+    ];
+    for (mut conn, step) in steps {
+        conn.batch_execute(&step).await.map_err(|error| match error {
+            DieselError::DatabaseError(_, info) if info.message() == SHARED => OpenError::Pooled,
+            error => OpenError::Connect(error.into()),
+        })?;
+    }
+    Ok(())
+}
+
+/// Checks the schema; unless the database is to be inspected, brings it up to date, when no other node does.
+pub(super) async fn prepare(opening: Opening, connector: &Connector, flavor: Flavor) -> Result<Migrated, OpenError> {
+    let mut conn = connector.connect_to_open().await?;
+    let failed = |error: DieselError| OpenError::Migration(error.into());
+    if opening == Opening::Inspect {
+        version::check(&applied(&conn).await?, opening)?;
+        lease::check_flavor(&conn, flavor).await?;
+        return Ok(Migrated::default());
+    }
+    ensure_sessions(&conn, connector).await?;
+    // Changing a schema, and waiting for another node that does, may take longer than any request.
+    conn.batch_execute("SET statement_timeout = 0; SET lock_timeout = 0").await.map_err(failed)?;
+    let lease = match flavor {
+        Flavor::Postgresql => {
+            // It goes with the connection.
+            let lock = format!("SELECT pg_advisory_lock({MIGRATION_LOCK})");
+            conn.batch_execute(&lock).await.map_err(failed)?;
+            None
+        }
+        Flavor::Distributed => Some(lease::to_migrate(connector).await?),
+    };
+    version::check(&applied(&conn).await?, opening)?;
+    lease::check_flavor(&conn, flavor).await?;
+    let mut harness = AsyncMigrationHarness::new(conn);
+    let applied = version::names(&harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?);
+    let mut conn = harness.into_inner();
+    if let Some(lease) = lease {
+        conn.batch_execute(lease::WITHOUT_TRANSACTIONS).await.map_err(failed)?;
+        lease.end().await?;
+    }
+    Ok(Migrated { applied, saved: None })
+}
