@@ -6,6 +6,7 @@ use agora_domain::Result;
 
 use crate::backend::Backend;
 use crate::database::Database;
+use crate::postgres::Lease;
 use crate::turn::Turn;
 
 /// The right to do something while nobody else does. It ends when this is dropped, and with the process at the latest.
@@ -25,7 +26,7 @@ impl Database {
         Ok(match &self.backend {
             Backend::Sqlite(database) => database.lock(turn)?.map(|file| Lock { _holder: Box::new(file) }),
             Backend::Postgres(database) if database.is_distributed() => {
-                database.lease(turn).await?.map(|lease| Lock { _holder: Box::new(lease) })
+                Lease::take(database, turn).await?.map(|lease| Lock { _holder: Box::new(lease) })
             }
             Backend::Postgres(database) => {
                 database.lock(turn).await?.map(|connection| Lock { _holder: Box::new(connection) })

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::error::Error as _;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -12,19 +11,18 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use deadpool::managed::{Object, PoolError};
 use diesel::QueryResult;
 use diesel::dsl::sql;
-use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::Bool;
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection, TransactionManager};
 use futures_util::FutureExt;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
+use super::conflict::{give_way, is_conflict};
 use super::connect::Connector;
 use super::dialect::{RunQueryDsl, Work};
 use super::events::Events;
 use super::lease;
-use super::lease::Lease;
 use super::opening::{MIGRATION_LOCK, applied, connect_to_inspect, prepare};
 use super::pipeline::Pipelines;
 use super::pool::{Limits, Manager, Pool, UNPROVEN};
@@ -276,16 +274,6 @@ impl Postgres {
         self.flavor == Flavor::Distributed
     }
 
-    /// Takes the lease of a turn if no node has it.
-    pub(crate) async fn lease(self: &Arc<Self>, turn: Turn) -> Result<Option<Lease>> {
-        let name = match turn {
-            Turn::Sweep => "sweep",
-            Turn::Mail => "mail",
-            Turn::Erasure => "erasure",
-        };
-        Lease::take(self, name).await
-    }
-
     /// Returns where work goes on that nobody waits for.
     pub(super) fn runtime(&self) -> &Handle {
         &self.runtime
@@ -415,33 +403,6 @@ async fn transact<T>(conn: &mut AsyncPgConnection, work: &impl Work<T>) -> Outco
             let _ = Transactions::rollback_transaction(conn).await;
             Err(failure)
         }
-    }
-}
-
-/// Lets the others come to an end with which work has conflicted so often: from the third time on, for longer each time, and not as long as others
-/// do.
-pub(super) async fn give_way(attempts: u32) {
-    let most = u64::from(attempts.saturating_sub(2).min(10)) * 10;
-    if most > 0 {
-        // What std seeds its tables with.
-        let random = RandomState::new().build_hasher().finish();
-        sleep(Duration::from_millis(random % most)).await;
-    }
-}
-
-/// Returns whether PostgreSQL ended the transaction to resolve a deadlock, or a conflict of serializable transactions.
-///
-/// The driver keeps the SQLSTATE (40P01) to itself, and the message is in the server's language. What tells a report of
-/// a deadlock from all other errors without a kind of their own that these queries can meet is that it has both a
-/// detail (who waits for whom) and a hint. To take another error for one does no harm: the transaction is undone and
-/// may be run again.
-pub(super) fn is_conflict(failure: &Failure) -> bool {
-    match failure {
-        Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::SerializationFailure, _)) => true,
-        Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::Unknown, info)) => {
-            info.details().is_some() && info.hint().is_some()
-        }
-        _ => false,
     }
 }
 

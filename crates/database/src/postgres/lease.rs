@@ -1,12 +1,10 @@
 //! Leases: what one node at a time does, on engines without advisory locks.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agora_domain::{Error, Result};
+use agora_domain::Error;
 use diesel::dsl::sql;
-use diesel::result::Error as DieselError;
 use diesel::sql_types::{Bool, Double, Text};
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use tokio::task::AbortHandle;
@@ -14,7 +12,6 @@ use tokio::time::{interval, sleep};
 use uuid::Uuid;
 
 use super::connect::Connector;
-use super::database::Postgres;
 use super::dialect::{Conn, IS_DISTRIBUTED, RunQueryDsl};
 use crate::error::{OpenError, Outcome};
 use crate::options::Flavor;
@@ -24,7 +21,7 @@ use crate::sql_types::{DbId, Id};
 const LENGTH: Duration = Duration::from_secs(30);
 
 /// How often it is renewed.
-const RENEWAL: Duration = Duration::from_secs(10);
+pub(super) const RENEWAL: Duration = Duration::from_secs(10);
 
 /// How often it is tried to take the lease of the migrations.
 const RETRY: Duration = Duration::from_millis(200);
@@ -40,17 +37,20 @@ const TABLE: &str =
 pub(super) const WITHOUT_TRANSACTIONS: &str = "DROP TRIGGER IF EXISTS posts_shown ON posts; \
     DROP FUNCTION IF EXISTS renew_post_transaction(); ALTER TABLE posts DROP COLUMN IF EXISTS transaction";
 
-/// Checks that the database is of a flavor, or still empty.
-pub(super) async fn check_flavor(conn: &AsyncPgConnection, flavor: Flavor) -> std::result::Result<(), OpenError> {
-    let failed = |error: DieselError| OpenError::Migration(error.into());
-    let ask = async |question: &str| {
-        diesel::select(sql::<Bool>(question)).get_result::<bool>(&mut &*conn).await.map_err(failed)
-    };
-    let is_empty = ask("to_regclass('posts') IS NULL").await?;
-    if is_empty {
+/// The migration that has posts numbered by their transactions.
+const NUMBERING: &str = "20261122000000";
+
+/// Checks that the database, of whose migrations these were applied, is of a flavor, or of none yet.
+pub(super) async fn check_flavor(
+    conn: &AsyncPgConnection,
+    applied: &[String],
+    flavor: Flavor,
+) -> Result<(), OpenError> {
+    if !applied.iter().any(|version| version == NUMBERING) {
         return Ok(());
     }
-    let is_distributed = ask(IS_DISTRIBUTED).await?;
+    let is_distributed = diesel::select(sql::<Bool>(IS_DISTRIBUTED)).get_result::<bool>(&mut &*conn).await;
+    let is_distributed = is_distributed.map_err(|error| OpenError::Migration(error.into()))?;
     match (flavor, is_distributed) {
         (Flavor::Postgresql, true) => Err(OpenError::Flavor("distributed")),
         (Flavor::Distributed, false) => Err(OpenError::Flavor("postgresql")),
@@ -59,7 +59,7 @@ pub(super) async fn check_flavor(conn: &AsyncPgConnection, flavor: Flavor) -> st
 }
 
 /// Takes a lease that nobody has, or that has expired; whether it was taken.
-async fn take(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<bool> {
+pub(super) async fn take(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<bool> {
     let take = "INSERT INTO leases (name, holder, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3)) \
         ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at \
         WHERE leases.expires_at < now()";
@@ -68,14 +68,14 @@ async fn take(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<
 }
 
 /// Renews a lease; whether it is still the holder's.
-async fn renew(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<bool> {
+pub(super) async fn renew(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<bool> {
     let renew = "UPDATE leases SET expires_at = now() + make_interval(secs => $3) WHERE name = $1 AND holder = $2";
     let renew = diesel::sql_query(renew).bind::<Text, _>(name).bind::<Id, _>(holder);
     Ok(renew.bind::<Double, _>(LENGTH.as_secs_f64()).execute(conn).await? > 0)
 }
 
 /// Gives a lease back, if it is still the holder's.
-async fn give_back(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<()> {
+pub(super) async fn give_back(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<()> {
     let give_back = diesel::sql_query("DELETE FROM leases WHERE name = $1 AND holder = $2");
     give_back.bind::<Text, _>(name).bind::<Id, _>(holder).execute(conn).await?;
     Ok(())
@@ -94,47 +94,6 @@ pub(super) fn holder() -> DbId {
     DbId(Uuid::from_u64_pair(one, other))
 }
 
-/// A lease, which is renewed until this is dropped.
-pub(crate) struct Lease {
-    database: Arc<Postgres>,
-    name: &'static str,
-    renewal: AbortHandle,
-}
-
-impl Lease {
-    /// Takes a lease; nothing when another node has it.
-    pub(super) async fn take(database: &Arc<Postgres>, name: &'static str) -> Result<Option<Self>> {
-        let holder = database.holder;
-        if !database.statement(move |conn| Box::pin(take(conn, name, holder))).await? {
-            return Ok(None);
-        }
-        let renewing = Arc::clone(database);
-        let renewal = database.runtime().spawn(async move {
-            let mut interval = interval(RENEWAL);
-            loop {
-                interval.tick().await;
-                match renewing.statement(move |conn| Box::pin(renew(conn, name, holder))).await {
-                    Ok(true) => {}
-                    Ok(false) => tracing::warn!(name, "another node has taken a lease that expired"),
-                    Err(error) => tracing::warn!(name, %error, "could not renew a lease"),
-                }
-            }
-        });
-        Ok(Some(Self { database: Arc::clone(database), name, renewal: renewal.abort_handle() }))
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        self.renewal.abort();
-        let (database, name, holder) = (Arc::clone(&self.database), self.name, self.database.holder);
-        self.database.runtime().spawn(async move {
-            // It expires by itself otherwise.
-            let _ = database.statement(move |conn| Box::pin(give_back(conn, name, holder))).await;
-        });
-    }
-}
-
 /// The lease of the migrations, on a connection of its own, which is renewed until this is dropped.
 pub(super) struct MigrationLease {
     connector: Connector,
@@ -143,7 +102,7 @@ pub(super) struct MigrationLease {
 }
 
 /// Waits for the lease of the migrations.
-pub(super) async fn to_migrate(connector: &Connector) -> std::result::Result<MigrationLease, OpenError> {
+pub(super) async fn to_migrate(connector: &Connector) -> Result<MigrationLease, OpenError> {
     let (mut conn, holder) = (connector.connect_to_open().await?, holder());
     let begun = Instant::now();
     loop {
@@ -175,7 +134,7 @@ pub(super) async fn to_migrate(connector: &Connector) -> std::result::Result<Mig
 
 impl MigrationLease {
     /// Gives it back.
-    pub(super) async fn end(self) -> std::result::Result<(), OpenError> {
+    pub(super) async fn end(self) -> Result<(), OpenError> {
         self.renewal.abort();
         let conn = self.connector.connect_to_open().await?;
         let ended = give_back(&mut &conn, MIGRATION, self.holder).await;

@@ -5,6 +5,7 @@
 
 mod built;
 mod comments;
+mod conflict;
 mod connect;
 mod database;
 mod dialect;
@@ -27,9 +28,11 @@ mod session;
 mod statement;
 mod statements;
 mod text_in;
+mod turn_lease;
 
 pub(crate) use self::connect::check_url;
 pub use self::connect::url_of_each_server;
 pub(crate) use self::database::Postgres;
 pub(crate) use self::opening::{applied, connect_to_inspect, connect_to_replica};
 pub(crate) use self::session::Session;
+pub(crate) use self::turn_lease::Lease;

@@ -62,8 +62,9 @@ pub(super) async fn prepare(opening: Opening, connector: &Connector, flavor: Fla
     let mut conn = connector.connect_to_open().await?;
     let failed = |error: DieselError| OpenError::Migration(error.into());
     if opening == Opening::Inspect {
-        version::check(&applied(&conn).await?, opening)?;
-        lease::check_flavor(&conn, flavor).await?;
+        let applied = applied(&conn).await?;
+        version::check(&applied, opening)?;
+        lease::check_flavor(&conn, &applied, flavor).await?;
         return Ok(Migrated::default());
     }
     ensure_sessions(&conn, connector).await?;
@@ -78,8 +79,9 @@ pub(super) async fn prepare(opening: Opening, connector: &Connector, flavor: Fla
         }
         Flavor::Distributed => Some(lease::to_migrate(connector).await?),
     };
-    version::check(&applied(&conn).await?, opening)?;
-    lease::check_flavor(&conn, flavor).await?;
+    let applied = applied(&conn).await?;
+    version::check(&applied, opening)?;
+    lease::check_flavor(&conn, &applied, flavor).await?;
     let mut harness = AsyncMigrationHarness::new(conn);
     let applied = version::names(&harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?);
     let mut conn = harness.into_inner();

@@ -24,8 +24,8 @@ use tokio::time::timeout;
 
 use self::connection::{Pipeline, Waiting};
 use self::in_flight::InFlight;
+use super::conflict::{give_way, is_conflict};
 use super::connect::Connector;
-use super::database::{give_way, is_conflict};
 use super::dialect::Work;
 use super::pool::Limits;
 use crate::error::{Failure, Outcome};

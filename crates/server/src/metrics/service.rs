@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use agora_database::Replica;
 use agora_domain::clock::Timestamp;
 use agora_http::metrics::Page;
 use agora_operations::mailer::MailRecord;
@@ -81,14 +82,11 @@ impl ServiceMetrics {
         ] {
             page.gauges(name, help, "lane", values)?;
         }
-        if let Some(replica) = &self.adapters.replica {
-            let (age, name) = (replica.age(), "agora_database_replica_used");
-            page.gauge(name, "Whether lists are read from the replica", u32::from(age.is_some()))?;
-            if let Some(age) = age {
-                let help = "How old what the replica shows is at most, in seconds";
-                page.gauge("agora_database_replica_age_seconds", help, age.as_secs_f64())?;
-            }
-        }
+        let age = self.adapters.replica.as_ref().and_then(Replica::age);
+        let (used, help) = ("agora_database_replica_used", "Whether lists are read from a replica");
+        page.gauge(used, help, u32::from(age.is_some()))?;
+        let help = "How old what the replica shows is at most, in seconds";
+        page.gauge("agora_database_replica_age_seconds", help, age.unwrap_or_default().as_secs_f64())?;
         let Some(groups) = figures.write_groups else { return Ok(()) };
         page.counter("agora_database_write_groups", "Commits of SQLite's writer", groups.groups)?;
         page.counter("agora_database_grouped_writes", "Writes that SQLite's writer committed", groups.writes)

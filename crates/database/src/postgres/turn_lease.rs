@@ -1,0 +1,57 @@
+//! The leases of what nodes take turns at.
+
+use std::sync::Arc;
+
+use agora_domain::Result;
+use tokio::task::AbortHandle;
+use tokio::time::interval;
+
+use super::database::Postgres;
+use super::lease::{RENEWAL, give_back, renew, take};
+use crate::turn::Turn;
+
+/// A lease, which is renewed until this is dropped.
+pub(crate) struct Lease {
+    database: Arc<Postgres>,
+    name: &'static str,
+    renewal: AbortHandle,
+}
+
+impl Lease {
+    /// Takes the lease of a turn; nothing when another node has it.
+    pub(crate) async fn take(database: &Arc<Postgres>, turn: Turn) -> Result<Option<Self>> {
+        let name = match turn {
+            Turn::Sweep => "sweep",
+            Turn::Mail => "mail",
+            Turn::Erasure => "erasure",
+        };
+        let holder = database.holder;
+        if !database.statement(move |conn| Box::pin(take(conn, name, holder))).await? {
+            return Ok(None);
+        }
+        let renewing = Arc::clone(database);
+        let renewal = database.runtime().spawn(async move {
+            let mut interval = interval(RENEWAL);
+            loop {
+                interval.tick().await;
+                match renewing.statement(move |conn| Box::pin(renew(conn, name, holder))).await {
+                    Ok(true) => {}
+                    Ok(false) => tracing::warn!(name, "another node has taken a lease that expired"),
+                    Err(error) => tracing::warn!(name, %error, "could not renew a lease"),
+                }
+            }
+        });
+        Ok(Some(Self { database: Arc::clone(database), name, renewal: renewal.abort_handle() }))
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.renewal.abort();
+        let (database, name, holder) = (Arc::clone(&self.database), self.name, self.database.holder);
+        self.database.runtime().spawn(async move {
+            // It expires by itself otherwise.
+            let _ = database.statement(move |conn| Box::pin(give_back(conn, name, holder))).await;
+        });
+    }
+}
