@@ -1,7 +1,7 @@
 //! A streaming replica of a PostgreSQL database, from which lists are read.
 
 use std::error::Error as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -49,8 +49,8 @@ pub struct Replica {
     pub database: Database,
     primary: Arc<Postgres>,
     replica: Arc<Postgres>,
-    /// Whether it could not be recorded that somebody had written.
-    is_record_incomplete: Arc<AtomicBool>,
+    /// How often it could not be recorded that somebody had written.
+    unrecorded: Arc<AtomicU64>,
     /// Nothing while lists are not read from it.
     progress: Arc<Mutex<Option<Progress>>>,
 }
@@ -65,8 +65,8 @@ impl Database {
         let replica = Arc::new(Postgres::replica(Arc::clone(primary), url, options)?);
         let database = Self { backend: Backend::Postgres(Arc::clone(&replica)), ..self.clone() };
         let database = Self { feeds: Arc::default(), ..database };
-        let (is_record_incomplete, progress) = Default::default();
-        Ok(Replica { database, primary: Arc::clone(primary), replica, is_record_incomplete, progress })
+        let (unrecorded, progress) = Default::default();
+        Ok(Replica { database, primary: Arc::clone(primary), replica, unrecorded, progress })
     }
 }
 
@@ -77,6 +77,8 @@ struct Catching {
     mark: Option<(Instant, i64)>,
     /// When that was of the last place that it has reached.
     as_of: Option<Instant>,
+    /// How many of those who could not be recorded are made up for: everybody counts as having written since.
+    made_up: u64,
 }
 
 impl Replica {
@@ -113,9 +115,10 @@ impl Replica {
 
     /// Returns how far the replica is.
     async fn look(&self, state: &mut Catching) -> Result<Progress> {
-        if self.is_record_incomplete.swap(false, Ordering::AcqRel) {
-            let recorded = self.primary.statement(|conn| Box::pin(positions::record_all(conn))).await;
-            recorded.inspect_err(|_| self.is_record_incomplete.store(true, Ordering::Release))?;
+        let unrecorded = self.unrecorded.load(Ordering::Acquire);
+        if state.made_up < unrecorded {
+            self.primary.statement(|conn| Box::pin(positions::record_all(conn))).await?;
+            state.made_up = unrecorded;
         }
         let asked = Instant::now();
         let replayed = self.replica.ask(|conn| Box::pin(positions::replayed(conn))).await?;
@@ -143,7 +146,7 @@ impl ReadReplica for Replica {
         let account = DbId(user.uuid());
         let recorded = self.primary.statement(move |conn| Box::pin(positions::record(conn, account))).await;
         if recorded.is_err() {
-            self.is_record_incomplete.store(true, Ordering::Release);
+            self.unrecorded.fetch_add(1, Ordering::AcqRel);
         }
         recorded
     }

@@ -56,10 +56,10 @@ async fn call(
         Some(caller) => shared::<AccountConcurrency>(http)?.acquire(caller.user, &request).await?,
         None => None,
     };
-    if policy.is_replicated && request.method().is_safe() {
+    let is_safe = request.method().is_safe();
+    if policy.is_replicated && is_safe {
         read_from_replica(state, caller, http).await;
     }
-    let is_safe = request.method().is_safe();
     let mut answered = match idempotency::key(policy.idempotency, request.headers())? {
         Some(key) => {
             let once = idempotency::once(state.clone(), request_log.clone(), policy, key, request, next);
