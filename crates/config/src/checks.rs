@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use agora_database::Options;
+use agora_database::{Flavor, Options};
 use agora_domain::accounts::{Email, Password, Registration, Username};
 use agora_http::Throttling;
 
@@ -70,6 +70,10 @@ impl Config {
         if self.database_read_url.is_some() && !is_server {
             let both = [&SETTINGS.database_read_url, &SETTINGS.database_url];
             refuse_together(values, both, ": only a PostgreSQL server has replicas");
+        }
+        if self.database_read_url.is_some() && self.database_flavor == Flavor::Distributed {
+            let both = [&SETTINGS.database_read_url, &SETTINGS.database_flavor];
+            refuse_together(values, both, ": an engine over many machines has no replicas to read from");
         }
         if self.smtp_url.is_some() != self.mail_from.is_some() {
             let both = [&SETTINGS.smtp_url, &SETTINGS.mail_from];

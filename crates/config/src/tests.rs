@@ -240,6 +240,17 @@ fn settings_that_contradict_each_other_are_named_together() {
         nowhere,
         ["agora.toml:1: media_url and AGORA_MEDIA_PUBLIC_URL: what is in memory can be had from the service alone"]
     );
+    let replica = problems("database_read_url = 'postgres://agora@db/agora'", &[]);
+    assert_eq!(
+        replica,
+        ["agora.toml:1: database_read_url and AGORA_DATABASE_URL: only a PostgreSQL server has replicas"]
+    );
+    let flavor = [("AGORA_DATABASE_URL", "postgres://agora@db/agora"), ("AGORA_DATABASE_FLAVOR", "distributed")];
+    assert_eq!(
+        problems("database_read_url = 'postgres://agora@db/agora'", &flavor),
+        ["agora.toml:1: database_read_url and AGORA_DATABASE_FLAVOR: an engine over many machines has no replicas to \
+          read from"]
+    );
     let addresses = problems("listen = '127.0.0.1:9464'", &[("AGORA_METRICS_LISTEN", "127.0.0.1:9464 ")]);
     assert_eq!(addresses, ["agora.toml:1: listen and AGORA_METRICS_LISTEN must be two addresses"]);
     assert_eq!(problems("listen = '[::]:0'", &[("AGORA_METRICS_LISTEN", "[::]:0")]), [""; 0]);
