@@ -129,7 +129,7 @@ settings! {
         database_url: Option<Secret> = SecretUrl(location::<Secret, _>(agora_database::check_url)),
             Unset("`agora.db` in the data directory");
         /// a streaming replica of the PostgreSQL server, `postgres://USER:PASSWORD@HOST:PORT/DATABASE`, from which lists are
-        /// read; of several, the first that can be reached is. A name must lead to one server
+        /// read; of several, the first that can be reached is. A name must lead to one server. All nodes need it, or none
         database_read_url: Option<Secret> = SecretUrl(location::<Secret, _>(agora_database::check_replica_url)),
             Unset("none: lists are read from the server that takes writes");
         /// `postgresql`, or `distributed` for engines over many machines that speak as PostgreSQL does; how it is said at the

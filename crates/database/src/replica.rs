@@ -77,8 +77,8 @@ struct Catching {
     mark: Option<(Instant, i64)>,
     /// When that was of the last place that it has reached.
     as_of: Option<Instant>,
-    /// How many of those who could not be recorded are made up for: everybody counts as having written since.
-    made_up: u64,
+    /// How many of those who could not be recorded are covered: everybody counts as having written since.
+    covered: u64,
 }
 
 impl Replica {
@@ -116,9 +116,9 @@ impl Replica {
     /// Returns how far the replica is.
     async fn look(&self, state: &mut Catching) -> Result<Progress> {
         let unrecorded = self.unrecorded.load(Ordering::Acquire);
-        if state.made_up < unrecorded {
+        if state.covered < unrecorded {
             self.primary.statement(|conn| Box::pin(positions::record_all(conn))).await?;
-            state.made_up = unrecorded;
+            state.covered = unrecorded;
         }
         let asked = Instant::now();
         let replayed = self.replica.ask(|conn| Box::pin(positions::replayed(conn))).await?;

@@ -167,7 +167,7 @@ mod tests {
         }
 
         #[test]
-        fn no_made_up_text_is_a_cursor(text in prop_oneof![any::<String>(), "[A-Za-z0-9_=-]{44}"]) {
+        fn no_arbitrary_text_is_a_cursor(text in prop_oneof![any::<String>(), "[A-Za-z0-9_=-]{44}"]) {
             prop_assert_eq!(decode(&mac_keys(), List::Posts, &text), None);
         }
     }
