@@ -14,9 +14,6 @@ use tokio::time::timeout;
 use crate::core::weak_map::Entry;
 use crate::core::{ApiError, WeakMap};
 
-/// The reads of one account that are in progress at once, at least.
-const MIN_READS: usize = 2;
-
 /// The uploads of one account that are in progress at once.
 const MAX_UPLOADS: usize = 4;
 
@@ -29,11 +26,11 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The media type of an upload begins with this.
 const MULTIPART: &[u8] = b"multipart/";
 
-/// Limits how many reads and uploads of one account are in progress at once: reads to the number of threads that serve
-/// requests, uploads to a few. Others wait in the order in which they came.
+/// Limits how many reads and uploads of one account are in progress at once: reads to half the number of threads that
+/// serve requests, uploads to a few. Others wait in the order in which they came.
 ///
 /// So the requests of an account that asks for much at once wait for each other, and those of other accounts do not stand
-/// behind all of them. An upload waits before its body is read. What else an account writes is small, and is not limited.
+/// behind all of them. The other half is for them alone: a read keeps a core busy, here or at the database. An upload waits before its body is read. What else an account writes is small, and is not limited.
 pub(crate) struct AccountConcurrency {
     reads: PerAccount,
     uploads: PerAccount,
@@ -42,7 +39,7 @@ pub(crate) struct AccountConcurrency {
 impl AccountConcurrency {
     /// Creates the limits for so many threads.
     pub(crate) fn new(workers: usize) -> Self {
-        Self { reads: PerAccount::new(workers.max(MIN_READS)), uploads: PerAccount::new(MAX_UPLOADS) }
+        Self { reads: PerAccount::new((workers / 2).max(1)), uploads: PerAccount::new(MAX_UPLOADS) }
     }
 
     /// Acquires the permit of a request of this account; `None` when it needs none.
@@ -147,7 +144,7 @@ mod tests {
 
     #[tokio::test]
     async fn reads_and_uploads_are_limited_and_nothing_else_is() {
-        for (workers, reads) in [(1, 2), (6, 6)] {
+        for (workers, reads) in [(1, 1), (2, 1), (6, 3)] {
             let limits = AccountConcurrency::new(workers);
             let count = |method: Method, content_type: &str| {
                 let request = TestRequest::with_uri("/").method(method).insert_header(("content-type", content_type));

@@ -136,7 +136,6 @@ mod tests {
         let capacity = web::Data::new(Capacity::new(LoadLimits::default()));
         let request = || TestRequest::with_uri("/").app_data(capacity.clone()).to_srv_request();
         let acquire = async || limits.acquire(account, &request()).await.unwrap().unwrap();
-        let _other = acquire().await;
         let compress = async |request: ServiceRequest| {
             let mut response = request.into_response(HttpResponse::Ok());
             let permit = acquire().await;
