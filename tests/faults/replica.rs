@@ -32,10 +32,16 @@ impl Replicated {
     }
 
     async fn start(&self, home: &Home) -> Service {
+        self.start_for(home, "100").await
+    }
+
+    /// Starts a node on which the replica serves so many of a hundred accounts.
+    async fn start_for(&self, home: &Home, share: &str) -> Service {
         let url = |server: &Server| format!("postgres://agora@{}/agora", server.host());
         let service = home.start_with(&[
             ("AGORA_DATABASE_URL", &url(&self.primary)),
             ("AGORA_DATABASE_READ_URL", &url(&self.replica)),
+            ("AGORA_DATABASE_READ_SHARE", share),
             ("AGORA_JWT_SECRET", "a secret that all nodes have in common"),
             ("AGORA_ADMIN_USERNAME", "root"),
             ("AGORA_ADMIN_EMAIL", "root@example.org"),
@@ -123,6 +129,25 @@ async fn who_wrote_sees_it_on_every_node_however_far_the_replica_is_behind() {
     let late = here.user("late").await;
     eventually_texts(there, &late, "/api/posts/public?size=1", &["number 5"]).await;
     for service in [one, two] {
+        service.stop();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_on_which_the_replica_serves_nobody_records_who_wrote() {
+    let servers = Replicated::new();
+    let beginning = servers.start_for(&servers.homes[0], "0").await;
+    let with = servers.start(&servers.homes[1]).await;
+    let [author, reader] = [beginning.api.user("author").await, beginning.api.user("reader").await];
+    beginning.api.post(&author, "first", None).await;
+    eventually_texts(&with.api, &reader, PUBLIC, &["first"]).await;
+
+    servers.delay(300);
+    beginning.api.post(&author, "second", None).await;
+    assert_eq!(texts(&with.api, &author, PUBLIC).await.len(), 2, "who wrote");
+    assert_eq!(texts(&with.api, &reader, PUBLIC).await.len(), 1, "from the replica");
+    assert_eq!(texts(&beginning.api, &reader, PUBLIC).await.len(), 2, "from the primary");
+    for service in [beginning, with] {
         service.stop();
     }
 }

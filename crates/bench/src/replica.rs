@@ -18,23 +18,25 @@ use crate::works::Subject;
 const SUBJECTS: [Subject; 6] =
     [Subject::Post, Subject::Feed20, Subject::Feed1000, Subject::Comments, Subject::UserPosts, Subject::Public];
 
-const COLUMNS: [&str; 6] = ["work", "lists from", "req/s", "primary µs", "replica µs", "primary of without"];
+const COLUMNS: [&str; 6] = ["work", "lists from", "req/s", "primary µs", "replica µs", "busier of without"];
 
-/// Measures each path by a service that knows of no replica and by one that does, in turns, on PostgreSQL.
+/// Measures each path by a service that knows of no replica, by one that reads all lists from it, and by one that reads those of half of the
+/// accounts from it, in turns, on PostgreSQL. Where the servers are the limit, the busier one is.
 pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
     let place = SeededDatabase::seeded(keeper, options, Kind::Postgres, options.size(), 4)?;
     let primary = place.postgres.as_ref().context("there is no server")?;
     let replica = primary.replica(keeper)?;
     let with = [("AGORA_DATABASE_READ_URL", replica.url()), ("AGORA_LOG", "warn,agora_database=info".to_owned())];
-    let services = [place.serve()?, place.serve_with(&with)?];
+    let half = [&with[..], &[("AGORA_DATABASE_READ_SHARE", "50".to_owned())]].concat();
+    let services = [place.serve()?, place.serve_with(&with)?, place.serve_with(&half)?];
     until("the replica", || Ok(place.log().contains("lists are read from the replica")))?;
     let sample = Sample::taken(&services[0])?;
     let mut table = Table::new("Lists from a replica".to_owned(), &COLUMNS);
     for subject in SUBJECTS {
         crate::note(subject.name());
         let work = |service| subject.prepare(&People { service }, &sample);
-        let works = [work(&services[0])?, work(&services[1])?];
-        let mut rounds = [Vec::new(), Vec::new()];
+        let works = services.iter().map(work).collect::<Result<Vec<_>>>()?;
+        let mut rounds = services.each_ref().map(|_| Vec::new());
         for _ in 0..options.rounds {
             for ((service, work), rounds) in services.iter().zip(&works).zip(&mut rounds) {
                 let before = replica.cpu()?;
@@ -43,9 +45,10 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
                 rounds.push((round.driven.rate(), round.database_cpu, per_request(replica, round.driven.requests)));
             }
         }
-        let [without, with] = &rounds;
-        let ratio = median(without.iter().zip(with).map(|((_, without, _), (_, with, _))| with / without));
-        for (from, rounds, ratio) in [("primary", without, None), ("replica", with, ratio)] {
+        let without = &rounds[0];
+        for (from, rounds) in ["primary", "replica", "both"].into_iter().zip(&rounds) {
+            let busier = without.iter().zip(rounds).map(|((_, before, _), (_, here, there))| here.max(*there) / before);
+            let ratio = median(busier);
             let middle = |figure: fn(&(f64, f64, f64)) -> f64| Cell::from(median(rounds.iter().map(figure)));
             let figures = [middle(|round| round.0), middle(|round| round.1), middle(|round| round.2)];
             let names: [Cell; 2] = [subject.name().into(), from.into()];

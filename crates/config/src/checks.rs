@@ -27,6 +27,7 @@ impl Config {
             statement_timeout: self.database_statement_timeout,
             wait_timeout: self.database_wait_timeout,
             flavor: self.database_flavor,
+            replica_share: self.database_read_share,
         }
     }
 

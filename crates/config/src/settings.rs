@@ -132,6 +132,9 @@ settings! {
         /// read; of several, the first that can be reached is. A name must lead to one server. All nodes need it, or none
         database_read_url: Option<Secret> = SecretUrl(location::<Secret, _>(agora_database::check_replica_url)),
             Unset("none: lists are read from the server that takes writes");
+        /// of how many of a hundred accounts the replica serves the lists, the same on all nodes; with 0 it serves none, and
+        /// nodes record what it would have to show
+        database_read_share: u8 = Number(number(0_u8..=100)), Fixed("100");
         /// `postgresql`, or `distributed` for engines over many machines that speak as PostgreSQL does; how it is said at the
         /// first start, it stays
         database_flavor: Flavor = Text(flavor), Fixed("postgresql");

@@ -26,6 +26,8 @@ pub struct Options {
     pub wait_timeout: Duration,
     /// What the server is.
     pub flavor: Flavor,
+    /// Of how many of a hundred accounts lists are read from the replica, if there is one.
+    pub replica_share: u8,
 }
 
 /// How many connections serve what.
@@ -69,6 +71,7 @@ impl Default for Options {
             statement_timeout: Duration::from_secs(20),
             wait_timeout: Duration::from_secs(5),
             flavor: Flavor::default(),
+            replica_share: 100,
         }
     }
 }

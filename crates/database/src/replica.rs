@@ -49,6 +49,8 @@ pub struct Replica {
     pub database: Database,
     primary: Arc<Postgres>,
     replica: Arc<Postgres>,
+    /// Of how many of a hundred accounts it serves the lists.
+    share: u8,
     /// How often it could not be recorded that somebody had written.
     unrecorded: Arc<AtomicU64>,
     /// Nothing while lists are not read from it.
@@ -66,7 +68,14 @@ impl Database {
         let database = Self { backend: Backend::Postgres(Arc::clone(&replica)), ..self.clone() };
         let database = Self { feeds: Arc::default(), ..database };
         let (unrecorded, progress) = Default::default();
-        Ok(Replica { database, primary: Arc::clone(primary), replica, unrecorded, progress })
+        Ok(Replica {
+            database,
+            primary: Arc::clone(primary),
+            replica,
+            share: options.replica_share,
+            unrecorded,
+            progress,
+        })
     }
 }
 
@@ -140,6 +149,14 @@ impl Replica {
     }
 }
 
+/// Returns whether a user is among so many of a hundred, on every node alike: what somebody reads first from one server and
+/// then from another could go back in time. Somebody of whom nothing is known is, unless there are none.
+fn is_among(share: u8, user: Option<UserId>) -> bool {
+    // Drawn by chance.
+    let [.., last] = user.map_or([0; 16], |user| user.uuid().into_bytes());
+    u32::from(last) * 100 < u32::from(share) * 256
+}
+
 #[async_trait]
 impl ReadReplica for Replica {
     async fn record_write(&self, user: UserId) -> Result<()> {
@@ -151,7 +168,10 @@ impl ReadReplica for Replica {
         recorded
     }
 
-    async fn is_current_for(&self, user: Option<UserId>) -> bool {
+    async fn serves(&self, user: Option<UserId>) -> bool {
+        if !is_among(self.share, user) {
+            return false;
+        }
         let Some(Progress { replayed, asked, .. }) = *lock(&self.progress) else { return false };
         if self.replica.connector.has_moved_since(asked) {
             return false;
@@ -159,5 +179,22 @@ impl ReadReplica for Replica {
         let Some(account) = user.map(|user| DbId(user.uuid())) else { return true };
         let written = self.primary.read(move |conn| Box::pin(positions::written(conn, account))).await;
         matches!(written, Ok(Some(position)) if position <= replayed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn so_many_of_a_hundred_accounts_are_served_by_the_replica() {
+        for share in [0, 1, 25, 50, 100] {
+            let users = (0..=255).map(|last| Some(UserId::new(Uuid::from_u128(0xabcd << 8 | last))));
+            let served = users.filter(|user| is_among(share, *user)).count();
+            assert!(served.abs_diff(usize::from(share) * 256 / 100) <= 1, "{share}: {served}");
+            assert_eq!(is_among(share, None), share > 0);
+        }
     }
 }

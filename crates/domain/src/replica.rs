@@ -18,7 +18,7 @@ pub trait ReadReplica: Send + Sync {
     /// everything written until then counts as written by everybody.
     async fn record_write(&self, user: UserId) -> Result<()>;
 
-    /// Returns whether the replica is there, no older than it may be, and shows all that the user has written; without a
-    /// user, whether it may be shown to somebody of whom nothing is known.
-    async fn is_current_for(&self, user: Option<UserId>) -> bool;
+    /// Returns whether a user's lists are to be read from the replica: it is there, no older than it may be, and shows all
+    /// that the user has written. Without a user, it is about somebody of whom nothing is known.
+    async fn serves(&self, user: Option<UserId>) -> bool;
 }

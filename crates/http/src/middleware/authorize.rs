@@ -98,7 +98,7 @@ fn use_case(policy: EndpointPolicy) -> Span {
 async fn read_from_replica(state: &State, caller: Option<Caller>, request: &HttpRequest) {
     let Some(replica) = &state.replica else { return };
     let is_anonymous = caller.is_none() && !request.headers().contains_key(header::AUTHORIZATION);
-    if (caller.is_some() || is_anonymous) && replica.replica.is_current_for(caller.map(|caller| caller.user)).await {
+    if (caller.is_some() || is_anonymous) && replica.replica.serves(caller.map(|caller| caller.user)).await {
         request.extensions_mut().insert(FromReplica(replica.state.clone()));
     }
 }

@@ -24,7 +24,7 @@ fn only_on_replica(replica: MockReadReplica) -> Client {
 async fn a_list_is_read_from_a_replica_that_is_current() {
     for (is_current, status) in [(true, 200), (false, 503)] {
         let mut replica = MockReadReplica::new();
-        replica.expect_is_current_for().withf(|user| user.is_none()).times(1).return_const(is_current);
+        replica.expect_serves().withf(|user| user.is_none()).times(1).return_const(is_current);
         let api = only_on_replica(replica);
         assert_eq!(api.fetch(LISTING).await.status, status);
     }
