@@ -20,8 +20,7 @@ pub(crate) fn shared() -> &'static Server {
 
 /// The name and the URL of a fresh, empty database of the shared server.
 pub(crate) fn fresh_database_by_name() -> (String, String) {
-    static DATABASES: AtomicUsize = AtomicUsize::new(0);
-    let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+    let name = fresh_name();
     let url = shared().database(&name);
     (name, url)
 }
@@ -29,6 +28,18 @@ pub(crate) fn fresh_database_by_name() -> (String, String) {
 /// The URL of a fresh, empty database of the shared server.
 pub(crate) fn fresh_database() -> String {
     fresh_database_by_name().1
+}
+
+/// The URL of a fresh copy of a database of the shared server that nobody is connected to.
+pub(crate) fn copy_of(template: &str) -> String {
+    let name = fresh_name();
+    run(shared().client("createdb").args(["--template", template]).arg(&name));
+    shared().url(&name)
+}
+
+fn fresh_name() -> String {
+    static DATABASES: AtomicUsize = AtomicUsize::new(0);
+    format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed))
 }
 
 /// A private server. It is gone when this is dropped.
@@ -156,6 +167,10 @@ impl Server {
     /// Makes an empty database; its URL, through the server's socket.
     pub(crate) fn database(&self, name: &str) -> String {
         run(self.client("createdb").arg(name));
+        self.url(name)
+    }
+
+    fn url(&self, name: &str) -> String {
         format!("postgres://agora@{}/{name}", self.host())
     }
 

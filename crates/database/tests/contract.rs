@@ -5,15 +5,30 @@
 
 use agora_database::{Database, Flavor, Options};
 use agora_port_contracts::Repositories;
+use tokio::sync::OnceCell;
+use tokio::task::spawn_blocking;
 
 #[path = "../../../tests/support/postgres.rs"]
 mod private_postgres;
 
+fn options(flavor: Flavor) -> Options {
+    Options { connections: 8, flavor, ..Options::default() }
+}
+
+/// Opens a fresh database of the shared server: a copy of one that was migrated once.
+async fn open_fresh(flavor: Flavor, template: &'static OnceCell<String>, parameters: &str) -> Repositories {
+    let migrated = async || {
+        let (name, url) = spawn_blocking(private_postgres::fresh_database_by_name).await.expect("a database");
+        Database::migrate(&url, &options(flavor)).await.expect("a fresh database");
+        name
+    };
+    let template = template.get_or_init(migrated).await;
+    let url = spawn_blocking(|| private_postgres::copy_of(template)).await.expect("a database");
+    open(&format!("{url}{parameters}"), flavor).await
+}
+
 async fn open(url: &str, flavor: Flavor) -> Repositories {
-    let database = Database::open(url, &Options { connections: 8, flavor, ..Options::default() })
-        .await
-        .expect("a fresh database")
-        .packing(4);
+    let database = Database::open(url, &options(flavor)).await.expect("a fresh database").packing(4);
     Repositories {
         accounts: database.accounts(),
         sessions: database.sessions(),
@@ -59,8 +74,8 @@ mod postgres {
     use super::*;
 
     async fn fresh_database() -> (Repositories, ()) {
-        let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.expect("a database");
-        (open(&url, Flavor::Postgresql).await, ())
+        static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+        (open_fresh(Flavor::Postgresql, &TEMPLATE, "").await, ())
     }
 
     agora_port_contracts::repository_contract!(fresh_database);
@@ -71,9 +86,9 @@ mod distributed {
     use super::*;
 
     async fn fresh_database() -> (Repositories, ()) {
-        let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.expect("a database");
-        let url = format!("{url}?options=-c%20default_transaction_isolation%3Dserializable");
-        (open(&url, Flavor::Distributed).await, ())
+        static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+        let serializable = "?options=-c%20default_transaction_isolation%3Dserializable";
+        (open_fresh(Flavor::Distributed, &TEMPLATE, serializable).await, ())
     }
 
     agora_port_contracts::repository_contract!(fresh_database);
