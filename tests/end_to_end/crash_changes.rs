@@ -129,7 +129,13 @@ struct Gone {
 }
 
 /// Makes changes of one kind until the service is gone, or refuses more in this minute; how far it came.
-async fn change(api: Client, changed: RepeatedChange, begun: Progress, rounds: Arc<AtomicUsize>) -> Progress {
+async fn change(
+    api: Client,
+    changed: RepeatedChange,
+    begun: Progress,
+    rounds: Arc<[AtomicUsize]>,
+    kind: usize,
+) -> Progress {
     let mut progress = begun;
     loop {
         progress.sent = progress.acknowledged + 1;
@@ -139,18 +145,12 @@ async fn change(api: Client, changed: RepeatedChange, begun: Progress, rounds: A
         }
         answer.expect(200);
         progress.acknowledged = progress.sent;
-        rounds.fetch_add(1, Ordering::Relaxed);
+        rounds[kind].fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// Makes things and deletes them until the service is gone.
-async fn come_and_go(
-    api: Client,
-    root: User,
-    crash: usize,
-    gone: Arc<Mutex<Gone>>,
-    rounds: Arc<AtomicUsize>,
-) -> Option<()> {
+async fn come_and_go(api: Client, root: User, crash: usize, gone: Arc<Mutex<Gone>>) -> Option<()> {
     let delete =
         async |path: String| Some(api.try_send(api.request_as(&root, Method::DELETE, &path)).await?.expect(200));
     for n in 0.. {
@@ -181,7 +181,6 @@ async fn come_and_go(
         let user = User { id: String::new(), name, token: text(&login.json()["token"]) };
         api.try_send(api.request_as(&user, Method::POST, "/api/auth/logout")).await?.expect(200);
         gone.lock().unwrap().ended_sessions.push(user);
-        rounds.fetch_add(1, Ordering::Relaxed);
     }
     None
 }
@@ -243,19 +242,24 @@ async fn every_kind_of_change_that_was_acknowledged_outlives_a_crash() {
     let gone = Arc::new(Mutex::new(Gone::default()));
     for crash in 1..=CRASHES {
         let service = home.start();
-        let rounds = Arc::new(AtomicUsize::new(0));
+        let rounds: Arc<[_]> = all.iter().map(|_| AtomicUsize::new(0)).collect();
         let changing: Vec<_> = all
             .iter()
             .zip(&progress)
-            .map(|(changed, begun)| {
-                tokio::spawn(change(service.api.clone(), changed.clone(), *begun, Arc::clone(&rounds)))
+            .enumerate()
+            .map(|(kind, (changed, begun))| {
+                tokio::spawn(change(service.api.clone(), changed.clone(), *begun, Arc::clone(&rounds), kind))
             })
             .collect();
-        let (gone_too, rounds_too) = (Arc::clone(&gone), Arc::clone(&rounds));
-        let coming = tokio::spawn(come_and_go(service.api.clone(), root.clone(), crash, gone_too, rounds_too));
+        let coming = tokio::spawn(come_and_go(service.api.clone(), root.clone(), crash, Arc::clone(&gone)));
         // Each time at another moment of the work.
         let enough = 60 + 7 * crash;
-        eventually("enough is changed", async || (rounds.load(Ordering::Relaxed) >= enough).then_some(())).await;
+        eventually("enough is changed, and something of each kind", async || {
+            let counts: Vec<_> = rounds.iter().map(|rounds| rounds.load(Ordering::Relaxed)).collect();
+            let is_each = counts.iter().zip(&progress).all(|(count, begun)| begun.acknowledged + count > 0);
+            (is_each && counts.into_iter().sum::<usize>() >= enough).then_some(())
+        })
+        .await;
         let killed = service.kill();
         assert_eq!(killed.code, None, "it ended by itself: {killed:?}");
         for (changing, progress) in changing.into_iter().zip(&mut progress) {
