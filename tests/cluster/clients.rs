@@ -1,4 +1,5 @@
 //! Clients that send each write, under one `Idempotency-Key`, until it is acknowledged, to whichever node; and know what must be there.
+//! Half of them know the nodes and ask one after the other, half know nginx before the nodes alone.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -13,6 +14,7 @@ use tokio::sync::RwLock;
 use tokio::task::JoinSet;
 
 use crate::client::{Client, Response, User, eventually, form_bytes, key as image_key, list, text};
+use crate::listeners::Listener;
 use crate::nodes::Nodes;
 use crate::picture::{expect_picture, picture};
 
@@ -29,8 +31,8 @@ pub(crate) struct Noticed {
     pub(crate) without_writes: f64,
     /// The longest time in which no read was answered, in seconds.
     pub(crate) without_reads: f64,
-    /// How many requests were refused or not answered.
-    pub(crate) refused: usize,
+    /// How many requests were refused, by their status; 0 are those that were not answered.
+    pub(crate) refused: BTreeMap<u16, usize>,
 }
 
 /// When requests of a kind succeeded last, and the longest time between two of them.
@@ -51,11 +53,13 @@ impl Pace {
     }
 }
 
-struct Shared {
+pub(crate) struct Shared {
     nodes: Vec<Client>,
+    /// The proxy before all of them.
+    front: [Client; 1],
     writers: Vec<User>,
     /// Follows every writer.
-    reader: User,
+    pub(crate) reader: User,
     /// The posts of each writer, by id, with their texts, as they were acknowledged.
     published: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
     /// Held by each writer during a round, and by whoever compares.
@@ -63,22 +67,34 @@ struct Shared {
     writes: Pace,
     reads: Pace,
     written: AtomicUsize,
-    refused: AtomicUsize,
+    refused: Mutex<BTreeMap<u16, usize>>,
     stopped: AtomicBool,
 }
 
 impl Shared {
+    /// Where a client of this number sends its requests, one after the other.
+    pub(crate) fn entrances(&self, number: usize) -> &[Client] {
+        if number.is_multiple_of(2) { &self.nodes } else { &self.front }
+    }
+
     /// Sends a request until a node does what it says; the answer.
-    async fn send(&self, first: usize, status: u16, request: impl Fn(&Client) -> RequestBuilder) -> Response {
+    async fn send(
+        &self,
+        entrances: &[Client],
+        first: usize,
+        status: u16,
+        request: impl Fn(&Client) -> RequestBuilder,
+    ) -> Response {
         for attempt in 0.. {
-            let api = &self.nodes[(first + attempt) % self.nodes.len()];
-            match api.try_send(request(api).timeout(PATIENCE)).await {
+            let api = &entrances[(first + attempt) % entrances.len()];
+            let answer = api.try_send(request(api).timeout(PATIENCE)).await;
+            let answered = answer.as_ref().map_or(0, |answer| answer.status);
+            match answer {
                 Some(answer) if answer.status == status => return answer,
                 // 409: the attempt before it is still at work.
                 Some(answer) if !matches!(answer.status, 409 | 500..) => panic!("{}: {answer:?}", api.url()),
-                _ => {}
+                _ => *self.refused.lock().unwrap().entry(answered).or_default() += 1,
             }
-            self.refused.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(PAUSE).await;
         }
         unreachable!("it is tried for ever")
@@ -86,25 +102,39 @@ impl Shared {
 
     async fn write(
         &self,
+        entrances: &[Client],
         first: usize,
         status: u16,
         key: &str,
         request: impl Fn(&Client) -> RequestBuilder,
     ) -> Response {
-        let answer = self.send(first, status, |api| request(api).header("Idempotency-Key", key)).await;
+        let answer = self.send(entrances, first, status, |api| request(api).header("Idempotency-Key", key)).await;
         self.writes.succeed();
         self.written.fetch_add(1, Ordering::Relaxed);
         answer
     }
 
-    async fn read(&self, first: usize, user: &User, path: &str) -> Response {
-        let answer = self.send(first, 200, |api| api.request_as(user, Method::GET, path)).await;
+    async fn read(&self, entrances: &[Client], first: usize, user: &User, path: &str) -> Response {
+        let answer = self.send(entrances, first, 200, |api| api.request_as(user, Method::GET, path)).await;
         self.reads.succeed();
         answer
     }
 
+    /// Reads the feed from its newest post on, up to a page on which one is known.
+    pub(crate) async fn newest(&self, first: usize, is_known: impl Fn(&String) -> bool) -> Vec<String> {
+        let (mut newest, mut path) = (Vec::new(), Some("/api/posts/following/all?size=100".to_owned()));
+        while let Some(page) = path.take() {
+            let page = self.read(&self.nodes, first, &self.reader, &page).await;
+            newest.extend(list(&page.data()).iter().map(|post| text(&post["id"])));
+            if !newest.iter().any(&is_known) {
+                path = page.next();
+            }
+        }
+        newest
+    }
+
     async fn run(self: Arc<Self>, writer: usize) {
-        let user = &self.writers[writer];
+        let (user, entrances) = (&self.writers[writer], self.entrances(writer));
         for n in 0.. {
             if self.stopped.load(Ordering::Relaxed) {
                 return;
@@ -112,28 +142,30 @@ impl Shared {
             let _busy = self.quiet.read().await;
             let content = format!("{} {n}", user.name);
             let key = |what: &str| format!("{what}-{content}").replace(' ', "-");
-            let post =
-                self.write(n, 201, &key("post"), |api| posting(api, user, &content, n.is_multiple_of(5))).await.data();
+            let post = self
+                .write(entrances, n, 201, &key("post"), |api| posting(api, user, &content, n.is_multiple_of(5)))
+                .await
+                .data();
             let id = text(&post["id"]);
             let before =
                 self.published.lock().unwrap().entry(user.id.clone()).or_default().insert(id.clone(), content.clone());
             assert_eq!(before, None, "acknowledged twice");
             // Another node sees what one has acknowledged, whatever happens between.
             let path = format!("/api/posts/by-id/{id}");
-            assert_eq!(self.read(n + 1, user, &path).await.data()["content"], content);
+            assert_eq!(self.read(entrances, n + 1, user, &path).await.data()["content"], content);
             if !post["image"].is_null() {
-                let image = self.read(n + 2, user, &format!("/media/{}", image_key(&post["image"]))).await;
+                let image = self.read(entrances, n + 2, user, &format!("/media/{}", image_key(&post["image"]))).await;
                 expect_picture(&image.body);
             }
             let comments = format!("/api/posts/{id}/comments");
-            self.write(n + 1, 201, &key("comment"), |api| {
+            self.write(entrances, n + 1, 201, &key("comment"), |api| {
                 api.request_as(user, Method::POST, &comments).json(&json!({ "content": content }))
             })
             .await;
             // A toggle: carried out twice, it would be off again.
             let like = format!("/api/posts/like/{id}");
-            self.write(n + 2, 200, &key("like"), |api| api.request_as(user, Method::PUT, &like)).await;
-            let seen = self.read(n, user, &path).await.data();
+            self.write(entrances, n + 2, 200, &key("like"), |api| api.request_as(user, Method::PUT, &like)).await;
+            let seen = self.read(entrances, n, user, &path).await.data();
             assert_eq!((&seen["commentCount"], &seen["likeCount"]), (&json!(1), &json!(1)), "{seen}");
         }
     }
@@ -143,6 +175,7 @@ impl Shared {
 pub(crate) struct Clients {
     shared: Arc<Shared>,
     running: JoinSet<()>,
+    listeners: Vec<Listener>,
 }
 
 impl Clients {
@@ -150,7 +183,7 @@ impl Clients {
 
     /// Registers accounts, and has them write.
     pub(crate) async fn start(nodes: &Nodes) -> Self {
-        let nodes = nodes.clients();
+        let (nodes, front) = (nodes.clients(), [nodes.front()]);
         let reader = nodes[0].user("reader").await;
         let mut writers = Vec::new();
         for n in 0..Self::WRITERS {
@@ -160,6 +193,7 @@ impl Clients {
         }
         let shared = Arc::new(Shared {
             nodes,
+            front,
             writers,
             reader,
             published: Mutex::default(),
@@ -167,14 +201,15 @@ impl Clients {
             writes: Pace::default(),
             reads: Pace::default(),
             written: AtomicUsize::new(0),
-            refused: AtomicUsize::new(0),
+            refused: Mutex::default(),
             stopped: AtomicBool::new(false),
         });
         let mut running = JoinSet::new();
         for writer in 0..Self::WRITERS {
             running.spawn(Arc::clone(&shared).run(writer));
         }
-        Self { shared, running }
+        let listeners = (0..2).map(|number| Listener::start(Arc::clone(&shared), number)).collect();
+        Self { shared, running, listeners }
     }
 
     /// Waits until so many more writes were acknowledged.
@@ -191,11 +226,11 @@ impl Clients {
         Noticed {
             without_writes: self.shared.writes.take(),
             without_reads: self.shared.reads.take(),
-            refused: self.shared.refused.swap(0, Ordering::Relaxed),
+            refused: mem::take(&mut *self.shared.refused.lock().unwrap()),
         }
     }
 
-    /// Has the writers pause, and compares the feed of who follows them on every node with what was acknowledged.
+    /// Has the writers pause, and compares the feed of who follows them on every node, and what listeners know, with what was acknowledged.
     pub(crate) async fn check(&self) {
         let _quiet = self.shared.quiet.write().await;
         let published: BTreeMap<_, _> = self.shared.published.lock().unwrap().values().flatten().map(own).collect();
@@ -204,6 +239,9 @@ impl Clients {
             let seen: Vec<_> = feed.iter().map(|post| (text(&post["id"]), text(&post["content"]))).collect();
             assert_eq!(seen.len(), published.len(), "lost or doubled, says {}", node.url());
             assert!(seen.into_iter().collect::<BTreeMap<_, _>>() == published, "other posts, says {}", node.url());
+        }
+        for listener in &self.listeners {
+            listener.knows(published.keys()).await;
         }
     }
 

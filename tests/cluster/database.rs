@@ -152,7 +152,7 @@ fn configuration(machine: &Machine, stores: &[String]) -> Value {
             "dcs": {
                 "ttl": TTL, "loop_wait": 1, "retry_timeout": 3, "primary_start_timeout": 0, "synchronous_mode": true,
                 "synchronous_mode_strict": true,
-                "postgresql": { "use_pg_rewind": true, "parameters": { "max_connections": 200, "wal_keep_size": "256MB" } },
+                "postgresql": { "use_pg_rewind": true, "parameters": { "max_connections": 200, "wal_keep_size": "256MB", "wal_retrieve_retry_interval": "100ms" } },
             },
             "initdb": ["data-checksums", { "encoding": "UTF8" }, { "locale": "C" }],
         },

@@ -16,12 +16,17 @@ mod client;
 mod clients;
 mod database;
 mod faults;
+mod listeners;
 mod machine;
+#[path = "../support/nginx.rs"]
+mod nginx;
 mod nodes;
 #[path = "../support/picture.rs"]
 mod picture;
 #[path = "../support/process.rs"]
 mod process;
+#[path = "../support/sse.rs"]
+mod sse;
 mod store;
 
 use std::env;
@@ -42,7 +47,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_whatever_fails() {
     let mut database = Database::start(&network).await;
     let _balancer = Balancer::start(&database);
     let mut store = Store::start().await;
-    let mut nodes = Nodes::start(&database);
+    let mut nodes = Nodes::start(&database).await;
     let clients = Clients::start(&nodes).await;
     let only = env::var("AGORA_CLUSTER_ONLY").unwrap_or_default();
     let faults: Vec<_> = FAULTS.iter().filter(|(name, _)| name.contains(&only)).collect();
@@ -54,7 +59,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_whatever_fails() {
         fault(&mut database, &mut store, &mut nodes).await;
         clients.writes(100).await;
         let found = clients.measure();
-        println!("{name} | {:.1} | {:.1} | {}", found.without_writes, found.without_reads, found.refused);
+        println!("{name} | {:.1} | {:.1} | {:?}", found.without_writes, found.without_reads, found.refused);
         database.settle().await;
         clients.check().await;
     }

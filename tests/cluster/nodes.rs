@@ -1,9 +1,10 @@
-//! The nodes of the service.
+//! The nodes of the service, and nginx before them.
 
 use crate::balancer::Balancer;
-use crate::client::{Client, PASSWORD};
+use crate::client::{Client, PASSWORD, PUBLIC_URL};
 use crate::database::Database;
-use crate::process::{Home, Service};
+use crate::nginx;
+use crate::process::{Home, Process, Service};
 use crate::store::Store;
 
 /// Three nodes with the same database, images and secret, each at an address that stays the same. Two know the servers of the database, one
@@ -12,29 +13,36 @@ pub(crate) struct Nodes {
     nodes: Vec<(Home, Option<Service>)>,
     variables: Vec<(&'static str, String)>,
     servers: String,
+    front: (Client, Process, Home),
 }
 
 impl Nodes {
     const COUNT: usize = 3;
 
-    pub(crate) fn start(database: &Database) -> Self {
+    pub(crate) async fn start(database: &Database) -> Self {
         let homes = (0..Self::COUNT).map(|_| (Home::new(), None)).collect();
         let mut variables = vec![
             ("AGORA_DATABASE_CONNECTIONS", "20".to_owned()),
+            ("AGORA_PUBLIC_URL", PUBLIC_URL.to_owned()),
+            ("AGORA_TRUSTED_PROXIES", "127.0.0.1".to_owned()),
             ("AGORA_JWT_SECRET", "a secret that all nodes have in common".to_owned()),
             ("AGORA_ADMIN_USERNAME", "root".to_owned()),
             ("AGORA_ADMIN_EMAIL", "root@example.org".to_owned()),
             ("AGORA_ADMIN_PASSWORD", PASSWORD.to_owned()),
         ];
         variables.extend(Store::variables());
-        let mut nodes = Self { nodes: homes, variables, servers: database.url() };
+        let (home, (http, https)) = (Home::new(), nginx::addresses());
+        let addresses: [_; Self::COUNT] = std::array::from_fn(address);
+        let proxy = nginx::nginx(&home, &addresses.each_ref().map(String::as_str), http, https).await;
+        let front = (nginx::client(https, |builder| builder), proxy, home);
+        let mut nodes = Self { nodes: homes, variables, servers: database.url(), front };
         (0..Self::COUNT).for_each(|node| nodes.restart(node));
         nodes
     }
 
     /// Starts a node where it was before, if it was somewhere.
     pub(crate) fn restart(&mut self, node: usize) {
-        let address = format!("127.0.0.1:{}", 18_080 + node);
+        let address = address(node);
         let (home, service) = &mut self.nodes[node];
         let mut variables: Vec<_> = self.variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let balancer = Balancer::url();
@@ -66,11 +74,20 @@ impl Nodes {
         self.nodes.iter().map(|(_, service)| service.as_ref().unwrap().api.clone()).collect()
     }
 
+    /// A client of the proxy before them.
+    pub(crate) fn front(&self) -> Client {
+        self.front.0.clone()
+    }
+
     pub(crate) fn stop(mut self) {
         for (_, service) in &mut self.nodes {
             service.take().unwrap().stop();
         }
     }
+}
+
+fn address(node: usize) -> String {
+    format!("127.0.0.1:{}", 18_080 + node)
 }
 
 impl Drop for Nodes {

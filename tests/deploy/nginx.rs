@@ -1,30 +1,19 @@
 //! nginx as `deploy/nginx/agora.conf` sets it up, in front of the real binary.
-//!
-//! Of the file, only what must differ does: the addresses listened on, the service's, and the certificate.
 
-use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::net::SocketAddr;
 
 use reqwest::header::{LOCATION, RETRY_AFTER};
-use reqwest::{ClientBuilder, Method, Version};
+use reqwest::{Method, Version};
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use super::files::read;
-use crate::client::{Client, PASSWORD, Response, User, eventually, text};
+use crate::client::{Client, PASSWORD, Response, User, text};
+use crate::nginx::{FROM, HOST, addresses, client, nginx};
 use crate::picture::{expect_picture, picture};
 use crate::process::{Home, Process, Service};
 use crate::sse::EventStream;
-
-const HOST: &str = "agora.example.org";
-
-/// By this header, a test's client comes from elsewhere than this machine, as far as nginx can see.
-const FROM: &str = "X-Test-Client";
 
 /// A service behind nginx, and its clients.
 struct Proxied {
@@ -40,9 +29,7 @@ impl Proxied {
         let url = format!("https://{HOST}");
         let service = home.start_with(&[("AGORA_PUBLIC_URL", &url), ("AGORA_TRUSTED_PROXIES", "127.0.0.1")]);
         let (http, https) = addresses();
-        let nginx = nginx(home, &[&service.address], http, https);
-        let listens = async || std::net::TcpStream::connect(https).ok();
-        eventually("nginx listens", listens).await;
+        let nginx = nginx(home, &[&service.address], http, https).await;
         Self { service, _nginx: nginx, client: client(https, |builder| builder), http, https }
     }
 
@@ -59,64 +46,6 @@ impl Proxied {
         }
         self.client.send(request).await.status
     }
-}
-
-const PORT: u16 = 8443;
-
-fn client(https: SocketAddr, more: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Client {
-    Client::with(&format!("https://{HOST}:{PORT}"), |builder| {
-        // The certificate is its own authority.
-        more(builder.resolve(HOST, https).tls_danger_accept_invalid_certs(true))
-    })
-}
-
-/// Two addresses of this machine that nobody else listens on: by the process and a count.
-fn addresses() -> (SocketAddr, SocketAddr) {
-    static COUNT: AtomicU8 = AtomicU8::new(1);
-    let [.., high, low] = std::process::id().to_be_bytes();
-    let ip = Ipv4Addr::new(127, 64 | (high & 63), low, COUNT.fetch_add(1, Ordering::Relaxed));
-    ((ip, 8080).into(), (ip, PORT).into())
-}
-
-fn program() -> PathBuf {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut places = std::env::split_paths(&path).chain(["/usr/sbin".into()]).map(|place| place.join("nginx"));
-    places.find(|program| program.exists()).expect("nginx is missing; install it: apt-get install nginx")
-}
-
-fn nginx(home: &Home, nodes: &[&str], http: SocketAddr, https: SocketAddr) -> Process {
-    let directory = home.path("nginx");
-    fs::create_dir(&directory).unwrap();
-    let rcgen::CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed([HOST.to_owned()]).unwrap();
-    fs::write(directory.join("fullchain.pem"), cert.pem()).unwrap();
-    fs::write(directory.join("privkey.pem"), signing_key.serialize_pem()).unwrap();
-    let place = directory.to_str().unwrap();
-    let mut ours = read("deploy/nginx/agora.conf");
-    let servers: String = nodes.iter().map(|node| format!("server {node};")).collect();
-    for (written, needed) in [
-        ("server 127.0.0.1:8080;", servers),
-        ("listen 80;", format!("listen {http};")),
-        ("listen [::]:80;", String::new()),
-        ("listen 443 ssl http2;", format!("listen {https} ssl http2;")),
-        ("listen [::]:443 ssl http2;", String::new()),
-        ("/etc/ssl/agora/", format!("{place}/")),
-    ] {
-        assert!(ours.contains(written), "{written}");
-        ours = ours.replace(written, &needed);
-    }
-    fs::write(directory.join("agora.conf"), ours).unwrap();
-    let paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .map(|kind| format!("    {kind}_temp_path {place}/{kind};\n"))
-        .concat();
-    // One process, so that nothing is left of it when the test is over.
-    let around = format!(
-        "daemon off;\nmaster_process off;\npid {place}/pid;\nerror_log stderr warn;\nevents {{}}\nhttp {{\n    access_log \
-         off;\n{paths}    set_real_ip_from 127.0.0.0/8;\n    real_ip_header {FROM};\n    include {place}/agora.conf;\n}}\n"
-    );
-    fs::write(directory.join("nginx.conf"), around).unwrap();
-    let mut command = Command::new(program());
-    command.args(["-e", "stderr", "-p", place, "-c", directory.join("nginx.conf").to_str().unwrap()]);
-    Process::spawn(command, "")
 }
 
 /// Checks that an answer is an error as the service has them.
@@ -236,8 +165,7 @@ async fn what_was_begun_is_sent_to_another_node_only_if_it_reads() {
         // A new one each time: it leaves nodes alone for a while that failed.
         let home = Home::new();
         let (http, https) = addresses();
-        let _nginx = nginx(&home, &nodes.each_ref().map(String::as_str), http, https);
-        eventually("nginx listens", async || std::net::TcpStream::connect(https).ok()).await;
+        let _nginx = nginx(&home, &nodes.each_ref().map(String::as_str), http, https).await;
         let client = client(https, |builder| builder);
         let request = client.request(method.clone(), path);
         let request = key.into_iter().fold(request, |request, key| request.header("Idempotency-Key", key));
@@ -254,8 +182,7 @@ async fn what_finds_a_node_away_is_sent_to_another() {
     // Nothing listens there any more.
     let away = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
     let (http, https) = addresses();
-    let _nginx = nginx(&home, &[&away, &service.address], http, https);
-    eventually("nginx listens", async || std::net::TcpStream::connect(https).ok()).await;
+    let _nginx = nginx(&home, &[&away, &service.address], http, https).await;
     client(https, |builder| builder).register("ada").await.expect(201);
     service.stop();
 }

@@ -42,6 +42,8 @@ mod media;
 mod metrics;
 mod migrations;
 mod moderation;
+#[path = "../support/nginx.rs"]
+mod nginx;
 mod operator;
 mod parallel;
 #[path = "../support/picture.rs"]

@@ -103,16 +103,29 @@ impl EventStream {
         if response.status() != 200 {
             panic!("{} {}", response.status(), response.text().await.unwrap_or_default());
         }
+        Self::begin(response).await.expect("the stream has ended")
+    }
+
+    /// Does the same; `None` when there is no stream.
+    pub(crate) async fn try_of(request: RequestBuilder) -> Option<Self> {
+        let response = timeout(HANG, request.send()).await.expect("no response comes").ok()?;
+        if response.status() == 200 { Self::begin(response).await } else { None }
+    }
+
+    /// Reads up to the id; `None` when the stream ends before.
+    async fn begin(response: reqwest::Response) -> Option<Self> {
         assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
         let mut stream = Self { response, parser: Parser::default() };
         let first = loop {
             if let Some(block) = stream.parser.take_block() {
                 break block;
             }
-            assert!(stream.receive().await.unwrap(), "the stream has ended");
+            if !stream.receive().await.unwrap_or(false) {
+                return None;
+            }
         };
         assert!(first.data.is_null() && !first.id.is_empty(), "{first:?}");
-        stream
+        Some(stream)
     }
 
     /// Reads on; returns whether the stream goes on.
