@@ -1,6 +1,6 @@
 //! How a connection to PostgreSQL is made: what its URL says, TLS by the URL's `sslmode`, and time limits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -187,6 +187,8 @@ impl Server {
 #[derive(Clone)]
 pub(crate) struct Connector {
     servers: Arc<[Server]>,
+    /// Whether one of them takes writes, and another when that is gone.
+    awaits_takeover: bool,
     /// The one that took the last connection.
     preferred: Arc<AtomicUsize>,
     /// When another one than before did.
@@ -241,6 +243,7 @@ impl Connector {
         let tls = tls.ok_or(OpenError::Url(NO_URL))?;
         Ok(Self {
             servers: servers.into(),
+            awaits_takeover: wanted == TargetSessionAttrs::ReadWrite,
             preferred: Arc::default(),
             moved: Arc::default(),
             settings: settings(limits),
@@ -272,14 +275,19 @@ impl Connector {
     /// Makes a connection as [`connect`](Self::connect) does; what is returned besides ends the connection, whatever is under way on it.
     pub(crate) async fn connect_driven(&self) -> ConnectionResult<Driven> {
         // The driver's own limit ends where the handshake begins, which a server that never answers would draw out.
-        let made = timeout(self.timeout, self.connect_to_any()).await;
-        let made = made.unwrap_or_else(|_| Err(format!("PostgreSQL at {} takes too long", self.hosts())));
-        made.map_err(ConnectionError::BadConnection)
+        let mut reasons = BTreeMap::new();
+        if let Ok(Some(made)) = timeout(self.timeout, self.connect_to_any(&mut reasons)).await {
+            return Ok(made);
+        }
+        let reasons = BTreeSet::from_iter(reasons.into_values());
+        let is_silent = reasons.is_empty().then(|| format!("PostgreSQL at {} takes too long", self.hosts()));
+        Err(ConnectionError::BadConnection(Vec::from_iter(reasons.into_iter().chain(is_silent)).join("; ")))
     }
 
-    /// Connects to the server that took the last connection. Where that fails or takes long, the others are asked as well, again and
-    /// again as long as it takes, and the first is taken that does what the URL asks for.
-    async fn connect_to_any(&self) -> Result<Driven, String> {
+    /// Connects to the server that took the last connection. Where that fails or takes long, the others are asked as well; again and
+    /// again until the time is up where one of them may be about to take over. The first is taken that does what the URL asks for. Why each
+    /// server last failed is left in `reasons`.
+    async fn connect_to_any(&self, reasons: &mut BTreeMap<usize, String>) -> Option<Driven> {
         let preferred = self.preferred.load(Ordering::Relaxed);
         let attempt = |place: usize, wait: Option<Duration>| async move {
             if let Some(wait) = wait {
@@ -290,18 +298,16 @@ impl Connector {
         let mut attempts = FuturesUnordered::from_iter([attempt(preferred, None)]);
         let mut ended = timeout(HEAD_START, attempts.next()).await;
         attempts.extend((0..self.servers.len()).filter(|place| *place != preferred).map(|place| attempt(place, None)));
-        let (mut reasons, mut is_waited_for) = (BTreeSet::new(), true);
         loop {
             match ended {
-                Ok(Some((_, Ok(made)))) => return Ok(made),
+                Ok(Some((_, Ok(made)))) => return Some(made),
                 Ok(Some((place, Err(reason)))) => {
-                    reasons.insert(reason);
-                    is_waited_for &= place != preferred;
-                    if is_waited_for {
+                    reasons.insert(place, reason);
+                    if self.awaits_takeover {
                         attempts.push(attempt(place, Some(HEAD_START / 2)));
                     }
                 }
-                Ok(None) => return Err(Vec::from_iter(reasons).join("; ")),
+                Ok(None) => return None,
                 Err(_) => {}
             }
             ended = Ok(attempts.next().await);
