@@ -11,7 +11,7 @@ use crate::machine::{Machine, Network, run};
 use crate::process::Process;
 
 /// How long the right to be the primary lasts unless it is renewed, in seconds.
-const TTL: u32 = 10;
+const TTL: u32 = 12;
 
 /// A cluster, which commits when a replica has it as well.
 pub(crate) struct Database {
@@ -95,6 +95,18 @@ impl Database {
     }
 }
 
+impl Drop for Database {
+    #[allow(clippy::print_stderr, reason = "what Patroni says explains the failure")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for member in &self.members {
+                let said = member.patroni.as_ref().map(Process::errors).unwrap_or_default();
+                eprintln!("{}:\n{said}", member.machine.name);
+            }
+        }
+    }
+}
+
 impl Member {
     fn api(&self) -> Client {
         Client::new(&format!("http://{}:8008", self.machine.address))
@@ -114,7 +126,16 @@ impl Member {
         command.args(["--name", name, "--data-dir", "etcd", "--initial-cluster", &all]);
         command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
         command.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
-        command.args(["--heartbeat-interval", "100", "--election-timeout", "1000", "--log-level", "error"]);
+        // A member that was cut off and comes back must not make the others elect anew: that would cost the primary its right.
+        command.args([
+            "--heartbeat-interval",
+            "100",
+            "--election-timeout",
+            "1000",
+            "--pre-vote",
+            "--log-level",
+            "error",
+        ]);
         self.etcd = Some(Process::spawn(command, ""));
     }
 
@@ -150,9 +171,9 @@ fn configuration(machine: &Machine, stores: &[String]) -> Value {
         "etcd3": { "hosts": stores },
         "bootstrap": {
             "dcs": {
-                "ttl": TTL, "loop_wait": 1, "retry_timeout": 3, "primary_start_timeout": 0, "synchronous_mode": true,
+                "ttl": TTL, "loop_wait": 1, "retry_timeout": 5, "primary_start_timeout": 0, "synchronous_mode": true,
                 "synchronous_mode_strict": true,
-                "postgresql": { "use_pg_rewind": true, "parameters": { "max_connections": 200, "wal_keep_size": "256MB", "wal_retrieve_retry_interval": "100ms" } },
+                "postgresql": { "use_pg_rewind": true, "parameters": { "max_connections": 200, "wal_keep_size": "256MB" } },
             },
             "initdb": ["data-checksums", { "encoding": "UTF8" }, { "locale": "C" }],
         },

@@ -16,7 +16,7 @@ pub(crate) type Fault = for<'a> fn(&'a mut Database, &'a mut Store, &'a mut Node
 /// Longer than the right to be the primary lasts: another one has taken over.
 const LONG: Duration = Duration::from_secs(15);
 
-/// All faults, by name.
+/// All faults, by name. The first two are part of every change.
 pub(crate) const FAULTS: &[(&str, Fault)] = &[
     ("PostgreSQL of the primary killed", |database, _, _| {
         Box::pin(async {
@@ -24,12 +24,11 @@ pub(crate) const FAULTS: &[(&str, Fault)] = &[
             database.members[leader].machine.signal("KILL", "postgres");
         })
     }),
-    ("PostgreSQL and Patroni of the primary killed", |database, _, _| {
+    ("a node killed", |_, _, nodes| {
         Box::pin(async {
-            let leader = database.leader().await;
-            database.members[leader].kill_database();
-            sleep(LONG).await;
-            database.members[leader].start_patroni();
+            block_in_place(|| nodes.kill(0));
+            sleep(LONG / 5).await;
+            block_in_place(|| nodes.restart(0));
         })
     }),
     ("the primary cut off the network", |database, _, _| {
@@ -38,6 +37,14 @@ pub(crate) const FAULTS: &[(&str, Fault)] = &[
             database.members[leader].machine.cut();
             sleep(LONG).await;
             database.members[leader].machine.reconnect();
+        })
+    }),
+    ("PostgreSQL and Patroni of the primary killed", |database, _, _| {
+        Box::pin(async {
+            let leader = database.leader().await;
+            database.members[leader].kill_database();
+            sleep(LONG).await;
+            database.members[leader].start_patroni();
         })
     }),
     ("planned switchover", |database, _, _| Box::pin(async { database.switch_over().await })),
@@ -54,13 +61,6 @@ pub(crate) const FAULTS: &[(&str, Fault)] = &[
             store.kill_volume(0);
             sleep(LONG / 5).await;
             store.start_volume(0);
-        })
-    }),
-    ("a node killed", |_, _, nodes| {
-        Box::pin(async {
-            block_in_place(|| nodes.kill(0));
-            sleep(LONG / 5).await;
-            block_in_place(|| nodes.restart(0));
         })
     }),
     ("nodes replaced one by one", |_, _, nodes| {

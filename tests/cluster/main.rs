@@ -32,7 +32,7 @@ mod store;
 use std::env;
 
 use crate::balancer::Balancer;
-use crate::clients::Clients;
+use crate::clients::{Clients, Noticed};
 use crate::database::Database;
 use crate::faults::FAULTS;
 use crate::machine::Network;
@@ -52,14 +52,15 @@ async fn nothing_acknowledged_is_lost_or_doubled_whatever_fails() {
     let only = env::var("AGORA_CLUSTER_ONLY").unwrap_or_default();
     let faults: Vec<_> = FAULTS.iter().filter(|(name, _)| name.contains(&only)).collect();
     let rounds = env::var("AGORA_CLUSTER_ROUNDS").map_or(faults.len(), |rounds| rounds.parse().expect("a number"));
-    println!("fault | without writes, s | without reads, s | refused");
+    println!("fault | without writes, s | without reads, s | refusing, s | refused");
     for (name, fault) in faults.into_iter().cycle().take(rounds) {
         clients.writes(100).await;
         clients.measure();
         fault(&mut database, &mut store, &mut nodes).await;
         clients.writes(100).await;
         let found = clients.measure();
-        println!("{name} | {:.1} | {:.1} | {:?}", found.without_writes, found.without_reads, found.refused);
+        let Noticed { without_writes, without_reads, refusing, refused } = found;
+        println!("{name} | {without_writes:.1} | {without_reads:.1} | {refusing:.1} | {refused:?}");
         database.settle().await;
         clients.check().await;
     }

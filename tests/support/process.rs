@@ -200,6 +200,11 @@ impl Process {
         }
     }
 
+    /// Returns what it has printed so far on its standard error.
+    pub(crate) fn errors(&self) -> String {
+        self.stderr.text()
+    }
+
     /// The most memory it has had so far, in bytes; nothing once it has ended.
     pub(crate) fn peak_memory(&self) -> Option<u64> {
         self.memory("VmHWM")
