@@ -150,6 +150,17 @@ impl Shared {
         newest
     }
 
+    /// Reads a page again and again: so that reads are known to succeed while no writer comes to read.
+    async fn look(self: Arc<Self>, number: usize) {
+        for n in 0.. {
+            if self.stopped.load(Ordering::Relaxed) {
+                return;
+            }
+            self.read(self.entrances(number), n, &self.reader, "/api/posts/following/all?size=1").await;
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
     async fn run(self: Arc<Self>, writer: usize) {
         let (user, entrances) = (&self.writers[writer], self.entrances(writer));
         for n in 0.. {
@@ -224,6 +235,9 @@ impl Clients {
         let mut running = JoinSet::new();
         for writer in 0..Self::WRITERS {
             running.spawn(Arc::clone(&shared).run(writer));
+        }
+        for number in 0..2 {
+            running.spawn(Arc::clone(&shared).look(number));
         }
         let listeners = (0..2).map(|number| Listener::start(Arc::clone(&shared), number)).collect();
         Self { shared, running, listeners }
