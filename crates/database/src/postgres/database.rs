@@ -125,10 +125,7 @@ impl Postgres {
             wait: options.wait_timeout,
             work: options.statement_timeout + GRACE,
             lock: options.lock_timeout(),
-            attempts: match options.flavor {
-                Flavor::Postgresql => 5,
-                Flavor::Distributed => 50,
-            },
+            do_reads_conflict: options.flavor == Flavor::Distributed,
             unproven,
         };
         let pipelines = |connections| Pipelines::new(connector.clone(), connections, limits);
@@ -344,8 +341,7 @@ async fn carry_out<T>(
             return Err(Error::unavailable("the request has gone away"));
         }
         let begun = Instant::now();
-        let transacted =
-            AssertUnwindSafe(transact_again(&mut conn, limits.attempts, transaction, &work)).catch_unwind();
+        let transacted = AssertUnwindSafe(transact_again(&mut conn, limits, transaction, &work)).catch_unwind();
         let outcome = match timeout(limits.work, transacted).await {
             Ok(Ok(outcome)) => Ok(outcome),
             Ok(Err(_)) => Err(Error::internal("work on the database panicked")),
@@ -369,14 +365,14 @@ async fn carry_out<T>(
     }
 }
 
-/// Does work, and again what conflicts with others, so often at most.
+/// Does work, and again what conflicts with others, for as long as it may wait for a lock of theirs.
 async fn transact_again<T>(
     conn: &mut AsyncPgConnection,
-    most: u32,
+    limits: Limits,
     transaction: Transaction,
     work: &impl Work<T>,
 ) -> Outcome<T> {
-    let mut attempts = 0;
+    let (begun, mut attempts) = (Instant::now(), 0);
     loop {
         attempts += 1;
         let outcome = match transaction {
@@ -384,7 +380,7 @@ async fn transact_again<T>(
             Transaction::Explicit => transact(conn, work).await,
         };
         match outcome {
-            Err(failure) if attempts < most && is_conflict(&failure) => give_way(attempts).await,
+            Err(failure) if is_conflict(&failure) && begun.elapsed() < limits.lock => give_way(attempts).await,
             outcome => return outcome,
         }
     }
@@ -409,6 +405,9 @@ async fn transact<T>(conn: &mut AsyncPgConnection, work: &impl Work<T>) -> Outco
 #[cfg(test)]
 #[path = "changed_schema_tests.rs"]
 mod changed_schema_tests;
+#[cfg(test)]
+#[path = "conflict_tests.rs"]
+mod conflict_tests;
 #[cfg(test)]
 #[path = "../../../../tests/support/postgres.rs"]
 pub(super) mod private_postgres;

@@ -75,18 +75,18 @@ impl Pipelines {
     /// Runs work that reads. On a connection that turns out to be lost, or that has prepared what is no longer so, it is
     /// done once more, on another one.
     pub(crate) async fn run<T>(self: &Arc<Self>, work: &impl Work<T>) -> Result<T> {
-        for attempt in 1..if self.limits.attempts > 5 { self.limits.attempts } else { 1 } {
+        let (begun, mut attempts, mut is_first) = (Instant::now(), 0, true);
+        loop {
+            attempts += 1;
             match self.attempt(work).await? {
-                Some(Err(failure)) if is_conflict(&failure) => give_way(attempt).await,
+                Some(Err(failure))
+                    if self.limits.do_reads_conflict && is_conflict(&failure) && begun.elapsed() < self.limits.lock =>
+                {
+                    give_way(attempts).await;
+                }
                 Some(answer) => return Ok(answer?),
-                None => break,
-            }
-        }
-        match self.attempt(work).await? {
-            Some(answer) => Ok(answer?),
-            None => {
-                let lost = || Error::unavailable("the connection to the database was lost");
-                Ok(self.attempt(work).await?.ok_or_else(lost)??)
+                None if is_first => is_first = false,
+                None => return Err(Error::unavailable("the connection to the database was lost")),
             }
         }
     }

@@ -31,10 +31,11 @@ pub(super) struct Limits {
     pub(super) wait: Duration,
     /// The work on it.
     pub(super) work: Duration,
-    /// The wait for a lock; and what failed for no reason that is known is done again when it took no longer.
+    /// The wait for a lock. What conflicts with others is done again for as long; and what failed for no reason that is known when it took no
+    /// longer.
     pub(super) lock: Duration,
-    /// How often work is tried that conflicts with others.
-    pub(super) attempts: u32,
+    /// Whether what reads conflicts with what writes.
+    pub(super) do_reads_conflict: bool,
     /// The time without use after which a connection has to prove that it is still there.
     pub(super) unproven: Duration,
 }

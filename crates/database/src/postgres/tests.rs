@@ -30,7 +30,7 @@ mod proxy;
 pub(super) const HANG: Duration = Duration::from_secs(60);
 
 /// An empty database, with one connection to it in the pool.
-async fn fresh(statement_timeout: Duration) -> Arc<Postgres> {
+pub(super) async fn fresh(statement_timeout: Duration) -> Arc<Postgres> {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let options = Options { connections: 1, statement_timeout, ..Options::default() };
     Arc::new(Postgres::open(Opening::Serve, &url, &options).await.unwrap())
@@ -102,25 +102,6 @@ async fn the_server_knows_how_long_to_bear_with_a_connection_and_the_url_overrid
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deadlock_is_resolved_by_running_a_transaction_again_in_whatever_language_it_is_reported() {
-    let database = fresh(Duration::from_secs(20)).await;
-    // What a sequence has given out is not taken back.
-    let setup = "CREATE SEQUENCE attempts; CREATE TABLE written (n bigint);
-        CREATE FUNCTION deadlock() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-            IF nextval('attempts') < 3 THEN
-                RAISE EXCEPTION 'Verklemmung entdeckt'
-                    USING ERRCODE = '40P01', DETAIL = 'Wer auf wen wartet.', HINT = 'Einzelheiten im Log.';
-            END IF;
-            RETURN new;
-        END $$;
-        CREATE TRIGGER deadlock BEFORE INSERT ON written FOR EACH ROW EXECUTE FUNCTION deadlock();";
-    write(&database, setup).await.unwrap();
-    write(&database, "INSERT INTO written VALUES (1)").await.unwrap();
-    let again = write(&database, "DO $$ BEGIN ASSERT (SELECT count(*) FROM written) = 1; END $$");
-    again.await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn changes_of_who_is_admin_follow_each_other_and_none_is_run_again() {
     const TASKS: u32 = 16;
     const CHANGES: u32 = 20;
@@ -159,35 +140,6 @@ async fn changes_of_who_is_admin_follow_each_other_and_none_is_run_again() {
     }
     tasks.join_all().await;
     assert_eq!(AtomicU32::load(&attempts, Ordering::Relaxed), TASKS * CHANGES);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn two_transactions_that_wait_for_each_other_both_succeed() {
-    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
-    let database = Arc::new(Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap());
-    write(&database, "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0), (2, 0)").await.unwrap();
-    let attempts = Arc::new(AtomicU32::new(0));
-    let both = Arc::new(tokio::sync::Barrier::new(2));
-    let one_then_other = |first: i32, second: i32| {
-        let (database, attempts, both) = (Arc::clone(&database), Arc::clone(&attempts), Arc::clone(&both));
-        async move {
-            let write = database.write(move |conn| {
-                let (attempts, both) = (Arc::clone(&attempts), Arc::clone(&both));
-                Box::pin(async move {
-                    conn.batch_execute(&format!("UPDATE t SET n = n + 1 WHERE id = {first}")).await?;
-                    if attempts.fetch_add(1, Ordering::SeqCst) < 2 {
-                        both.wait().await;
-                    }
-                    Ok(conn.batch_execute(&format!("UPDATE t SET n = n + 1 WHERE id = {second}")).await?)
-                })
-            });
-            write.await
-        }
-    };
-    let (one, other) = tokio::join!(one_then_other(1, 2), one_then_other(2, 1));
-    one.unwrap();
-    other.unwrap();
-    write(&database, "DO $$ BEGIN ASSERT (SELECT min(n) FROM t) = 2; END $$").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

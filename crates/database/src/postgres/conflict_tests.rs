@@ -1,0 +1,85 @@
+//! Work that conflicts with others.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use agora_domain::Error;
+use diesel_async::SimpleAsyncConnection;
+
+use super::Postgres;
+use super::private_postgres;
+use super::tests::{fresh, write};
+use crate::options::Options;
+use crate::version::Opening;
+
+/// Makes writes to a table fail so often, in the way given.
+async fn make_conflicts(database: &Postgres, conflicts: u32, raise: &str) {
+    // What a sequence has given out is not taken back.
+    let setup = format!(
+        "CREATE SEQUENCE attempts; CREATE TABLE written (n bigint);
+        CREATE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF nextval('attempts') <= {conflicts} THEN RAISE EXCEPTION {raise}; END IF;
+            RETURN new;
+        END $$;
+        CREATE TRIGGER conflict BEFORE INSERT ON written FOR EACH ROW EXECUTE FUNCTION conflict();"
+    );
+    write(database, setup).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deadlock_is_resolved_by_running_a_transaction_again_in_whatever_language_it_is_reported() {
+    let database = fresh(Duration::from_secs(20)).await;
+    let raise = "'Verklemmung entdeckt'
+        USING ERRCODE = '40P01', DETAIL = 'Wer auf wen wartet.', HINT = 'Einzelheiten im Log.'";
+    make_conflicts(&database, 2, raise).await;
+    write(&database, "INSERT INTO written VALUES (1)").await.unwrap();
+    let again = write(&database, "DO $$ BEGIN ASSERT (SELECT count(*) FROM written) = 1; END $$");
+    again.await.unwrap();
+}
+
+const REFUSED: &str = "'refused' USING ERRCODE = '40001'";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_conflicts_with_others_is_tried_for_as_long_as_one_may_wait_for_them() {
+    let database = fresh(Duration::from_secs(20)).await;
+    make_conflicts(&database, 60, REFUSED).await;
+    write(&database, "INSERT INTO written VALUES (1)").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_goes_on_to_conflict_with_others_is_unavailable() {
+    let database = fresh(Duration::from_secs(1)).await;
+    make_conflicts(&database, 1_000_000, REFUSED).await;
+    let refused = write(&database, "INSERT INTO written VALUES (1)").await;
+    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_transactions_that_wait_for_each_other_both_succeed() {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let database = Arc::new(Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap());
+    write(&database, "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0), (2, 0)").await.unwrap();
+    let attempts = Arc::new(AtomicU32::new(0));
+    let both = Arc::new(tokio::sync::Barrier::new(2));
+    let one_then_other = |first: i32, second: i32| {
+        let (database, attempts, both) = (Arc::clone(&database), Arc::clone(&attempts), Arc::clone(&both));
+        async move {
+            let write = database.write(move |conn| {
+                let (attempts, both) = (Arc::clone(&attempts), Arc::clone(&both));
+                Box::pin(async move {
+                    conn.batch_execute(&format!("UPDATE t SET n = n + 1 WHERE id = {first}")).await?;
+                    if attempts.fetch_add(1, Ordering::SeqCst) < 2 {
+                        both.wait().await;
+                    }
+                    Ok(conn.batch_execute(&format!("UPDATE t SET n = n + 1 WHERE id = {second}")).await?)
+                })
+            });
+            write.await
+        }
+    };
+    let (one, other) = tokio::join!(one_then_other(1, 2), one_then_other(2, 1));
+    one.unwrap();
+    other.unwrap();
+    write(&database, "DO $$ BEGIN ASSERT (SELECT min(n) FROM t) = 2; END $$").await.unwrap();
+}
