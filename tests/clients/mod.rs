@@ -1,6 +1,7 @@
 //! Programs of others that know the interface from `docs/openapi.json` alone, against the real binary.
 
 mod fuzzing;
+mod python;
 mod typescript;
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A client in TypeScript, made from the document as `examples/typescript` shows it.
+//! The client in TypeScript of `packages/typescript`, and the tour that goes with it.
 
 use std::fs;
 use std::path::Path;
@@ -9,25 +9,39 @@ use crate::process::Home;
 use crate::python::succeed;
 
 const WITHOUT_NODE: &str =
-    "the example needs Node.js 18.17 or newer with npm: apt-get install nodejs npm, then npm's registry";
+    "the client needs Node.js 18.17 or newer with npm: apt-get install nodejs npm, then npm's registry";
 
 #[test]
-fn a_client_made_from_the_document_goes_the_tour_of_the_readme() {
+fn the_client_keeps_its_promises_and_goes_the_tour_of_the_readme() {
     let home = Home::new();
-    // As in the repository, since the example takes the document from there.
-    let example = home.path("examples/typescript");
-    fs::create_dir_all(&example).unwrap();
-    for file in ["events.ts", "generate.mjs", "package.json", "package-lock.json", "tour.ts", "tsconfig.json"] {
-        fs::copy(repository("examples/typescript").join(file), example.join(file)).unwrap();
+    // As in the repository, since the one finds the other and the document there.
+    let copy = |files: &[&str]| {
+        for file in files {
+            let target = home.path(file);
+            fs::create_dir_all(target.parent().unwrap()).unwrap();
+            fs::copy(repository(file), target).unwrap();
+        }
+    };
+    copy(&["docs/openapi.json"]);
+    for directory in ["packages/typescript", "packages/typescript/src", "packages/typescript/test", "examples/typescript"] {
+        for entry in fs::read_dir(repository(directory)).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_file() {
+                copy(&[&format!("{directory}/{}", entry.file_name().to_str().unwrap())]);
+            }
+        }
     }
-    fs::create_dir(home.path("docs")).unwrap();
-    fs::copy(repository("docs/openapi.json"), home.path("docs/openapi.json")).unwrap();
 
-    npm(&home, &example, &["ci", "--prefer-offline", "--no-audit", "--no-fund"]);
-    npm(&home, &example, &["run", "generate"]);
-    npm(&home, &example, &["run", "build"]);
+    let client = home.path("packages/typescript");
+    npm(&home, &client, &["ci", "--prefer-offline", "--no-audit", "--no-fund"]);
+    npm(&home, &client, &["test"]);
+    let packed = npm(&home, &client, &["pack", "--ignore-scripts", "--dry-run"]);
+    assert!(packed.contains("dist/index.d.ts") && !packed.contains("src/"), "{packed}");
+    let tour = home.path("examples/typescript");
+    npm(&home, &tour, &["ci", "--prefer-offline", "--no-audit", "--no-fund"]);
+    npm(&home, &tour, &["run", "build"]);
     let service = home.start();
-    let written = npm(&home, &example, &["run", "tour", "--", &format!("http://{}", service.address)]);
+    let written = npm(&home, &tour, &["run", "tour", "--", &format!("http://{}", service.address)]);
     assert!(written.contains("1 post, 3 comments, 0 products; events: open, open, notification, feed\n"), "{written}");
     service.stop();
 }

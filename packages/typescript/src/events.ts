@@ -1,6 +1,8 @@
 // Reads the live updates, `GET /api/events`, with `fetch`: a stream of server-sent events. It resumes by itself after the
 // connection was lost. Nothing in here is of Node.js: it runs in browsers as well.
 
+import { pause } from "./pause.js";
+
 export type Topic = "notifications" | "feed" | "public" | `post:${string}`;
 
 export type NotificationType = "like" | "comment" | "reply" | "mention" | "follow" | "commentLike";
@@ -26,10 +28,11 @@ export type LiveEvent = {
   | { event: "open"; data: { resumed: boolean } }
 );
 
-export interface Options {
+export interface EventOptions {
   /** The address of the service. */
   service: string;
-  token: string;
+  /** The token of a session, or what returns the one that holds at the moment. */
+  token: string | (() => string | undefined);
   topics: Topic[];
   /** Resumes behind this event, of a reader that has ended. */
   lastEventId?: string;
@@ -55,7 +58,7 @@ export class StreamRefused extends Error {
  *
  * Leave alone the events that you do not know: a later version may send more.
  */
-export async function* listen(options: Options): AsyncGenerator<LiveEvent, void, void> {
+export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, void, void> {
   const { service, token, topics, signal, fetch = globalThis.fetch } = options;
   const address = new URL(`/api/events?${new URLSearchParams({ topics: topics.join() })}`, service);
   let lastEventId = options.lastEventId ?? "";
@@ -63,7 +66,8 @@ export async function* listen(options: Options): AsyncGenerator<LiveEvent, void,
 
   while (!signal?.aborted) {
     const resumed = lastEventId !== "";
-    const headers = { Authorization: `Bearer ${token}`, ...(resumed && { "Last-Event-ID": lastEventId }) };
+    const present = typeof token === "function" ? token() : token;
+    const headers = { Authorization: `Bearer ${present ?? ""}`, ...(resumed && { "Last-Event-ID": lastEventId }) };
     // Without a response, the network or the service is away.
     const response = await fetch(address, { headers, ...(signal && { signal }) }).catch(() => undefined);
     let wait = retry;
@@ -128,18 +132,4 @@ async function* blocks(body: NonNullable<Response["body"]>): AsyncGenerator<Bloc
     // Closes the connection when nobody reads on.
     await cancel();
   }
-}
-
-/** Waits so many milliseconds, or until the signal is aborted. */
-function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(done, milliseconds);
-    signal?.addEventListener("abort", done);
-    if (signal?.aborted) done();
-    function done() {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    }
-  });
 }

@@ -1,0 +1,34 @@
+// Writes src/document.ts, what the client knows of the interface: from the OpenAPI document of this repository, or from the
+// one at the address that is given.
+
+import { readFile, writeFile } from "node:fs/promises";
+import openapiTS, { astToString } from "openapi-typescript";
+import ts from "typescript";
+
+const address = new URL(process.argv[2] ?? "../../docs/openapi.json", import.meta.url);
+const document = JSON.parse(
+  address.protocol === "file:" ? await readFile(address, "utf8") : await (await fetch(address)).text(),
+);
+
+const blob = ts.factory.createTypeReferenceNode("Blob");
+const types = await openapiTS(structuredClone(document), {
+  // Without this, files are strings.
+  transform: (schema) => (schema.format === "binary" ? blob : undefined),
+});
+
+/** Whether an operation takes this header. */
+const takes = (header, { parameters = [] }) =>
+  parameters.some(({ $ref = "", name = document.components.parameters[$ref.split("/").at(-1)]?.name }) => name === header);
+const keyed = Object.entries(document.paths)
+  .filter(([, { post }]) => post && takes("Idempotency-Key", post))
+  .map(([path]) => path);
+
+await writeFile(
+  new URL("src/document.ts", import.meta.url),
+  `// Made from the OpenAPI document by generate.mjs.
+
+${astToString(types)}
+/** Where a POST takes an \`Idempotency-Key\`. */
+export const TAKES_IDEMPOTENCY_KEY: ReadonlySet<string> = new Set(${JSON.stringify(keyed, null, 2)});
+`,
+);

@@ -1,0 +1,17 @@
+/**
+ * A client of Agora: `createClient` makes one, `AgoraError` is what its calls throw when the service refuses.
+ *
+ * @module
+ */
+export { type Agora, type Body, type Item, type Options, createClient } from "./client.js";
+export type { components, paths } from "./document.js";
+export { AgoraError, type ErrorCode, type Failure } from "./error.js";
+export {
+  type EndReason,
+  type EventOptions,
+  type LiveEvent,
+  type NotificationType,
+  StreamRefused,
+  type Topic,
+  listen,
+} from "./events.js";

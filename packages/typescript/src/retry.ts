@@ -1,0 +1,36 @@
+import { retryAfter } from "./error.js";
+import { pause } from "./pause.js";
+
+/** The first wait is about half of this, each one after it twice as long, in milliseconds. */
+const FIRST_WAIT = 500;
+
+/** Where the service wants a longer wait than so many milliseconds, its answer is returned at once. */
+const MAX_WAIT = 10_000;
+
+/**
+ * Returns a `fetch` that sends again, so many times at most, what got no answer or one that says to try again: where that is safe,
+ * which is with every method but POST, and with a POST under an `Idempotency-Key`.
+ */
+export function retrying(retries: number, fetch: typeof globalThis.fetch): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const isSafe = request.method !== "POST" || request.headers.has("Idempotency-Key");
+    for (let attempt = isSafe ? 0 : retries; attempt < retries; attempt++) {
+      // The body can be read once.
+      const response = await fetch(request.clone()).catch(() => undefined);
+      if (response !== undefined && !isTemporary(response)) return response;
+      const backoff = FIRST_WAIT * 2 ** attempt * (0.5 + Math.random() / 2);
+      const wait = Math.max(backoff, 1_000 * ((response && retryAfter(response)) ?? 0));
+      if (response !== undefined && wait > MAX_WAIT) return response;
+      await response?.body?.cancel();
+      await pause(wait, request.signal);
+      // What was aborted fails as such.
+      if (request.signal.aborted) break;
+    }
+    return fetch(request);
+  };
+}
+
+/** Whether the same request may succeed later. A conflict that passes is that of a request that is under way under the same key. */
+function isTemporary(response: Response): boolean {
+  return [429, 502, 503, 504].includes(response.status) || (response.status === 409 && response.headers.has("Retry-After"));
+}

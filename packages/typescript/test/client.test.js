@@ -1,0 +1,160 @@
+// The client against a service that answers as it is told.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import { AgoraError, createClient } from "@agora/client";
+
+/** Answers with a status, and with headers and a body where they matter. */
+const answer = (status, headers = {}, body = { success: true }) => ({ status, headers, body });
+const failure = (status, code, headers = {}) =>
+  answer(status, headers, { success: false, status, code, message: `This is ${code}` });
+/** Ends the connection in the place of an answer. */
+const HANG_UP = undefined;
+
+/** Serves these answers, one after the other; the service's address, and what it was asked. */
+async function serve(context, answers) {
+  const asked = [];
+  const server = createServer(async (request, response) => {
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    asked.push({
+      method: request.method,
+      path: request.url,
+      headers: request.headers,
+      body: Buffer.concat(chunks).toString(),
+    });
+    const next = answers.shift();
+    if (next === HANG_UP) return request.socket.destroy();
+    response.writeHead(next.status, { "Content-Type": "application/json", ...next.headers });
+    response.end(typeof next.body === "string" ? next.body : JSON.stringify(next.body));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  context.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { service: `http://127.0.0.1:${server.address().port}`, asked };
+}
+
+test("a refusal is thrown with its code, and what the log calls it", async (context) => {
+  const refusal = { ...failure(400, "validation_failed").body, data: { text: ["No"] }, codes: { text: ["too_long"] } };
+  const { service } = await serve(context, [answer(400, { "X-Request-Id": "abc" }, refusal)]);
+  const refused = createClient({ service }).post("/api/posts/create", { body: { text: "Hello" } });
+  await assert.rejects(refused, (error) => {
+    assert(error instanceof AgoraError);
+    assert.deepEqual(
+      [error.status, error.code, error.message, error.requestId],
+      [400, "validation_failed", "This is validation_failed", "abc"],
+    );
+    assert.deepEqual(error.failure.codes, { text: ["too_long"] });
+    return true;
+  });
+});
+
+test("what something before the service answers has no code", async (context) => {
+  const { service } = await serve(context, [answer(400, { "Content-Type": "text/html" }, "<h1>Bad Request</h1>")]);
+  await assert.rejects(createClient({ service }).get("/api/users/me"), ({ status, code }) => {
+    assert.deepEqual([status, code], [400, undefined]);
+    return true;
+  });
+});
+
+test("a post that got no answer is sent again as it was, under the same key", async (context) => {
+  const { service, asked } = await serve(context, [HANG_UP, failure(503, "unavailable"), answer(201)]);
+  await createClient({ service }).post("/api/posts/create", { body: { text: "Hello" } });
+  assert.equal(asked.length, 3);
+  assert.equal(new Set(asked.map(({ headers }) => headers["idempotency-key"])).size, 1);
+  assert(asked[0].headers["idempotency-key"].length > 16);
+  assert.deepEqual(
+    asked.map(({ body }) => JSON.parse(body)),
+    Array(3).fill({ text: "Hello" }),
+  );
+});
+
+test("each request has a key of its own, or the one that it is given", async (context) => {
+  const { service, asked } = await serve(context, [answer(200), answer(200), answer(200)]);
+  const client = createClient({ service });
+  const path = { postId: "1" };
+  await client.post("/api/posts/like/{postId}", { params: { path } });
+  await client.post("/api/posts/like/{postId}", { params: { path } });
+  await client.post("/api/posts/like/{postId}", { params: { path, header: { "Idempotency-Key": "mine" } } });
+  const keys = asked.map(({ headers }) => headers["idempotency-key"]);
+  assert.equal(new Set(keys).size, 3);
+  assert.equal(keys[2], "mine");
+});
+
+test("a request that is under way under its key is waited for", async (context) => {
+  const underWay = failure(409, "idempotency_in_progress", { "Retry-After": "1" });
+  const { service, asked } = await serve(context, [underWay, answer(201), failure(409, "username_taken")]);
+  const client = createClient({ service });
+  const body = { username: "ada", email: "ada@example.org", password: "correct horse" };
+  await client.post("/api/auth/register", { body });
+  // Any other conflict stays one.
+  await assert.rejects(client.post("/api/auth/register", { body }), { code: "username_taken" });
+  assert.equal(asked.length, 3);
+});
+
+test("what has no key is sent once", async (context) => {
+  const { service, asked } = await serve(context, [failure(503, "unavailable"), HANG_UP]);
+  const client = createClient({ service });
+  const login = () => client.post("/api/auth/login", { body: { identifier: "ada", password: "correct horse" } });
+  await assert.rejects(login(), { code: "unavailable" });
+  await assert.rejects(login(), TypeError);
+  assert.equal(asked.length, 2);
+  assert.equal(asked[0].headers["idempotency-key"], undefined);
+});
+
+test("it gives up after as many retries as it may make", async (context) => {
+  const { service, asked } = await serve(context, Array(3).fill(failure(503, "overloaded")));
+  await assert.rejects(createClient({ service, retries: 1 }).get("/api/users/me"), { code: "overloaded" });
+  assert.equal(asked.length, 2);
+});
+
+test("a long wait is left to the caller", async (context) => {
+  const { service, asked } = await serve(context, [failure(429, "rate_limited", { "Retry-After": "3600" })]);
+  await assert.rejects(createClient({ service }).get("/api/users/me/export"), { retryAfter: 3600 });
+  assert.equal(asked.length, 1);
+});
+
+test("what is aborted is not sent again", async (context) => {
+  const { service, asked } = await serve(context, [failure(503, "unavailable", { "Retry-After": "5" })]);
+  const aborted = new AbortController();
+  const answered = createClient({ service }).get("/api/users/me", { signal: aborted.signal });
+  while (asked.length === 0) await new Promise(setImmediate);
+  aborted.abort();
+  await assert.rejects(answered, { name: "AbortError" });
+  assert.equal(asked.length, 1);
+});
+
+test("a list goes on to its end, and no further than it is read", async (context) => {
+  const page = (ids, next) =>
+    answer(200, next && { Link: `<http://elsewhere.example/api/users/directory?size=2&cursor=${next}>; rel="next"` }, {
+      data: ids.map((id) => ({ id })),
+    });
+  const { service, asked } = await serve(context, [page([1, 2], "a%2Fb"), page([]), page([1, 2], "more")]);
+  const client = createClient({ service, token: () => "secret" });
+  const read = [];
+  for await (const { id } of client.list("/api/users/directory", { params: { query: { size: 2 } } })) read.push(id);
+  assert.deepEqual(read, [1, 2]);
+  assert.deepEqual(
+    asked.map(({ path, headers }) => [path, headers.authorization]),
+    [
+      ["/api/users/directory?size=2", "Bearer secret"],
+      ["/api/users/directory?size=2&cursor=a%2Fb", "Bearer secret"],
+    ],
+  );
+  for await (const { id } of client.list("/api/users/directory")) if (id === 2) break;
+  assert.equal(asked.length, 3);
+});
+
+test("a body with a file is a form", async (context) => {
+  const { service, asked } = await serve(context, [answer(201)]);
+  const image = new Blob(["bytes"], { type: "image/png" });
+  await createClient({ service }).post("/api/posts/create", { body: { text: "Hello", image } });
+  assert.match(asked[0].headers["content-type"], /^multipart\/form-data; boundary=/);
+  assert.match(asked[0].body, /name="text"\r\n\r\nHello\r\n/);
+  assert.match(asked[0].body, /name="image"; filename="image"\r\nContent-Type: image\/png\r\n\r\nbytes\r\n/);
+});

@@ -1,0 +1,27 @@
+//! A client in Python, generated as `examples/python` shows it.
+
+use std::{env, fs};
+
+use super::repository;
+use crate::process::Home;
+use crate::python::{WITHOUT_PYTHON, environment, succeed};
+
+#[test]
+fn a_client_generated_from_the_document_goes_the_tour_of_the_readme() {
+    let example = repository("examples/python");
+    let programs = environment("python-client", &example.join("requirements.txt"));
+    let home = Home::new();
+    fs::copy(example.join("tour.py"), home.path("tour.py")).unwrap();
+    let mut generate = home.program(programs.join("openapi-python-client").to_str().unwrap());
+    generate.arg("generate").arg("--path").arg(repository("docs/openapi.json"));
+    generate.args(["--output-path", "agora", "--meta", "none"]);
+    // It formats what it writes, by a program that it looks for there.
+    let path = [programs.clone()].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap()));
+    succeed(generate.env("PATH", env::join_paths(path).unwrap()), WITHOUT_PYTHON);
+
+    let service = home.start();
+    let mut tour = home.program(programs.join("python").to_str().unwrap());
+    let written = succeed(tour.args(["tour.py", &format!("http://{}", service.address)]), WITHOUT_PYTHON);
+    assert_eq!(written, "1 post, 3 comments, 0 products\n");
+    service.stop();
+}
