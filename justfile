@@ -33,9 +33,13 @@ advisories:
 fuzz *ARGUMENTS:
     scripts/fuzz {{ARGUMENTS}}
 
-# Renew docs/openapi.json
+# Renew docs/openapi.json and examples/http/agora.http
 openapi:
     AGORA_RENEW_OPENAPI=1 cargo test --package agora-http --test openapi
+
+# Renew web/dist, the pages that come with the service
+web:
+    scripts/web
 
 # Renew the tables of docs/configuration.md
 settings:

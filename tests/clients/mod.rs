@@ -1,5 +1,6 @@
-//! Programs of others that know the interface from `docs/openapi.json` alone, against the real binary.
+//! Programs that know the interface from `docs/openapi.json` alone, against the real binary.
 
+mod browser;
 mod fuzzing;
 mod python;
 mod typescript;

@@ -9,36 +9,20 @@ use crate::process::Home;
 use crate::python::succeed;
 
 const WITHOUT_NODE: &str =
-    "the client needs Node.js 18.17 or newer with npm: apt-get install nodejs npm, then npm's registry";
+    "this needs Node.js 18.17 or newer with npm: apt-get install nodejs npm, then npm's registry";
 
 #[test]
 fn the_client_keeps_its_promises_and_goes_the_tour_of_the_readme() {
     let home = Home::new();
-    // As in the repository, since the one finds the other and the document there.
-    let copy = |files: &[&str]| {
-        for file in files {
-            let target = home.path(file);
-            fs::create_dir_all(target.parent().unwrap()).unwrap();
-            fs::copy(repository(file), target).unwrap();
-        }
-    };
-    copy(&["docs/openapi.json"]);
-    for directory in ["packages/typescript", "packages/typescript/src", "packages/typescript/test", "examples/typescript"] {
-        for entry in fs::read_dir(repository(directory)).unwrap() {
-            let entry = entry.unwrap();
-            if entry.file_type().unwrap().is_file() {
-                copy(&[&format!("{directory}/{}", entry.file_name().to_str().unwrap())]);
-            }
-        }
-    }
-
-    let client = home.path("packages/typescript");
-    npm(&home, &client, &["ci", "--prefer-offline", "--no-audit", "--no-fund"]);
+    copy(&home, "docs/openapi.json");
+    copy(&home, "packages/typescript");
+    copy(&home, "examples/typescript");
+    let (client, tour) = (home.path("packages/typescript"), home.path("examples/typescript"));
+    install(&home, &client);
     npm(&home, &client, &["test"]);
     let packed = npm(&home, &client, &["pack", "--ignore-scripts", "--dry-run"]);
     assert!(packed.contains("dist/index.d.ts") && !packed.contains("src/"), "{packed}");
-    let tour = home.path("examples/typescript");
-    npm(&home, &tour, &["ci", "--prefer-offline", "--no-audit", "--no-fund"]);
+    install(&home, &tour);
     npm(&home, &tour, &["run", "build"]);
     let service = home.start();
     let written = npm(&home, &tour, &["run", "tour", "--", &format!("http://{}", service.address)]);
@@ -46,8 +30,29 @@ fn the_client_keeps_its_promises_and_goes_the_tour_of_the_readme() {
     service.stop();
 }
 
+/// Copies a file or a directory of the repository, without what was installed or made there, to the same place in a home.
+pub(super) fn copy(home: &Home, path: &str) {
+    let (source, target) = (repository(path), home.path(path));
+    if source.is_file() {
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::copy(source, target).unwrap();
+        return;
+    }
+    for entry in fs::read_dir(source).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name != "node_modules" {
+            copy(home, &format!("{path}/{name}"));
+        }
+    }
+}
+
+/// Installs what a package needs, just as its lock file says.
+pub(super) fn install(home: &Home, directory: &Path) {
+    npm(home, directory, &["ci", "--prefer-offline", "--no-audit", "--no-fund"]);
+}
+
 #[track_caller]
-fn npm(home: &Home, directory: &Path, arguments: &[&str]) -> String {
+pub(super) fn npm(home: &Home, directory: &Path, arguments: &[&str]) -> String {
     let mut command: Command = home.program("npm");
     succeed(command.args(arguments).current_dir(directory), WITHOUT_NODE)
 }

@@ -32,6 +32,14 @@ fn log_format(text: &str) -> Parsed<LogFormat> {
     }
 }
 
+fn on_or_off(text: &str) -> Parsed<bool> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(" must be on or off".to_owned()),
+    }
+}
+
 fn flavor(text: &str) -> Parsed<Flavor> {
     match text {
         "postgresql" => Ok(Flavor::Postgresql),
@@ -115,6 +123,8 @@ settings! {
         /// the sites whose pages may call the service from a browser, such as `https://app.example.org,
         /// http://localhost:3000`; `*` for all
         cors_origins: CorsOrigins = List(list::<CorsOrigins>), Unset("none");
+        /// `on`, or `off` to do without the client in the browser at `/app/`
+        app: bool = Text(on_or_off), Fixed("on");
         /// threads that serve requests
         workers: usize = Number(number(1_usize..=1024)),
             Computed(|| available_parallelism().map_or(1, usize::from).clamp(1, 1024).to_string(), "number of cores");

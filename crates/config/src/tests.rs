@@ -148,12 +148,12 @@ fn problems(file: &str, variables: &[(&str, &str)]) -> Vec<String> {
 #[test]
 fn misspelled_variables_are_found() {
     let loaded =
-        load("", &[("AGORA_LISTENN", ":80"), ("AGORA_LOG", "warn"), ("AGORA_SHIP", "1"), ("PATH", "/bin")], &[]);
+        load("", &[("AGORA_LISTENN", ":80"), ("AGORA_LOG", "warn"), ("AGORA_ZEPPELIN", "1"), ("PATH", "/bin")], &[]);
     assert_eq!(
         loaded.values.warnings,
         [
             "AGORA_LISTENN is set, but there is no such setting: is AGORA_LISTEN meant?",
-            "AGORA_SHIP is set, but there is no such setting"
+            "AGORA_ZEPPELIN is set, but there is no such setting"
         ]
     );
     assert!(loaded.values.problems.is_empty());

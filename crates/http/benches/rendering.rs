@@ -194,6 +194,7 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
         throttling: Throttling::default(),
         load: LoadLimits::default(),
         mac_keys: MacKeys::new(b"a secret"),
+        has_app: true,
         stopping: Stopping::default(),
         metrics: None,
         remote_parent: None,

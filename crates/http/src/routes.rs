@@ -8,7 +8,7 @@ use utoipa::openapi::OpenApi;
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
 use crate::endpoints::{
-    accounts, audit_log, blocks, bookmarks, comments, docs, events, export, follows, health, hiding, mail, media,
+    accounts, app, audit_log, blocks, bookmarks, comments, docs, events, export, follows, health, hiding, mail, media,
     notifications, people, posts, products, reports, search, sessions, threads, users,
 };
 use crate::middleware::authorize;
@@ -224,5 +224,9 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/docs",                            Public,  docs::to_page),
         endpoint!(GET,    "/docs/",                           Public,  docs::page),
         endpoint!(GET,    "/docs/{file}",                     Public,  docs::file),
+
+        endpoint!(GET,    "/app",                             Public,  app::to_page),
+        endpoint!(GET,    "/app/",                            Public,  app::page),
+        endpoint!(GET,    "/app/{file}",                      Public,  app::file),
     ]
 }

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use crate::core::{
     Capacity, LoadLimits, MacKeys, REPLAYS, Replica, ReplicaServices, Services, State, Stopping, TrustedProxies,
 };
+use crate::endpoints::app::App;
 use crate::endpoints::docs::ApiDocs;
 use crate::endpoints::health::Readiness;
 use crate::middleware::{
@@ -40,6 +41,8 @@ pub struct Settings {
     pub load: LoadLimits,
     /// Makes the codes in cursors and of requests: the same on every node.
     pub mac_keys: MacKeys,
+    /// Whether the client in the browser is served.
+    pub has_app: bool,
     /// Whether the service was told to stop.
     pub stopping: Stopping,
     /// What is measured of requests; nothing when nobody looks at it.
@@ -73,6 +76,7 @@ impl Shared {
         let compression = Data::new(CompressionLimit::new(settings.workers));
         let list_reads = Data::new(ListReads::new(settings.workers));
         let readiness = Data::new(Readiness::new(services.probes.clone()));
+        let pages = Data::new(App::new(settings.has_app));
         let docs = Data::new(ApiDocs::new(|| openapi::document().to_json()));
         let state_over = |services, replica| {
             Data::new(State {
@@ -95,7 +99,7 @@ impl Shared {
             app.app_data(shared_state.clone()).app_data(shared_capacity.clone()).app_data(paths.clone());
             app.app_data(rate_limiter.clone()).app_data(request_log.clone()).app_data(account_concurrency.clone());
             app.app_data(compression.clone()).app_data(list_reads.clone());
-            app.app_data(readiness.clone()).app_data(docs.clone());
+            app.app_data(readiness.clone()).app_data(docs.clone()).app_data(pages.clone());
         };
         Ok(Self { state, capacity, register: Arc::new(register) })
     }

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 
 #[path = "../../../tests/support/client.rs"]
 mod client;
+mod collection;
 #[path = "../../../tests/support/contract.rs"]
 mod contract;
 
@@ -36,8 +37,20 @@ fn operations() -> Vec<(String, &'static Value)> {
 
 #[test]
 fn the_committed_document_is_the_one_that_is_served() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
-    let current = openapi::document().to_pretty_json().unwrap() + "\n";
+    expect_committed("docs/openapi.json", openapi::document().to_pretty_json().unwrap() + "\n");
+}
+
+#[test]
+fn the_committed_collection_has_every_operation_of_the_document() {
+    let collection = collection::collection();
+    assert_eq!(collection.matches("\n### ").count(), operations().len());
+    expect_committed("examples/http/agora.http", collection);
+}
+
+/// Checks that a file of the repository is what is made of the document, or writes it if it is to be renewed.
+#[track_caller]
+fn expect_committed(path: &str, current: String) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
     if env::var_os("AGORA_RENEW_OPENAPI").is_some() {
         fs::write(&file, &current).unwrap();
     }
@@ -45,7 +58,7 @@ fn the_committed_document_is_the_one_that_is_served() {
     let differs = committed.lines().zip(current.lines()).position(|(committed, current)| committed != current);
     assert!(
         committed == current,
-        "docs/openapi.json is stale from line {}: renew it with `just openapi`, or with\n\
+        "{path} is stale from line {}: renew it with `just openapi`, or with\n\
          AGORA_RENEW_OPENAPI=1 cargo test --package agora-http --test openapi",
         differs.unwrap_or_default() + 1,
     );

@@ -153,6 +153,7 @@ impl App {
                 answer_time: config.client_timeout,
             },
             mac_keys,
+            has_app: config.app,
             stopping: Stopping::default(),
             metrics: metrics.as_ref().map(|metrics| Arc::clone(&metrics.http)),
             remote_parent: Telemetry::remote_parent(),

@@ -60,7 +60,7 @@ export class StreamRefused extends Error {
  */
 export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, void, void> {
   const { service, token, topics, signal, fetch = globalThis.fetch } = options;
-  const address = new URL(`/api/events?${new URLSearchParams({ topics: topics.join() })}`, service);
+  const address = `${service.replace(/\/$/, "")}/api/events?${new URLSearchParams({ topics: topics.join() })}`;
   let lastEventId = options.lastEventId ?? "";
   let retry = 3_000;
 

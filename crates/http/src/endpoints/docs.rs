@@ -2,17 +2,15 @@
 //!
 //! The page is Swagger UI, whose parts are in the binary and sent from there. It loads nothing from elsewhere.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use agora_domain::Error;
-use bytes::Bytes;
 use utoipa_swagger_ui::Config;
 
 use crate::core::ApiError;
-use crate::middleware::Precompressed;
+use crate::endpoints::static_files::StaticFiles;
 use crate::request::PathText;
 use crate::response::{Document, HandlerResult, NotFound, Page, PagePart, ToPage};
 
@@ -34,53 +32,16 @@ static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
     Arc::new(config.deep_linking(true).display_operation_id(true).filter(true).try_it_out_enabled(true))
 });
 
-/// The OpenAPI document and the parts of the page, each made and compressed when it is first asked for. There are few.
+/// The OpenAPI document and the parts of the page.
 pub(crate) struct ApiDocs {
     make_document: fn() -> serde_json::Result<String>,
-    files: Mutex<BTreeMap<String, Arc<File>>>,
-}
-
-struct File {
-    content_type: String,
-    bytes: Precompressed,
+    files: StaticFiles,
 }
 
 impl ApiDocs {
     /// Creates the documentation with a document that `make_document` makes.
     pub(crate) fn new(make_document: fn() -> serde_json::Result<String>) -> Self {
-        Self { make_document, files: Mutex::default() }
-    }
-
-    fn files(&self) -> MutexGuard<'_, BTreeMap<String, Arc<File>>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Answers with the file of this name, of which `make` makes the content type and the bytes.
-    async fn answer(
-        &self,
-        name: &str,
-        make: impl FnOnce() -> Result<(String, Bytes), ApiError>,
-        request: &HttpRequest,
-    ) -> HandlerResult {
-        let known = self.files().get(name).cloned();
-        let file = match known {
-            Some(file) => file,
-            None => {
-                let (content_type, plain) = make()?;
-                let bytes = web::block(move || Precompressed::new(plain)).await.map_err(Error::internal)?;
-                let file = Arc::new(File { content_type, bytes: bytes.map_err(Error::internal)? });
-                self.files().insert(name.to_owned(), Arc::clone(&file));
-                file
-            }
-        };
-        let mut response = HttpResponse::Ok();
-        response
-            .insert_header((header::CONTENT_TYPE, file.content_type.as_str()))
-            .insert_header((header::CACHE_CONTROL, CACHE_CONTROL));
-        if file.content_type != JSON {
-            response.insert_header((header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY));
-        }
-        Ok(file.bytes.answer(response, request))
+        Self { make_document, files: StaticFiles::default() }
     }
 
     /// Answers with a part of the page.
@@ -91,7 +52,7 @@ impl ApiDocs {
             let charset = if found.content_type.starts_with("text/") { "; charset=utf-8" } else { "" };
             Ok((found.content_type + charset, found.bytes.into_owned().into()))
         };
-        self.answer(name, make, request).await
+        Ok(self.files.get(name, make).await?.answer(CACHE_CONTROL, Some(CONTENT_SECURITY_POLICY), request))
     }
 }
 
@@ -102,7 +63,7 @@ impl ApiDocs {
 pub(crate) async fn document(docs: web::Data<ApiDocs>, request: HttpRequest) -> HandlerResult {
     let make = || Ok((JSON.to_owned(), (docs.make_document)().map_err(Error::internal)?.into()));
     // No part of the page has this name: a parameter of a path is never empty.
-    docs.answer("", make, &request).await
+    Ok(docs.files.get("", make).await?.answer(CACHE_CONTROL, None, &request))
 }
 
 /// The interactive page, by its short name

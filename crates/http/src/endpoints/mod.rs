@@ -4,6 +4,7 @@
 //! given `get` and an empty path, whatever the endpoint is.
 
 pub(crate) mod accounts;
+pub(crate) mod app;
 pub(crate) mod audit_log;
 pub(crate) mod blocks;
 pub(crate) mod bookmarks;
@@ -23,5 +24,6 @@ pub(crate) mod products;
 pub(crate) mod reports;
 pub(crate) mod search;
 pub(crate) mod sessions;
+pub(crate) mod static_files;
 pub(crate) mod threads;
 pub(crate) mod users;

@@ -53,6 +53,7 @@ const TICKET_SECURITY: &str = "ticket";
         (name = "Search", description = "What is found by its words."),
         (name = "Images", description = "The images of posts and profiles."),
         (name = "Health", description = "Health of the service, for probes."),
+        (name = "Pages", description = "What people open in a browser."),
         (name = "Documentation", description = "This document, and a page to read it and try it out."),
     ),
 )]

@@ -56,12 +56,14 @@ answers! {
     Archive = [answer(200, "The archive.", [("application/zip", bytes())], &[])];
     /// The document that describes the interface.
     Document = [answer(200, "The document.", [("application/json", any_object())], &[])];
-    /// Leads to the interactive page.
+    /// Leads to a page.
     ToPage = [answer(308, "The page is at the address with a slash at its end.", [], &[Header::LOCATION])];
-    /// The interactive page.
+    /// A page.
     Page = [answer(200, "The page.", [("text/html", text())], &[Header::CONTENT_ENCODING])];
     /// A part of the interactive page.
     PagePart = [answer(200, "The part.", page_parts(), &[Header::CONTENT_ENCODING])];
+    /// A part of the client in the browser.
+    AppPart = [answer(200, "The part.", app_parts(), &[Header::CONTENT_ENCODING])];
 }
 
 fn images() -> [(&'static str, ObjectBuilder); 4] {
@@ -75,6 +77,10 @@ fn any_object() -> ObjectBuilder {
 
 fn page_parts() -> [(&'static str, ObjectBuilder); 4] {
     [("text/css", text()), ("text/html", text()), ("text/javascript", text()), ("image/png", bytes())]
+}
+
+fn app_parts() -> [(&'static str, ObjectBuilder); 4] {
+    [("text/css", text()), ("text/html", text()), ("text/javascript", text()), ("image/svg+xml", text())]
 }
 
 fn answer(

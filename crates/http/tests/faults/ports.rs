@@ -101,6 +101,7 @@ impl Ports {
             throttling: Throttling::default(),
             load: LoadLimits { body_time: self.request_time, ..self.load },
             mac_keys: MacKeys::new(b"a secret"),
+            has_app: true,
             stopping: self.stopping.clone(),
             metrics: None,
             remote_parent: None,

@@ -1,0 +1,74 @@
+//! `examples/http/agora.http`: every operation of the document as a request to be sent by hand.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::contract::{DOCUMENT, resolve};
+
+const HEAD: &str = "\
+# Every endpoint as a request, for VS Code's REST Client, the HTTP client of JetBrains' IDEs, and httpyac.
+# Made from docs/openapi.json by `just openapi`.
+#
+# Register and log in, and put the token of the answer here; likewise the ids of what a request is about.
+@service = http://127.0.0.1:8080
+@token =
+";
+
+/// The collection, with the operations by their tags.
+pub(super) fn collection() -> String {
+    let paths = DOCUMENT["paths"].as_object().unwrap();
+    let operations: Vec<_> = paths
+        .iter()
+        .flat_map(|(path, item)| {
+            item.as_object().unwrap().iter().map(move |(method, operation)| (path, method, operation))
+        })
+        .collect();
+    let variables: BTreeSet<_> = operations.iter().flat_map(|(.., operation)| names(operation, "path")).collect();
+    let mut written = HEAD.to_owned();
+    for name in variables {
+        writeln!(written, "@{name} =").unwrap();
+    }
+    for tag in DOCUMENT["tags"].as_array().unwrap() {
+        for (path, method, operation) in operations.iter().filter(|(.., operation)| operation["tags"][0] == tag["name"])
+        {
+            write_request(&mut written, tag["name"].as_str().unwrap(), path, method, operation);
+        }
+    }
+    written
+}
+
+fn write_request(written: &mut String, tag: &str, path: &str, method: &str, operation: &Value) {
+    let path = path.replace('{', "{{").replace('}', "}}");
+    let summary = operation["summary"].as_str().unwrap();
+    write!(written, "\n### {tag}: {summary}\n{} {{{{service}}}}{path}", method.to_uppercase()).unwrap();
+    for (place, parameter) in
+        parameters(operation, "query").filter(|parameter| parameter["required"] == true).enumerate()
+    {
+        let schema = resolve(&parameter["schema"]);
+        let of_items = schema.get("items").map_or(schema, resolve);
+        let example =
+            of_items["examples"].get(0).or_else(|| of_items["enum"].get(0)).and_then(Value::as_str).unwrap_or("");
+        let sign = if place == 0 { '?' } else { '&' };
+        write!(written, "{sign}{}={}", parameter["name"].as_str().unwrap(), example.replace(' ', "%20")).unwrap();
+    }
+    written.push('\n');
+    if operation["security"].as_array().is_some_and(|any| any.iter().any(|it| it.get("bearerAuth").is_some())) {
+        written.push_str("Authorization: Bearer {{token}}\n");
+    }
+    let content = operation.get("requestBody").map(|body| &resolve(body)["content"]["application/json"]);
+    if let Some(example) = content.and_then(|content| content.get("example")) {
+        let example = serde_json::to_string_pretty(example).unwrap();
+        writeln!(written, "Content-Type: application/json\n\n{example}").unwrap();
+    }
+}
+
+fn parameters<'a>(operation: &'a Value, place: &'a str) -> impl Iterator<Item = &'a Value> {
+    let all = operation.get("parameters").and_then(Value::as_array).into_iter().flatten();
+    all.map(resolve).filter(move |parameter| parameter["in"] == place)
+}
+
+fn names<'a>(operation: &'a Value, place: &'a str) -> impl Iterator<Item = &'a str> {
+    parameters(operation, place).filter_map(|parameter| parameter["name"].as_str())
+}

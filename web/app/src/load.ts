@@ -1,0 +1,93 @@
+// Reads what a page shows.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { inWords } from "./words";
+
+/** What is read: `data` once it is there, `error` where it fails. */
+export interface Loaded<T> {
+  data: T | undefined;
+  error: string;
+  set: (data: T) => void;
+  reload: () => void;
+}
+
+/** Reads something, and again whenever one of `inputs` changes. */
+export function useLoaded<T>(read: () => Promise<T>, inputs: unknown[]): Loaded<T> {
+  const [state, setState] = useState<{ data: T | undefined; error: string }>({ data: undefined, error: "" });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    let isWanted = true;
+    const show = (data: T | undefined, error: string) => {
+      if (isWanted) setState({ data, error });
+    };
+    read().then(
+      (data) => show(data, ""),
+      (error: unknown) => show(undefined, inWords(error)),
+    );
+    return () => {
+      isWanted = false;
+    };
+  }, [...inputs, turn]);
+  return { ...state, set: (data) => setState({ data, error: "" }), reload: () => setTurn((turn) => turn + 1) };
+}
+
+/** How many entries of a list are shown at first, and more at a time. */
+const PAGE = 20;
+
+/** A list that grows as it is read. */
+export interface LoadedList<T> {
+  items: T[];
+  isEnded: boolean;
+  isReading: boolean;
+  error: string;
+  more: () => void;
+  reload: () => void;
+  /** Changes the entries here, after they were changed at the service. */
+  change: (change: (items: T[]) => T[]) => void;
+}
+
+/** Reads the first part of a list, and again whenever one of `inputs` changes. */
+export function useList<T>(list: () => AsyncGenerator<T, void, void>, inputs: unknown[]): LoadedList<T> {
+  const [state, setState] = useState({ items: [] as T[], isEnded: false, isReading: true, error: "" });
+  const rest = useRef<AsyncGenerator<T, void, void> | undefined>(undefined);
+  const [turn, setTurn] = useState(0);
+
+  async function read(entries: AsyncGenerator<T, void, void>) {
+    const found: T[] = [];
+    let [isEnded, error] = [false, ""];
+    try {
+      while (found.length < PAGE && !isEnded) {
+        const { value, done } = await entries.next();
+        if (done) isEnded = true;
+        else found.push(value);
+      }
+    } catch (failure) {
+      // A generator that threw has ended.
+      [isEnded, error] = [true, inWords(failure)];
+    }
+    if (rest.current === entries) {
+      setState((before) => ({ items: [...before.items, ...found], isEnded, isReading: false, error }));
+    }
+  }
+
+  useEffect(() => {
+    const entries = list();
+    rest.current = entries;
+    setState({ items: [], isEnded: false, isReading: true, error: "" });
+    void read(entries);
+    return () => {
+      rest.current = undefined;
+    };
+  }, [...inputs, turn]);
+
+  return {
+    ...state,
+    more: () => {
+      if (rest.current === undefined || state.isReading) return;
+      setState((before) => ({ ...before, isReading: true }));
+      void read(rest.current);
+    },
+    reload: () => setTurn((turn) => turn + 1),
+    change: (change) => setState((before) => ({ ...before, items: change(before.items) })),
+  };
+}

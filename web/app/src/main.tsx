@@ -1,0 +1,145 @@
+// The reference client: what a member can do, over the public interface alone.
+
+import { render } from "preact";
+import { useEffect } from "preact/hooks";
+import { unread, useNumbers } from "./live";
+import { useLoaded } from "./load";
+import { Avatar, Show } from "./parts/basics";
+import { Icon } from "./parts/icon";
+import { Catalog, ProductPage } from "./pages/catalog";
+import { Forgot, Login, Register } from "./pages/door";
+import { Notifications } from "./pages/notifications";
+import { Search, UserPage } from "./pages/people";
+import { Bookmarks, Feed, PostPage, Public, Tag } from "./pages/posts";
+import { Settings } from "./pages/settings";
+import { at, route } from "./router";
+import { hasToken, me, readMe } from "./session";
+import "./theme";
+
+const PLACES = [
+  ["", "Home", "home"],
+  ["public", "Public", "public"],
+  ["search", "Search", "search"],
+  ["notifications", "Notifications", "notifications"],
+  ["bookmarks", "Bookmarks", "bookmarks"],
+  ["products", "Products", "products"],
+  ["settings", "Settings", "settings"],
+] as const;
+
+function Place() {
+  const { parts, query } = route.value;
+  const [place = "", one = "", two] = parts;
+  switch (place) {
+    case "":
+      return <Feed />;
+    case "public":
+      return <Public />;
+    case "search":
+      return <Search query={query} />;
+    case "notifications":
+      return <Notifications />;
+    case "bookmarks":
+      return <Bookmarks />;
+    case "settings":
+      return <Settings />;
+    case "products":
+      return <Catalog query={query} />;
+    case "product":
+      return <ProductPage key={one} id={one} />;
+    case "post":
+      return <PostPage key={one} id={one} />;
+    case "user":
+      return <UserPage key={one} id={one} list={two} />;
+    case "tag":
+      return <Tag key={one} tag={one} />;
+    default:
+      return (
+        <p>
+          There is nothing here. <a href="#/">Go home</a>
+        </p>
+      );
+  }
+}
+
+function Member() {
+  useNumbers();
+  const [place = ""] = route.value.parts;
+  return (
+    <>
+      <nav class="places" aria-label="Main">
+        {PLACES.map(([path, name, icon]) => (
+          <a key={path} href={`#/${path}`} aria-current={place === path ? "page" : undefined}>
+            <Icon name={icon} />
+            <span class="name">{name}</span>
+            {path === "notifications" && unread.value > 0 && (
+              <span class="badge">
+                {unread.value}
+                <span class="hidden"> unread</span>
+              </span>
+            )}
+          </a>
+        ))}
+        {me.value && (
+          <a href={at("user", me.value.id)} class="me" aria-label="Your profile">
+            <Avatar user={me.value} />
+          </a>
+        )}
+      </nav>
+      <main id="content">
+        <Place />
+      </main>
+    </>
+  );
+}
+
+/** What is open to anybody. */
+function Visitor() {
+  const { parts, query } = route.value;
+  const [place, one = ""] = parts;
+  return (
+    <main id="content" class="alone">
+      {place === "register" ? (
+        <Register />
+      ) : place === "forgot" ? (
+        <Forgot />
+      ) : place === "products" ? (
+        <Catalog query={query} />
+      ) : place === "product" ? (
+        <ProductPage key={one} id={one} />
+      ) : (
+        <Login />
+      )}
+      <p>
+        <a href="#/products">Products</a>
+      </p>
+    </main>
+  );
+}
+
+function Page() {
+  // A session that was kept: whose it is.
+  const known = useLoaded(async () => {
+    if (hasToken()) await readMe();
+    return true;
+  }, []);
+  useEffect(() => {
+    document.documentElement.dataset["ready"] = "";
+  }, []);
+  return (
+    <>
+      <a class="skip" href="#content" onClick={skip}>
+        Skip to the content
+      </a>
+      {me.value ? <Member /> : hasToken() ? <Show of={known}>{() => <Visitor />}</Show> : <Visitor />}
+    </>
+  );
+}
+
+/** The address names the place; it must not become `#content`. */
+function skip(event: MouseEvent): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>("#content h1")?.focus();
+}
+
+const page = document.getElementById("page");
+if (page) render(<Page />, page);

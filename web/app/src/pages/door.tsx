@@ -1,0 +1,84 @@
+// Coming in: logging in, registering, and a forgotten password.
+
+import { Check, Form, Input, text, Title } from "../parts/basics";
+import { at, go } from "../router";
+import { agora, farewell, logIn } from "../session";
+
+export function Login() {
+  return (
+    <>
+      <Title>Log in</Title>
+      {farewell.value && <p role="status">{farewell.value}</p>}
+      <Form
+        label="Log in"
+        submit="Log in"
+        does={(fields) => logIn(text(fields, "identifier"), text(fields, "password"), fields.has("stays"))}
+      >
+        <Input label="Name or address" name="identifier" autoComplete="username" required />
+        <Input label="Password" name="password" type="password" autoComplete="current-password" required />
+        <Check label="Keep me logged in as long as this tab is open" name="stays" />
+      </Form>
+      <p>
+        <a href={at("register")}>Register</a> · <a href={at("forgot")}>Forgot your password?</a>
+      </p>
+    </>
+  );
+}
+
+export function Register() {
+  return (
+    <>
+      <Title>Register</Title>
+      <Form
+        label="Register"
+        submit="Register"
+        does={async (fields) => {
+          const [username, password] = [text(fields, "username"), text(fields, "password")];
+          await agora.post("/api/auth/register", { body: { username, email: text(fields, "email"), password } });
+          await logIn(username, password, fields.has("stays"));
+          go("#/");
+        }}
+      >
+        <Input label="Name" name="username" autoComplete="username" required maxLength={50} />
+        <Input label="Email address" name="email" type="email" autoComplete="email" required />
+        <Input label="Password, of 8 characters or more" name="password" type="password" autoComplete="new-password" required />
+        <Check label="Keep me logged in as long as this tab is open" name="stays" />
+      </Form>
+      <p>
+        <a href="#/">Log in instead</a>
+      </p>
+    </>
+  );
+}
+
+export function Forgot() {
+  return (
+    <>
+      <Title>Forgotten password</Title>
+      <Form
+        label="Ask for mail"
+        submit="Send me mail"
+        done="If there is such an account and this service sends mail, a message is on its way."
+        does={(fields) => agora.post("/api/auth/password/forgot", { body: { identifier: text(fields, "identifier") } })}
+      >
+        <Input label="Name or address" name="identifier" autoComplete="username" required />
+      </Form>
+      <h2>You have the mail</h2>
+      <Form
+        label="Choose a new password"
+        submit="Set password"
+        done="You can log in with the new password now."
+        does={(fields) => {
+          const body = { token: text(fields, "token").trim(), newPassword: text(fields, "newPassword") };
+          return agora.post("/api/auth/password/reset", { body });
+        }}
+      >
+        <Input label="The code from the mail" name="token" autoComplete="one-time-code" required />
+        <Input label="New password" name="newPassword" type="password" autoComplete="new-password" required />
+      </Form>
+      <p>
+        <a href="#/">Log in</a>
+      </p>
+    </>
+  );
+}

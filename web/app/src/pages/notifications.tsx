@@ -1,0 +1,73 @@
+// What happened while one was away.
+
+import type { components } from "@agora/client";
+import { useEffect, useState } from "preact/hooks";
+import { unread } from "../live";
+import { useList } from "../load";
+import { Avatar, List, Time, Title } from "../parts/basics";
+import { at } from "../router";
+import { agora } from "../session";
+import { nameOf } from "../words";
+
+type Notification = components["schemas"]["Notification"];
+
+const SAYS: Record<Notification["type"], string> = {
+  like: "liked your post",
+  comment: "commented on your post",
+  reply: "replied to you",
+  mention: "mentioned you",
+  follow: "followed you",
+  commentLike: "liked your comment",
+  report: "reported something",
+};
+
+export function Notifications() {
+  const notifications = useList(() => agora.list("/api/notifications"), []);
+  const newest = notifications.items[0];
+  const [isMarked, setMarked] = useState(false);
+  useEffect(() => {
+    if (newest === undefined) return;
+    // What is shown is read; what comes in from here on is news.
+    const marking = newest.read ? Promise.resolve() : agora.put("/api/notifications/read", { body: { upTo: newest.id } });
+    marking.then(
+      () => {
+        unread.value = 0;
+        setMarked(true);
+      },
+      () => undefined,
+    );
+  }, [newest?.id, newest?.updatedAt]);
+  return (
+    <>
+      <Title>Notifications</Title>
+      <div role="status">
+        {unread.value > 0 && (isMarked || notifications.items.length === 0) && (
+          <button class="main wide" onClick={notifications.reload}>
+            Show what is new
+          </button>
+        )}
+      </div>
+      <List of={notifications} label="Notifications" empty="Nothing has happened yet.">
+        {(notification) => <Row notification={notification} />}
+      </List>
+    </>
+  );
+}
+
+function Row({ notification }: { notification: Notification }) {
+  const { actors, comment, post, type } = notification;
+  const [actor] = actors;
+  const others = notification.count - 1;
+  const target = post ? at("post", post.id) : actor ? at("user", actor.id) : "#/notifications";
+  return (
+    <div class={notification.read ? "person" : "person unread"}>
+      {actor && <Avatar user={actor} />}
+      <a class="user" href={target}>
+        {!notification.read && <span class="tag">New</span>} <bdi>{actor ? nameOf(actor) : "Somebody"}</bdi>
+        {others > 0 && ` and ${others === 1 ? "one other" : `${others} others`}`} {SAYS[type]}
+        {(comment ?? post) && <span class="faint"> “{(comment ?? post)?.content}”</span>}
+      </a>
+      <Time of={notification.updatedAt} />
+    </div>
+  );
+}

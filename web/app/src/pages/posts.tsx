@@ -1,0 +1,146 @@
+// Pages that are lists of posts, and that of a single one.
+
+import { useState } from "preact/hooks";
+import { news, useEvents } from "../live";
+import { type LoadedList, useList, useLoaded } from "../load";
+import { Comments, made } from "../parts/comments";
+import { Avatar, List, More, Show, Title, UserLink } from "../parts/basics";
+import { Composer, type Post, PostCard, replaced, without } from "../parts/post";
+import { go } from "../router";
+import { agora } from "../session";
+import { count } from "../words";
+
+/** Posts, as long as they are there. */
+export function Posts<P extends Post>({ of: posts, empty }: { of: LoadedList<P>; empty: string }) {
+  return (
+    <List of={posts} label="Posts" empty={empty}>
+      {(post) => (
+        <PostCard
+          post={post}
+          onChange={(changed) => posts.change((items) => replaced(items, changed))}
+          onDelete={() => posts.change((items) => without(items, post))}
+        />
+      )}
+    </List>
+  );
+}
+
+/** Says that posts came in, and shows them when asked. */
+function News({ of, onShow }: { of: keyof typeof news; onShow: () => void }) {
+  const number = news[of].value;
+  return (
+    <div role="status">
+      {number > 0 && (
+        <button class="main wide" onClick={onShow}>
+          Show {count(number, "new post")}
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function Feed() {
+  const posts = useList(() => {
+    news.feed.value = 0;
+    return agora.list("/api/posts/following/all", { params: { query: { size: 20 } } });
+  }, []);
+  return (
+    <>
+      <Title>Home</Title>
+      <Composer onPost={(post) => go(`#/post/${post.id}`)} />
+      <News of="feed" onShow={posts.reload} />
+      <Posts of={posts} empty="Posts of those whom you follow will be here. Find people, or look around under Public." />
+    </>
+  );
+}
+
+export function Public() {
+  const posts = useList(() => {
+    news.public.value = 0;
+    return agora.list("/api/posts/public");
+  }, []);
+  return (
+    <>
+      <Title>Public</Title>
+      <News of="public" onShow={posts.reload} />
+      <Posts of={posts} empty="Nobody has posted anything yet." />
+    </>
+  );
+}
+
+export function Bookmarks() {
+  const posts = useList(() => agora.list("/api/users/me/bookmarks"), []);
+  return (
+    <>
+      <Title>Bookmarks</Title>
+      <Posts of={posts} empty="Posts that you bookmark will be here. Nobody else sees them." />
+    </>
+  );
+}
+
+export function Tag({ tag }: { tag: string }) {
+  const posts = useList(() => agora.list("/api/tags/{tag}/posts", { params: { path: { tag } } }), [tag]);
+  return (
+    <>
+      <Title>#{tag}</Title>
+      <Posts of={posts} empty="There are no posts with this tag." />
+    </>
+  );
+}
+
+export function PostPage({ id }: { id: string }) {
+  const path = { postId: id };
+  const post = useLoaded(async () => (await agora.get("/api/posts/by-id/{postId}", { params: { path } })).data, [id]);
+  const [turn, setTurn] = useState(0);
+  const [comments, setComments] = useState<string[]>([]);
+  useEvents([`post:${id}`], (event) => {
+    const { data } = post;
+    if (event.event === "like" && data) post.set({ ...data, likeCount: event.data.likeCount });
+    if (event.event === "comment") setComments([...comments, event.data.commentId]);
+    if (event.event === "post" || event.event === "reset") post.reload();
+  });
+  return (
+    <>
+      <Title>Post</Title>
+      <Show of={post}>
+        {(data) => (
+          <>
+            <PostCard post={data} onChange={post.set} onDelete={() => go("#/")} />
+            {data.likeCount > 0 && (
+              <More label={count(data.likeCount, "like")}>
+                <Likers postId={id} />
+              </More>
+            )}
+            <div role="status">
+              {comments.some((comment) => !made.value.has(comment)) && (
+                <button
+                  onClick={() => {
+                    setComments([]);
+                    setTurn(turn + 1);
+                  }}
+                >
+                  There are new comments: show them
+                </button>
+              )}
+            </div>
+            <Comments postId={id} turn={turn} />
+          </>
+        )}
+      </Show>
+    </>
+  );
+}
+
+function Likers({ postId }: { postId: string }) {
+  const likers = useList(() => agora.list("/api/posts/{postId}/likes", { params: { path: { postId } } }), [postId]);
+  return (
+    <List of={likers} label="Likes" empty="Nobody.">
+      {(liker) => (
+        <div class="person">
+          <Avatar user={liker} />
+          <UserLink user={liker} />
+        </div>
+      )}
+    </List>
+  );
+}

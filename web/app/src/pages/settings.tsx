@@ -1,0 +1,259 @@
+// The own account.
+
+import type { components } from "@agora/client";
+import { useState } from "preact/hooks";
+import { useList, useLoaded } from "../load";
+import { Action, Check, Choice, file, Form, Input, List, More, Show, text, Time, Title } from "../parts/basics";
+import { at } from "../router";
+import { agora, end, logOut, me, readMe, type User } from "../session";
+import { theme, themeNamed, THEMES } from "../theme";
+import { Apart } from "./people";
+
+export function Settings() {
+  const user = me.value;
+  if (user === undefined) return null;
+  return (
+    <>
+      <Title>Settings</Title>
+      <p>
+        <a href={at("user", user.id)}>Your profile, as others see it</a>
+      </p>
+      <section aria-label="Appearance">
+        <h2>Appearance</h2>
+        <label>
+          Colors
+          <select
+            value={theme.value}
+            onChange={(event) => {
+              theme.value = themeNamed(event.currentTarget.value);
+            }}
+          >
+            {THEMES.map(([value, words]) => (
+              <option key={value} value={value} selected={value === theme.value}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </label>
+      </section>
+      <ProfileForm user={user} />
+      <NotificationForm />
+      <Sessions />
+      <section aria-label="Kept away">
+        <h2>Kept away</h2>
+        <More label="Blocked">
+          <Apart of="blocks" />
+        </More>
+        <More label="Muted">
+          <Apart of="mutes" />
+        </More>
+      </section>
+      <Account user={user} />
+    </>
+  );
+}
+
+function ProfileForm({ user }: { user: User }) {
+  return (
+    <section aria-label="Profile">
+      <h2>Profile</h2>
+      <Form
+        label="Profile"
+        submit="Save profile"
+        done="Saved."
+        does={async (fields) => {
+          const picture = file(fields, "profilePicture");
+          const body = {
+            displayName: text(fields, "displayName"),
+            biography: text(fields, "biography"),
+            discoverable: fields.has("discoverable"),
+            searchable: fields.has("searchable"),
+            hideCounts: fields.has("hideCounts"),
+            ...(picture && { profilePicture: picture }),
+          };
+          await agora.put("/api/users/me", { body });
+          await readMe();
+        }}
+      >
+        <Input label="Displayed name" name="displayName" value={user.displayName ?? ""} maxLength={50} />
+        <label>
+          About you
+          <textarea name="biography" rows={3} defaultValue={user.biography ?? ""} />
+        </label>
+        <Input label="Picture" name="profilePicture" type="file" accept="image/png,image/jpeg,image/gif,image/webp" />
+        <Check label="List me where people look for others" name="discoverable" checked={user.discoverable} />
+        <Check label="Let others find my posts by their words" name="searchable" checked={user.searchable} />
+        <Check label="Hide how many follow me, and whom I follow" name="hideCounts" checked={user.hideCounts} />
+      </Form>
+    </section>
+  );
+}
+
+type NotificationSettings = components["schemas"]["NotificationSettings"];
+
+const KINDS: Record<keyof NotificationSettings, string> = {
+  like: "Likes of your posts",
+  comment: "Comments on your posts",
+  reply: "Replies to you",
+  mention: "Mentions of you",
+  follow: "New followers",
+  commentLike: "Likes of your comments",
+  report: "Reports, for administrators",
+};
+const BY = [
+  ["everyone", "by everybody"],
+  ["following", "by those whom you follow"],
+  ["none", "by nobody"],
+] as const;
+
+function NotificationForm() {
+  const settings = useLoaded(async () => (await agora.get("/api/notifications/settings")).data, []);
+  const kinds = Object.entries(KINDS) as [keyof NotificationSettings, string][];
+  return (
+    <section aria-label="Notifications">
+      <h2>Notifications</h2>
+      <Show of={settings}>
+        {(data) => (
+          <Form
+            label="Notifications"
+            submit="Save notifications"
+            done="Saved."
+            does={(fields) => {
+              const chosen = kinds.map(([kind]) => [kind, BY.map(([by]) => by).find((by) => by === text(fields, kind))]);
+              return agora.put("/api/notifications/settings", { body: Object.fromEntries(chosen) });
+            }}
+          >
+            {kinds.map(([kind, words]) => (
+              <Choice key={kind} label={words} name={kind} value={data[kind]} of={BY} />
+            ))}
+          </Form>
+        )}
+      </Show>
+    </section>
+  );
+}
+
+function Sessions() {
+  const sessions = useList(() => agora.list("/api/users/me/sessions"), []);
+  return (
+    <section aria-label="Sessions">
+      <h2>Sessions</h2>
+      <List of={sessions} label="Sessions" empty="There are none.">
+        {(session) => (
+          <div class="person">
+            <span class="user">
+              {session.userAgent ?? "Unknown program"} {session.current && <span class="tag">This one</span>}
+            </span>
+            <span class="faint">
+              last seen <Time of={session.lastSeenAt} />
+            </span>
+            {!session.current && (
+              <Action
+                label={`End the session of ${session.userAgent ?? "an unknown program"}`}
+                does={async () => {
+                  await agora.delete("/api/users/me/sessions/{sessionId}", { params: { path: { sessionId: session.id } } });
+                  sessions.reload();
+                }}
+              >
+                End
+              </Action>
+            )}
+          </div>
+        )}
+      </List>
+      <Action
+        does={async () => {
+          await agora.delete("/api/users/me/sessions");
+          sessions.reload();
+        }}
+      >
+        End all others
+      </Action>
+      <Action does={logOut}>Log out here</Action>
+    </section>
+  );
+}
+
+function Account({ user }: { user: User }) {
+  const [download, setDownload] = useState("");
+  return (
+    <section aria-label="Account">
+      <h2>Account</h2>
+      <More label="Change your password">
+        <Form
+          label="Change your password"
+          submit="Change password"
+          done="Changed. All other sessions have ended."
+          does={(fields) => {
+            const [currentPassword, newPassword] = [text(fields, "currentPassword"), text(fields, "newPassword")];
+            return agora.put("/api/users/me/password", { body: { currentPassword, newPassword } });
+          }}
+        >
+          <Input label="Present password" name="currentPassword" type="password" autoComplete="current-password" required />
+          <Input label="New password" name="newPassword" type="password" autoComplete="new-password" required />
+        </Form>
+      </More>
+      <More label="Change your email address">
+        <p>
+          It is <bdi>{user.email}</bdi>
+          {user.emailVerified && " (verified)"}.
+        </p>
+        <Form
+          label="Change your email address"
+          submit="Change address"
+          done="Done, or on its way to be verified by mail."
+          does={async (fields) => {
+            const [email, currentPassword] = [text(fields, "email"), text(fields, "currentPassword")];
+            await agora.put("/api/users/me/email", { body: { email, currentPassword } });
+            await readMe();
+          }}
+        >
+          <Input label="New address" name="email" type="email" autoComplete="email" required />
+          <Input label="Password" name="currentPassword" type="password" autoComplete="current-password" required />
+        </Form>
+        <Form
+          label="Verify your email address"
+          submit="Verify"
+          done="Verified."
+          does={async (fields) => {
+            await agora.post("/api/auth/email/verify", { body: { token: text(fields, "token").trim() } });
+            await readMe();
+          }}
+        >
+          <Input label="The code from the mail" name="token" autoComplete="one-time-code" required />
+        </Form>
+        {!user.emailVerified && (
+          <Action does={() => agora.post("/api/users/me/email/verification")}>Send me mail to verify it</Action>
+        )}
+      </More>
+      <More label="Export">
+        <Action
+          does={async () => {
+            const archive = await agora.http.GET("/api/users/me/export", { parseAs: "blob" });
+            if (archive.data) setDownload(URL.createObjectURL(archive.data));
+          }}
+        >
+          Collect everything that I stored
+        </Action>
+        {download && (
+          <a href={download} download="agora-export.zip">
+            Save the archive
+          </a>
+        )}
+      </More>
+      <More label="Delete your account">
+        <p>Everything that you wrote goes with it. Nobody can bring it back.</p>
+        <Form
+          label="Delete your account"
+          submit="Delete my account"
+          does={async (fields) => {
+            await agora.post("/api/users/me/delete", { body: { currentPassword: text(fields, "currentPassword") } });
+            end("Your account is deleted.");
+          }}
+        >
+          <Input label="Password" name="currentPassword" type="password" autoComplete="current-password" required />
+        </Form>
+      </More>
+    </section>
+  );
+}

@@ -1,0 +1,248 @@
+// The small parts that every page is made of.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Loaded, LoadedList } from "../load";
+import { at } from "../router";
+import { ago, exactly, inWords, nameOf, type Named } from "../words";
+
+interface Pictured extends Named {
+  id: string;
+  profilePicture: string | null;
+}
+
+/** The picture of somebody, or the first letter of their name. */
+export function Avatar({ user }: { user: Pictured }) {
+  const picture = user.profilePicture;
+  return picture ? (
+    <img class="avatar" src={picture} alt="" width={40} height={40} loading="lazy" />
+  ) : (
+    <span class="avatar" aria-hidden="true">
+      {[...nameOf(user)][0]?.toUpperCase()}
+    </span>
+  );
+}
+
+/** A name that leads to the profile. */
+export function UserLink({ user }: { user: Named & { id: string } }) {
+  return (
+    <a class="user" href={at("user", user.id)}>
+      <bdi>{nameOf(user)}</bdi> <span class="faint">@{user.username}</span>
+    </a>
+  );
+}
+
+export function Time({ of }: { of: string }) {
+  return (
+    <time class="faint" dateTime={of} title={exactly(of)}>
+      {ago(of)}
+    </time>
+  );
+}
+
+/** What failed, told at once to who cannot see it. */
+export function Failure({ children }: { children: string }) {
+  return children ? (
+    <p class="failure" role="alert">
+      {children}
+    </p>
+  ) : null;
+}
+
+/** The heading of a page, which is read first when one comes there. */
+export function Title({ children, small }: { children: ComponentChildren; small?: ComponentChildren }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${heading.current?.textContent ?? ""} – Agora`;
+    heading.current?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }, []);
+  return (
+    <div class="title">
+      <h1 ref={heading} tabIndex={-1}>
+        {children}
+      </h1>
+      {small}
+    </div>
+  );
+}
+
+/** A button that does something at the service: it says what failed, and is not pressed twice. */
+export function Action(props: {
+  does: () => Promise<unknown>;
+  children: ComponentChildren;
+  label?: string;
+  isPressed?: boolean;
+  kind?: "plain" | "danger" | "main";
+}) {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState("");
+  async function press() {
+    setBusy(true);
+    setError("");
+    await props.does().catch((failure: unknown) => setError(inWords(failure)));
+    setBusy(false);
+  }
+  return (
+    <>
+      <button
+        type="button"
+        class={props.kind ?? "plain"}
+        aria-label={props.label}
+        aria-pressed={props.isPressed}
+        aria-disabled={isBusy}
+        onClick={() => void (isBusy || press())}
+      >
+        {props.children}
+      </button>
+      <Failure>{error}</Failure>
+    </>
+  );
+}
+
+/** A form that sends what is in it to the service. */
+export function Form(props: {
+  label: string;
+  submit: string;
+  does: (fields: FormData) => Promise<unknown>;
+  children: ComponentChildren;
+  /** What is said when it was done. */
+  done?: string;
+}) {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState("");
+  const [isDone, setDone] = useState(false);
+  async function submit(event: SubmitEvent & { currentTarget: HTMLFormElement }) {
+    event.preventDefault();
+    const form = event.currentTarget;
+    if (isBusy) return;
+    setBusy(true);
+    setError("");
+    setDone(false);
+    try {
+      await props.does(new FormData(form));
+      setDone(true);
+    } catch (failure) {
+      setError(inWords(failure));
+    }
+    setBusy(false);
+  }
+  return (
+    <form aria-label={props.label} onSubmit={submit}>
+      {props.children}
+      <Failure>{error}</Failure>
+      <p role="status">{isDone ? props.done : ""}</p>
+      <button class="main" aria-disabled={isBusy}>
+        {props.submit}
+      </button>
+    </form>
+  );
+}
+
+/** A text of a form; empty where it has none. */
+export function text(fields: FormData, name: string): string {
+  const value = fields.get(name);
+  return typeof value === "string" ? value : "";
+}
+
+/** A file of a form, if one was chosen. */
+export function file(fields: FormData, name: string): File | undefined {
+  const value = fields.get(name);
+  return value instanceof File && value.size > 0 ? value : undefined;
+}
+
+interface InputProps {
+  label: string;
+  name: string;
+  type?: string;
+  value?: string;
+  autoComplete?: string;
+  required?: boolean;
+  maxLength?: number;
+  accept?: string;
+}
+
+export function Input({ label, ...input }: InputProps) {
+  return (
+    <label>
+      {label}
+      <input {...input} />
+    </label>
+  );
+}
+
+export function Check({ label, name, checked }: { label: string; name: string; checked?: boolean }) {
+  return (
+    <label class="check">
+      <input type="checkbox" name={name} defaultChecked={checked ?? false} />
+      {label}
+    </label>
+  );
+}
+
+export function Choice(props: { label: string; name: string; value: string; of: readonly (readonly [string, string])[] }) {
+  return (
+    <label>
+      {props.label}
+      <select name={props.name} defaultValue={props.value}>
+        {props.of.map(([value, words]) => (
+          <option key={value} value={value} selected={value === props.value}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** A list that is read part by part. */
+export function List<T extends { id: string }>(props: {
+  of: LoadedList<T>;
+  label: string;
+  empty: string;
+  children: (item: T) => ComponentChildren;
+}) {
+  const { of: list } = props;
+  return (
+    <>
+      <ul class="list" aria-label={props.label} aria-busy={list.isReading}>
+        {list.items.map((item) => (
+          <li key={item.id}>{props.children(item)}</li>
+        ))}
+      </ul>
+      <Failure>{list.error}</Failure>
+      {list.isEnded && list.items.length === 0 && !list.error && <p class="empty">{props.empty}</p>}
+      {list.error ? (
+        <button onClick={list.reload}>Try again</button>
+      ) : (
+        !list.isEnded && (
+          <button class="more" aria-disabled={list.isReading} onClick={list.more}>
+            {list.isReading ? "Loading…" : "Show more"}
+          </button>
+        )
+      )}
+    </>
+  );
+}
+
+/** What was read, once it is there. */
+export function Show<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
+  if (of.data !== undefined) return <>{children(of.data)}</>;
+  if (!of.error) return <p aria-busy="true">Loading…</p>;
+  return (
+    <>
+      <Failure>{of.error}</Failure>
+      <button onClick={of.reload}>Try again</button>
+    </>
+  );
+}
+
+/** What is folded away behind a word. */
+export function More({ label, children }: { label: string; children: ComponentChildren }) {
+  return (
+    <details>
+      <summary>{label}</summary>
+      <div class="folded">{children}</div>
+    </details>
+  );
+}

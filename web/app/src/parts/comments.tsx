@@ -1,0 +1,201 @@
+// The conversation under a post.
+
+import type { components } from "@agora/client";
+import { signal } from "@preact/signals";
+import { useState } from "preact/hooks";
+import { useList } from "../load";
+import { agora, me } from "../session";
+import { count } from "../words";
+import { Action, Avatar, Form, List, More, text, Time, UserLink } from "./basics";
+import { Icon } from "./icon";
+import { replaced, without } from "./post";
+import { Report } from "./report";
+import { Text } from "./text";
+
+type Comment = components["schemas"]["ThreadedComment"];
+
+/** The comments that were made here: they are no news. */
+export const made = signal<ReadonlySet<string>>(new Set());
+
+async function create(postId: string, content: string, replyToId?: string): Promise<Comment> {
+  const body = { content, ...(replyToId !== undefined && { replyToId }) };
+  const { data } = await agora.post("/api/posts/{postId}/comments", { params: { path: { postId } }, body });
+  made.value = new Set([...made.value, data.id]);
+  return data;
+}
+
+export function Comments({ postId, turn }: { postId: string; turn: number }) {
+  const path = { postId };
+  const threads = useList(() => agora.list("/api/posts/{postId}/comments", { params: { path } }), [postId, turn]);
+  return (
+    <section aria-label="Comments">
+      <h2>Comments</h2>
+      <Reply
+        label="Your comment"
+        onSend={async (content) => {
+          const comment = await create(postId, content);
+          threads.change((items) => [...items, comment]);
+        }}
+      />
+      <List of={threads} label="Threads" empty="Nobody has said anything yet.">
+        {(thread) => (
+          <Thread
+            comment={thread}
+            postId={postId}
+            onChange={(changed) => threads.change((items) => replaced(items, changed))}
+            onDelete={() => threads.change((items) => without(items, thread))}
+          />
+        )}
+      </List>
+    </section>
+  );
+}
+
+interface CommentProps {
+  comment: Comment;
+  postId: string;
+  onChange: (comment: Comment) => void;
+  onDelete: () => void;
+}
+
+function Thread(props: CommentProps) {
+  const { comment } = props;
+  // Answers that were given here come after those that are shown.
+  const [isOpen, setOpen] = useState(false);
+  const [turn, setTurn] = useState(0);
+  return (
+    <>
+      <CommentCard
+        {...props}
+        onReply={() => {
+          props.onChange({ ...comment, replyCount: comment.replyCount + 1 });
+          setOpen(true);
+          setTurn(turn + 1);
+        }}
+      />
+      {comment.replyCount > 0 && (
+        <button class="faint" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          {isOpen ? "Hide" : "Show"} {count(comment.replyCount, "reply", "replies")}
+        </button>
+      )}
+      {isOpen && <Replies {...props} key={turn} />}
+    </>
+  );
+}
+
+function Replies({ comment: thread, postId, onChange }: CommentProps) {
+  const path = { commentId: thread.id };
+  const replies = useList(() => agora.list("/api/comments/{commentId}/replies", { params: { path } }), [thread.id]);
+  return (
+    <div class="replies">
+      <List of={replies} label={`Replies to ${thread.author.username}`} empty="There are no replies.">
+        {(reply) => (
+          <CommentCard
+            comment={reply}
+            postId={postId}
+            onChange={(changed) => replies.change((items) => replaced(items, changed))}
+            onDelete={() => {
+              replies.change((items) => without(items, reply));
+              onChange({ ...thread, replyCount: thread.replyCount - 1 });
+            }}
+            onReply={() => {
+              replies.reload();
+              onChange({ ...thread, replyCount: thread.replyCount + 1 });
+            }}
+          />
+        )}
+      </List>
+    </div>
+  );
+}
+
+function CommentCard(props: CommentProps & { onReply: () => void }) {
+  const { comment, postId, onChange } = props;
+  const [isEdited, setEdited] = useState(false);
+  const [replies, setReplies] = useState(0);
+  const path = { commentId: comment.id };
+  const isMine = comment.author.id === me.value?.id;
+
+  async function toggleLike() {
+    const likedByMe = !comment.likedByMe;
+    const like = "/api/comments/{commentId}/like";
+    await (likedByMe ? agora.put(like, { params: { path } }) : agora.delete(like, { params: { path } }));
+    onChange({ ...comment, likedByMe, likeCount: comment.likeCount + (likedByMe ? 1 : -1) });
+  }
+
+  return (
+    <article class="comment" aria-label={`Comment by ${comment.author.username}`}>
+      <header>
+        <Avatar user={comment.author} />
+        <UserLink user={comment.author} />
+        <Time of={comment.createdAt} />
+        {comment.hidden && <span class="tag">Hidden by an administrator</span>}
+      </header>
+      {isEdited ? (
+        <Reply
+          label="Edit this comment"
+          content={comment.content}
+          onSend={async (content) => {
+            await agora.put("/api/comments/update", { body: { commentId: comment.id, content } });
+            // What it names is worked out by the service.
+            onChange({ ...comment, content, entities: [] });
+            setEdited(false);
+          }}
+        />
+      ) : (
+        <Text content={comment.content} entities={comment.entities} />
+      )}
+      <footer>
+        <Action does={toggleLike} isPressed={comment.likedByMe} label={`Like, ${count(comment.likeCount, "like")}`}>
+          <Icon name="like" isFull={comment.likedByMe} /> {comment.likeCount}
+        </Action>
+        <More key={replies} label="Reply">
+          <Reply
+            label={`Reply to ${comment.author.username}`}
+            onSend={async (content) => {
+              await create(postId, content, comment.id);
+              setReplies(replies + 1);
+              props.onReply();
+            }}
+          />
+        </More>
+        {isMine && !isEdited && <button onClick={() => setEdited(true)}>Edit</button>}
+        {isMine ? (
+          <More label="Delete">
+            <Action
+              kind="danger"
+              does={async () => {
+                await agora.delete("/api/comments/delete/{commentId}", { params: { path } });
+                props.onDelete();
+              }}
+            >
+              Delete this comment for good
+            </Action>
+          </More>
+        ) : (
+          <Report type="COMMENT" id={comment.id} />
+        )}
+      </footer>
+    </article>
+  );
+}
+
+function Reply(props: { label: string; content?: string; onSend: (content: string) => Promise<void> }) {
+  const [turn, setTurn] = useState(0);
+  return (
+    <Form
+      key={turn}
+      label={props.label}
+      submit="Send"
+      does={async (fields) => {
+        await props.onSend(text(fields, "content"));
+        setTurn(turn + 1);
+      }}
+    >
+      <label>
+        {props.label}
+        <textarea name="content" rows={2} required defaultValue={props.content ?? ""} />
+      </label>
+    </Form>
+  );
+}

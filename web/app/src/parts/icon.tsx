@@ -1,0 +1,22 @@
+// Signs for what is named beside them, or by a label.
+
+const SIGNS = {
+  home: "M4 11 12 4l8 7M6 10v10h12V10",
+  public: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM3 12h18M12 3c3 3 3 15 0 18-3-3-3-15 0-18",
+  search: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM15.5 15.5 21 21",
+  notifications: "M6 17V11a6 6 0 0 1 12 0v6l2 1H4zM10 21h4",
+  bookmarks: "M6 4h12v17l-6-4-6 4z",
+  products: "M4 8 12 4l8 4v9l-8 4-8-4zM4 8l8 4 8-4M12 12v9",
+  settings: "M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4",
+  like: "M12 20C4 14 3 10 4 7.5 5.5 4 10 4 12 8c2-4 6.5-4 8-.5 1 2.5 0 6.5-8 12.5z",
+  comment: "M4 5h16v11H11l-5 4v-4H4z",
+};
+
+/** One of them; `isFull` fills it. */
+export function Icon({ name, isFull = false }: { name: keyof typeof SIGNS; isFull?: boolean }) {
+  return (
+    <svg class={isFull ? "icon full" : "icon"} viewBox="0 0 24 24" width={24} height={24} aria-hidden="true">
+      <path d={SIGNS[name]} />
+    </svg>
+  );
+}

@@ -1,0 +1,88 @@
+// Who is logged in, and the client that calls the service as them.
+
+import { type components, createClient } from "@agora/client";
+import { signal } from "@preact/signals";
+
+export type User = components["schemas"]["User"];
+
+/** The service that this page comes from: the page is at `app/` below it. */
+const service = new URL("..", location.href.replace(/#.*/, "")).href.replace(/\/$/, "");
+
+/** Under this name the session's storage has the token, if the user asked to stay logged in. */
+const STORED = "agora-token";
+
+const token = signal(sessionStorage.getItem(STORED) ?? undefined);
+
+/** The own account; nothing before it is known, and when nobody is logged in. */
+export const me = signal<User | undefined>(undefined);
+
+/** What is to be said to somebody whose session ended by itself. */
+export const farewell = signal("");
+
+export const agora = createClient({
+  service,
+  token: () => token.value,
+  fetch: async (input, init) => {
+    const response = await fetch(input, init);
+    if (response.status === 401 && token.value !== undefined) end("Your session has ended. Please log in again.");
+    return response;
+  },
+});
+
+/** Whether there is a session that may still hold. */
+export function hasToken(): boolean {
+  return token.value !== undefined;
+}
+
+/** Opens a session; `stays` keeps it when the page is loaded anew, as long as the window is there. */
+export async function logIn(identifier: string, password: string, stays: boolean): Promise<void> {
+  const answer = await agora.post("/api/auth/login", { body: { identifier, password } });
+  keep(answer.token, stays);
+  farewell.value = "";
+  await readMe();
+}
+
+export async function readMe(): Promise<void> {
+  me.value = (await agora.get("/api/users/me")).data;
+}
+
+export async function logOut(): Promise<void> {
+  // It is over here in any case.
+  await agora.post("/api/auth/logout").catch(() => undefined);
+  end("");
+}
+
+/** Forgets the session. */
+export function end(reason: string): void {
+  sessionStorage.removeItem(STORED);
+  token.value = undefined;
+  me.value = undefined;
+  farewell.value = reason;
+}
+
+function keep(present: string, stays: boolean): void {
+  token.value = present;
+  if (stays) sessionStorage.setItem(STORED, present);
+}
+
+/** Gets a new token before the present one expires. */
+async function refresh(): Promise<void> {
+  const present = token.value;
+  const left = present === undefined ? Number.POSITIVE_INFINITY : expiry(present) - Date.now();
+  if (me.value === undefined || left > 5 * MINUTE) return;
+  const answer = await agora.post("/api/auth/refresh").catch(() => undefined);
+  if (answer !== undefined && token.value === present) keep(answer.token, sessionStorage.getItem(STORED) !== null);
+}
+
+const MINUTE = 60_000;
+setInterval(() => void refresh(), MINUTE);
+
+/** When a token expires, in milliseconds since 1970, as it says itself. */
+function expiry(token: string): number {
+  try {
+    const claims: unknown = JSON.parse(atob((token.split(".")[1] ?? "").replace(/-/g, "+").replace(/_/g, "/")));
+    return 1_000 * Number((claims as { exp?: number }).exp);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}

@@ -1,0 +1,242 @@
+// The client at /app in a real browser, against the real service: run as `node --test test` with the address of the service in
+// AGORA, of a fresh data directory, and the program of the browser in CHROMIUM. With SCREENSHOTS, pictures are written there.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { createClient } from "@agora/client";
+import { chromium } from "playwright-core";
+
+const { AGORA: service, CHROMIUM: program = "/usr/bin/chromium", SCREENSHOTS: screenshots } = process.env;
+assert(service, "AGORA is the address of the service");
+const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+const PASSWORD = "correct horse";
+const PICTURE = {
+  name: "picture.png",
+  mimeType: "image/png",
+  buffer: Buffer.from(
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mM4YQMEJxggFAAjDgUBIzBI6wAAAABJRU5ErkJggg==",
+    "base64",
+  ),
+};
+
+let browser;
+before(async () => {
+  browser = await chromium.launch({
+    executablePath: program,
+    // As root there is no sandbox; and nothing of its own is asked of other hosts.
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-component-update"].concat(
+      ["--disable-background-networking", "--disable-sync"],
+    ),
+  });
+});
+after(() => browser?.close());
+
+/** Somebody who uses the interface. */
+async function join(username) {
+  const email = `${username}@example.org`;
+  const anybody = createClient({ service });
+  await anybody.post("/api/auth/register", { body: { username, email, password: PASSWORD } });
+  const { token } = await anybody.post("/api/auth/login", { body: { identifier: username, password: PASSWORD } });
+  const client = createClient({ service, token });
+  return { client, id: (await client.get("/api/users/me")).data.id };
+}
+
+/** A browser's window that fails the test when something is wrong in it, or when it asks another host. */
+async function open(context, width) {
+  const page = await (await browser.newContext({ viewport: { width, height: 800 } })).newPage();
+  page.setDefaultTimeout(20_000);
+  const faults = [];
+  page.on("console", (message) => {
+    // A refusal that the page shows is in the console as well.
+    const isRefusal = message.text().startsWith("Failed to load resource: the server responded with a status of 4");
+    if (message.type() === "error" && !isRefusal) faults.push(message.text());
+  });
+  page.on("pageerror", (error) => faults.push(String(error)));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(service) && !/^(blob|data):/.test(request.url())) faults.push(request.url());
+  });
+  context.after(async () => {
+    await page.context().close();
+    assert.deepEqual(faults, []);
+  });
+  await page.goto(`${service}/app/`);
+  return page;
+}
+
+const heading = (page, name) => page.getByRole("heading", { level: 1, name }).waitFor();
+
+/** Checks what is shown for those who do not see it, or use no mouse; and takes a picture of it. */
+async function check(page, name) {
+  // The policy of the page lets no script in but its own: this one comes with the tools of the browser.
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+  assert.deepEqual(
+    serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]),
+    [],
+    name,
+  );
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert(overflow <= 0, `${name} is ${overflow} pixels wider than the window`);
+  if (screenshots) await page.screenshot({ path: `${screenshots}/${name}.png` });
+}
+
+for (const [size, width] of [
+  ["narrow", 360],
+  ["wide", 1280],
+]) {
+  test(`a member does everything, in a ${size} window`, async (context) => {
+    const page = await open(context, width);
+    const to = async (place, title = place) => {
+      await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: place }).click();
+      await heading(page, title);
+    };
+    const friend = await join(`bob-${size}`);
+
+    // She registers; what is wrong is said first.
+    await heading(page, "Log in");
+    await check(page, `${size}-login`);
+    await page.getByRole("link", { name: "Register" }).click();
+    await page.getByLabel("Name", { exact: true }).fill(`ada-${size}`);
+    await page.getByLabel("Email address").fill(`ada-${size}@example.org`);
+    await page.getByLabel("Password").fill("short");
+    await page.getByRole("button", { name: "Register" }).click();
+    await page.getByRole("alert").filter({ hasText: "Password" }).waitFor();
+    await check(page, `${size}-register`);
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByLabel("Keep me logged in").check();
+    await page.getByRole("button", { name: "Register" }).click();
+    await heading(page, "Home");
+
+    // She posts a picture, which is shown.
+    await page.getByLabel("What is new?").fill("Hello, Agora! #first");
+    await page.getByLabel("Picture").setInputFiles(PICTURE);
+    await page.getByRole("button", { name: "Post", exact: true }).click();
+    await heading(page, "Post");
+    const post = page.getByRole("article", { name: `Post by ada-${size}` });
+    await post.getByRole("link", { name: "#first" }).waitFor();
+    const picture = post.locator("img.picture");
+    await picture.scrollIntoViewIfNeeded();
+    await page.waitForFunction((image) => image.naturalWidth === 2, await picture.elementHandle());
+    const { id: postId } = (await friend.client.get("/api/posts/public")).data[0];
+
+    // He likes it and comments on it: she sees it while it happens, and answers.
+    const path = { postId };
+    await friend.client.put("/api/posts/like/{postId}", { params: { path } });
+    await post.getByRole("button", { name: "Like, 1 like" }).waitFor();
+    await friend.client.post("/api/posts/{postId}/comments", { params: { path }, body: { content: "Welcome" } });
+    await page.getByRole("button", { name: "There are new comments" }).click();
+    const comment = page.getByRole("article", { name: `Comment by bob-${size}` });
+    await comment.getByText("Welcome").waitFor();
+    await comment.getByRole("button", { name: "Like, 0 likes" }).click();
+    await comment.getByRole("button", { name: "Like, 1 like", pressed: true }).waitFor();
+    await comment.getByText("Reply", { exact: true }).click();
+    await comment.getByRole("textbox", { name: `Reply to bob-${size}` }).fill(`Thank you, @bob-${size}`);
+    await comment.getByRole("button", { name: "Send", exact: true }).click();
+    const reply = page.getByRole("article", { name: `Comment by ada-${size}` });
+    await reply.getByRole("link", { name: `@bob-${size}` }).waitFor();
+    await check(page, `${size}-post`);
+
+    // She reads what happened, and follows him.
+    await page.getByRole("link", { name: /Notifications 2 unread/ }).waitFor();
+    await to("Notifications");
+    await page.getByText("commented on your post").waitFor();
+    await check(page, `${size}-notifications`);
+    await page.getByRole("link", { name: /Notifications 2 unread/ }).waitFor({ state: "detached" });
+    await to("Search");
+    const row = page.getByRole("listitem").filter({ hasText: `@bob-${size}` });
+    await row.getByRole("button", { name: `Follow bob-${size}` }).click();
+    await row.getByRole("button", { name: `Unfollow bob-${size}` }).waitFor();
+    await check(page, `${size}-directory`);
+
+    // Her feed says when he posts, also after the network was away.
+    await to("Home");
+    await friend.client.post("/api/posts/create", { body: { text: "Good morning" } });
+    await page.getByRole("button", { name: "Show 1 new post" }).click();
+    await page.getByRole("article", { name: `Post by bob-${size}` }).getByText("Good morning").waitFor();
+    await page.context().setOffline(true);
+    await friend.client.post("/api/posts/create", { body: { text: "Good evening" } });
+    await page.context().setOffline(false);
+    await page.getByRole("button", { name: "Show 1 new post" }).click();
+    const evening = page.getByRole("article", { name: `Post by bob-${size}` }).filter({ hasText: "Good evening" });
+    await evening.getByRole("button", { name: "Bookmark" }).click();
+    await evening.getByRole("button", { name: "Bookmark", pressed: true }).waitFor();
+    await check(page, `${size}-feed`);
+    await to("Bookmarks");
+    await page.getByText("Good evening").waitFor();
+    await check(page, `${size}-bookmarks`);
+
+    // She finds a post by its words, and reports it.
+    await to("Search");
+    await page.getByLabel(/Words/).fill("even");
+    await page.getByRole("button", { name: "Search" }).click();
+    const found = page.getByRole("article", { name: `Post by bob-${size}` }).filter({ hasText: "Good evening" });
+    await found.getByText("Report", { exact: true }).click();
+    await found.getByLabel("Why").selectOption("SPAM");
+    await found.getByRole("button", { name: "Send report" }).click();
+    await found.getByText("Thank you.").waitFor();
+    await check(page, `${size}-search`);
+
+    // On his profile she blocks him, and lets him in again.
+    await found.getByRole("link", { name: `bob-${size}` }).click();
+    await heading(page, `bob-${size}`);
+    await check(page, `${size}-profile`);
+    await page.getByText("Mute, block, report").click();
+    await page.getByRole("button", { name: /^Block/ }).click();
+    await page.getByRole("button", { name: "Unblock" }).click();
+    await page.getByRole("button", { name: `Follow bob-${size}` }).waitFor();
+
+    // She edits her post and deletes it.
+    await to("Public");
+    const hers = page.getByRole("article", { name: `Post by ada-${size}` });
+    await hers.getByRole("button", { name: "Edit" }).click();
+    await hers.getByLabel("Text").fill("Goodbye");
+    await hers.getByRole("button", { name: "Save" }).click();
+    await hers.getByText("Goodbye").waitFor();
+    await check(page, `${size}-public`);
+    await hers.getByText("Delete", { exact: true }).click();
+    await hers.getByRole("button", { name: "Delete this post for good" }).click();
+    await hers.waitFor({ state: "detached" });
+
+    // The catalog is open to all.
+    await to("Products");
+    await check(page, `${size}-products`);
+
+    // She changes her profile, and how the page looks.
+    await to("Settings");
+    await page.getByLabel("Colors").selectOption("dark");
+    await check(page, `${size}-settings-dark`);
+    await page.getByLabel("Colors").selectOption("light");
+    await page.getByLabel("Displayed name").fill("Ada Lovelace");
+    await page.getByRole("button", { name: "Save profile" }).click();
+    await page.getByText("Saved.").waitFor();
+    await page.getByLabel("Likes of your posts").selectOption("none");
+    await page.getByRole("button", { name: "Save notifications" }).click();
+    await page.getByRole("region", { name: "Notifications" }).getByText("Saved.").waitFor();
+    await check(page, `${size}-settings`);
+
+    // She is still there when the page is loaded anew; another session of hers is ended.
+    await page.reload();
+    await heading(page, "Settings");
+    assert.equal(await page.getByLabel("Displayed name").inputValue(), "Ada Lovelace");
+    const body = { identifier: `ada-${size}`, password: PASSWORD };
+    const { token } = await createClient({ service }).post("/api/auth/login", { body });
+    await page.getByRole("button", { name: "End all others" }).click();
+    await page.waitForFunction(
+      async ([address, token]) =>
+        (await fetch(address, { headers: { Authorization: `Bearer ${token}` } })).status === 401,
+      [`${service}/api/users/me`, token],
+    );
+
+    // With the keyboard alone: the first thing leads past the places.
+    await page.getByRole("link").first().focus();
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement?.tagName), "H1");
+
+    // She logs out, and nothing is left of her token.
+    await page.getByRole("button", { name: "Log out here" }).click();
+    await heading(page, "Log in");
+    assert.equal(await page.evaluate(() => sessionStorage.getItem("agora-token")), null);
+  });
+}
