@@ -1,6 +1,6 @@
 //! `examples/http/agora.http`: every operation of the document as a request to be sent by hand.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::Value;
@@ -13,7 +13,7 @@ const HEAD: &str = "\
 #
 # Register and log in, and put the token of the answer here; likewise the ids of what a request is about.
 @service = http://127.0.0.1:8080
-@token =
+@token = TOKEN
 ";
 
 /// The collection, with the operations by their tags.
@@ -25,10 +25,11 @@ pub(super) fn collection() -> String {
             item.as_object().unwrap().iter().map(move |(method, operation)| (path, method, operation))
         })
         .collect();
-    let variables: BTreeSet<_> = operations.iter().flat_map(|(.., operation)| names(operation, "path")).collect();
+    let named = operations.iter().flat_map(|(.., operation)| parameters(operation, "path"));
+    let variables: BTreeMap<_, _> = named.map(|it| (it["name"].as_str().unwrap(), example(it))).collect();
     let mut written = HEAD.to_owned();
-    for name in variables {
-        writeln!(written, "@{name} =").unwrap();
+    for (name, value) in variables {
+        writeln!(written, "@{name} = {value}").unwrap();
     }
     for tag in DOCUMENT["tags"].as_array().unwrap() {
         for (path, method, operation) in operations.iter().filter(|(.., operation)| operation["tags"][0] == tag["name"])
@@ -46,10 +47,7 @@ fn write_request(written: &mut String, tag: &str, path: &str, method: &str, oper
     for (place, parameter) in
         parameters(operation, "query").filter(|parameter| parameter["required"] == true).enumerate()
     {
-        let schema = resolve(&parameter["schema"]);
-        let of_items = schema.get("items").map_or(schema, resolve);
-        let example =
-            of_items["examples"].get(0).or_else(|| of_items["enum"].get(0)).and_then(Value::as_str).unwrap_or("");
+        let example = example(parameter);
         let sign = if place == 0 { '?' } else { '&' };
         write!(written, "{sign}{}={}", parameter["name"].as_str().unwrap(), example.replace(' ', "%20")).unwrap();
     }
@@ -69,6 +67,10 @@ fn parameters<'a>(operation: &'a Value, place: &'a str) -> impl Iterator<Item = 
     all.map(resolve).filter(move |parameter| parameter["in"] == place)
 }
 
-fn names<'a>(operation: &'a Value, place: &'a str) -> impl Iterator<Item = &'a str> {
-    parameters(operation, place).filter_map(|parameter| parameter["name"].as_str())
+/// A value of a parameter: an example, the first of those that there are, or one of the right form. Some programs take no empty one.
+fn example(parameter: &Value) -> &str {
+    let schema = resolve(&parameter["schema"]);
+    let schema = schema.get("items").map_or(schema, resolve);
+    let named = schema["examples"].get(0).or_else(|| schema["enum"].get(0)).and_then(Value::as_str);
+    named.unwrap_or(if schema["format"] == "uuid" { "00000000-0000-0000-0000-000000000000" } else { "example" })
 }
