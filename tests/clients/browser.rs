@@ -1,4 +1,4 @@
-//! The client at `/app`: the committed one is made of its sources, and works in a browser.
+//! The pages for people: the committed ones are made of their sources, and work in a browser.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::process::Home;
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 #[test]
-fn the_client_in_the_browser_is_made_of_its_sources_and_does_what_a_member_does() {
+fn the_pages_are_made_of_their_sources_and_work_in_a_browser() {
     let home = Home::new();
     copy(&home, "docs/openapi.json");
     copy(&home, "packages/typescript");
@@ -23,13 +23,15 @@ fn the_client_in_the_browser_is_made_of_its_sources_and_does_what_a_member_does(
     npm(&home, &client, &["run", "build"]);
     install(&home, &web);
     npm(&home, &web, &["run", "build"]);
-    let (made, committed) = (files(&web.join("dist/app")), files(&repository("web/dist/app")));
-    assert!(made == committed, "web/dist is stale: renew it with `just web`, or with\nscripts/web");
+    for page in ["dist/app", "dist/console"] {
+        let (made, committed) = (files(&web.join(page)), files(&repository("web").join(page)));
+        assert!(made == committed, "web/{page} is stale: renew it with `just web`, or with\nscripts/web");
+    }
 
     let path = env::var_os("PATH").unwrap();
     let mut places = env::split_paths(&path).flat_map(|place| BROWSERS.map(|name| place.join(name)));
     let browser = places.find(|place| place.exists()).expect("a browser is needed: apt-get install chromium");
-    let service = home.start();
+    let service = home.start_with_root();
     let mut test = home.program("npm");
     test.args(["test"]).current_dir(&web).env("CHROMIUM", browser);
     test.env("AGORA", format!("http://{}", service.address));

@@ -16,8 +16,9 @@ fn a_client_generated_from_the_document_goes_the_tour_of_the_readme() {
     generate.arg("generate").arg("--path").arg(repository("docs/openapi.json"));
     generate.args(["--output-path", "agora", "--meta", "none"]);
     // It formats what it writes, by a program that it looks for there.
-    let path = [programs.clone()].into_iter().chain(env::split_paths(&env::var_os("PATH").unwrap()));
-    succeed(generate.env("PATH", env::join_paths(path).unwrap()), WITHOUT_PYTHON);
+    let known = env::var_os("PATH").unwrap();
+    let path = env::join_paths([programs.clone()].into_iter().chain(env::split_paths(&known))).unwrap();
+    succeed(generate.env("PATH", path), WITHOUT_PYTHON);
 
     let service = home.start();
     let mut tour = home.program(programs.join("python").to_str().unwrap());

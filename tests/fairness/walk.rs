@@ -23,8 +23,20 @@ const ALONE: Duration = Duration::from_millis(500);
 const UNDER_LOAD: Duration = Duration::from_secs(1);
 
 /// Endpoints that do not ask the database: what they cost others is measured once.
-const WITHOUT_DATABASE: &[&str] =
-    &["/media/{key}", "/health/live", "/api-docs/openapi.json", "/docs", "/docs/", "/docs/{file}"];
+const WITHOUT_DATABASE: &[&str] = &[
+    "/media/{key}",
+    "/health/live",
+    "/api-docs/openapi.json",
+    "/docs",
+    "/docs/",
+    "/docs/{file}",
+    "/app",
+    "/app/",
+    "/app/{file}",
+    "/console",
+    "/console/",
+    "/console/{file}",
+];
 
 /// What became of one endpoint.
 struct Outcome {

@@ -215,4 +215,11 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("GET",    "/docs",                              Nobody,  PLAIN),
     case("GET",    "/docs/",                             Nobody,  PLAIN),
     case("GET",    "/docs/{file}",                       Nobody,  &[("swagger-ui-bundle.js", "", None), ("swagger-ui.css", "", None)]),
+
+    case("GET",    "/app",                               Nobody,  PLAIN),
+    case("GET",    "/app/",                              Nobody,  PLAIN),
+    case("GET",    "/app/{file}",                        Nobody,  &[("index.html", "", None)]),
+    case("GET",    "/console",                           Nobody,  PLAIN),
+    case("GET",    "/console/",                          Nobody,  PLAIN),
+    case("GET",    "/console/{file}",                    Nobody,  &[("index.html", "", None)]),
 ];

@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod accounts;
-mod app;
 mod authorization;
 mod blocks;
 mod bookmarks;
@@ -30,6 +29,7 @@ mod limits;
 mod lists;
 mod mail;
 mod notifications;
+mod pages;
 mod paging;
 mod people;
 mod posts;

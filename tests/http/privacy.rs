@@ -88,6 +88,12 @@ const ALIKE: &[&str] = &[
     "/docs",
     "/docs/",
     "/docs/{file}",
+    "/app",
+    "/app/",
+    "/app/{file}",
+    "/console",
+    "/console/",
+    "/console/{file}",
 ];
 
 #[test]

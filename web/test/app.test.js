@@ -1,16 +1,10 @@
-// The client at /app in a real browser, against the real service: run as `node --test test` with the address of the service in
-// AGORA, of a fresh data directory, and the program of the browser in CHROMIUM. With SCREENSHOTS, pictures are written there.
+// The client at /app in a real browser, against the real service.
 
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
+import { test } from "node:test";
 import { createClient } from "@agora/client";
-import { chromium } from "playwright-core";
+import { check, heading, join, open, PASSWORD, SIZES, service } from "./browser.js";
 
-const { AGORA: service, CHROMIUM: program = "/usr/bin/chromium", SCREENSHOTS: screenshots } = process.env;
-assert(service, "AGORA is the address of the service");
-const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-const PASSWORD = "correct horse";
 const PICTURE = {
   name: "picture.png",
   mimeType: "image/png",
@@ -20,74 +14,9 @@ const PICTURE = {
   ),
 };
 
-let browser;
-before(async () => {
-  browser = await chromium.launch({
-    executablePath: program,
-    // As root there is no sandbox; and nothing of its own is asked of other hosts.
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-component-update"].concat(
-      ["--disable-background-networking", "--disable-sync"],
-    ),
-  });
-});
-after(() => browser?.close());
-
-/** Somebody who uses the interface. */
-async function join(username) {
-  const email = `${username}@example.org`;
-  const anybody = createClient({ service });
-  await anybody.post("/api/auth/register", { body: { username, email, password: PASSWORD } });
-  const { token } = await anybody.post("/api/auth/login", { body: { identifier: username, password: PASSWORD } });
-  const client = createClient({ service, token });
-  return { client, id: (await client.get("/api/users/me")).data.id };
-}
-
-/** A browser's window that fails the test when something is wrong in it, or when it asks another host. */
-async function open(context, width) {
-  const page = await (await browser.newContext({ viewport: { width, height: 800 } })).newPage();
-  page.setDefaultTimeout(20_000);
-  const faults = [];
-  page.on("console", (message) => {
-    // A refusal that the page shows is in the console as well.
-    const isRefusal = message.text().startsWith("Failed to load resource: the server responded with a status of 4");
-    if (message.type() === "error" && !isRefusal) faults.push(message.text());
-  });
-  page.on("pageerror", (error) => faults.push(String(error)));
-  page.on("request", (request) => {
-    if (!request.url().startsWith(service) && !/^(blob|data):/.test(request.url())) faults.push(request.url());
-  });
-  context.after(async () => {
-    await page.context().close();
-    assert.deepEqual(faults, []);
-  });
-  await page.goto(`${service}/app/`);
-  return page;
-}
-
-const heading = (page, name) => page.getByRole("heading", { level: 1, name }).waitFor();
-
-/** Checks what is shown for those who do not see it, or use no mouse; and takes a picture of it. */
-async function check(page, name) {
-  // The policy of the page lets no script in but its own: this one comes with the tools of the browser.
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => globalThis.axe.run());
-  const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-  assert.deepEqual(
-    serious.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]),
-    [],
-    name,
-  );
-  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  assert(overflow <= 0, `${name} is ${overflow} pixels wider than the window`);
-  if (screenshots) await page.screenshot({ path: `${screenshots}/${name}.png` });
-}
-
-for (const [size, width] of [
-  ["narrow", 360],
-  ["wide", 1280],
-]) {
+for (const [size, width] of SIZES) {
   test(`a member does everything, in a ${size} window`, async (context) => {
-    const page = await open(context, width);
+    const page = await open(context, "app", width);
     const to = async (place, title = place) => {
       await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: place }).click();
       await heading(page, title);

@@ -125,6 +125,8 @@ settings! {
         cors_origins: CorsOrigins = List(list::<CorsOrigins>), Unset("none");
         /// `on`, or `off` to do without the client in the browser at `/app/`
         app: bool = Text(on_or_off), Fixed("on");
+        /// `on`, or `off` to do without the console of administrators at `/console/`
+        console: bool = Text(on_or_off), Fixed("on");
         /// threads that serve requests
         workers: usize = Number(number(1_usize..=1024)),
             Computed(|| available_parallelism().map_or(1, usize::from).clamp(1, 1024).to_string(), "number of cores");

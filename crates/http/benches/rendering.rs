@@ -195,6 +195,7 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
         load: LoadLimits::default(),
         mac_keys: MacKeys::new(b"a secret"),
         has_app: true,
+        has_console: true,
         stopping: Stopping::default(),
         metrics: None,
         remote_parent: None,

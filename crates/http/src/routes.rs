@@ -8,8 +8,8 @@ use utoipa::openapi::OpenApi;
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
 use crate::endpoints::{
-    accounts, app, audit_log, blocks, bookmarks, comments, docs, events, export, follows, health, hiding, mail, media,
-    notifications, people, posts, products, reports, search, sessions, threads, users,
+    accounts, audit_log, blocks, bookmarks, comments, docs, events, export, follows, health, hiding, mail, media,
+    notifications, pages, people, posts, products, reports, search, sessions, threads, users,
 };
 use crate::middleware::authorize;
 
@@ -225,8 +225,11 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/docs/",                           Public,  docs::page),
         endpoint!(GET,    "/docs/{file}",                     Public,  docs::file),
 
-        endpoint!(GET,    "/app",                             Public,  app::to_page),
-        endpoint!(GET,    "/app/",                            Public,  app::page),
-        endpoint!(GET,    "/app/{file}",                      Public,  app::file),
+        endpoint!(GET,    "/app",                             Public,  pages::to_app),
+        endpoint!(GET,    "/app/",                            Public,  pages::app),
+        endpoint!(GET,    "/app/{file}",                      Public,  pages::app_file),
+        endpoint!(GET,    "/console",                         Public,  pages::to_console),
+        endpoint!(GET,    "/console/",                        Public,  pages::console),
+        endpoint!(GET,    "/console/{file}",                  Public,  pages::console_file),
     ]
 }

@@ -10,9 +10,9 @@ use tokio::sync::Semaphore;
 use crate::core::{
     Capacity, LoadLimits, MacKeys, REPLAYS, Replica, ReplicaServices, Services, State, Stopping, TrustedProxies,
 };
-use crate::endpoints::app::App;
 use crate::endpoints::docs::ApiDocs;
 use crate::endpoints::health::Readiness;
+use crate::endpoints::pages::Pages;
 use crate::middleware::{
     AccountConcurrency, CompressionLimit, CorsOrigins, HttpMetrics, RateLimiter, RemoteParent, RequestLog, Throttling,
 };
@@ -43,6 +43,8 @@ pub struct Settings {
     pub mac_keys: MacKeys,
     /// Whether the client in the browser is served.
     pub has_app: bool,
+    /// Whether the console of administrators is served.
+    pub has_console: bool,
     /// Whether the service was told to stop.
     pub stopping: Stopping,
     /// What is measured of requests; nothing when nobody looks at it.
@@ -76,7 +78,7 @@ impl Shared {
         let compression = Data::new(CompressionLimit::new(settings.workers));
         let list_reads = Data::new(ListReads::new(settings.workers));
         let readiness = Data::new(Readiness::new(services.probes.clone()));
-        let pages = Data::new(App::new(settings.has_app));
+        let pages = Data::new(Pages::new(settings.has_app, settings.has_console));
         let docs = Data::new(ApiDocs::new(|| openapi::document().to_json()));
         let state_over = |services, replica| {
             Data::new(State {

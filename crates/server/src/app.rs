@@ -154,6 +154,7 @@ impl App {
             },
             mac_keys,
             has_app: config.app,
+            has_console: config.console,
             stopping: Stopping::default(),
             metrics: metrics.as_ref().map(|metrics| Arc::clone(&metrics.http)),
             remote_parent: Telemetry::remote_parent(),

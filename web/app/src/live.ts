@@ -3,7 +3,7 @@
 import { type LiveEvent, type Topic } from "@agora/client";
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { agora, me } from "./session";
+import { agora, me } from "../../shared/session";
 
 /** How many notifications are unread. */
 export const unread = signal(0);

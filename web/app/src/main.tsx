@@ -1,22 +1,22 @@
 // The reference client: what a member can do, over the public interface alone.
 
 import { render } from "preact";
-import { useEffect } from "preact/hooks";
 import { unread, useNumbers } from "./live";
-import { useLoaded } from "./load";
-import { Avatar, Show } from "./parts/basics";
-import { Icon } from "./parts/icon";
+import { Login } from "../../shared/login";
+import { useLoaded } from "../../shared/load";
+import { Avatar, Show } from "../../shared/basics";
+import { Navigation, type Places, Skip } from "../../shared/frame";
 import { Catalog, ProductPage } from "./pages/catalog";
-import { Forgot, Login, Register } from "./pages/door";
+import { Forgot, Register } from "./pages/door";
 import { Notifications } from "./pages/notifications";
 import { Search, UserPage } from "./pages/people";
 import { Bookmarks, Feed, PostPage, Public, Tag } from "./pages/posts";
 import { Settings } from "./pages/settings";
-import { at, route } from "./router";
-import { hasToken, me, readMe } from "./session";
-import "./theme";
+import { at, route } from "../../shared/router";
+import { hasToken, me, readMe } from "../../shared/session";
+import "../../shared/theme";
 
-const PLACES = [
+const PLACES: Places = [
   ["", "Home", "home"],
   ["public", "Public", "public"],
   ["search", "Search", "search"],
@@ -24,7 +24,7 @@ const PLACES = [
   ["bookmarks", "Bookmarks", "bookmarks"],
   ["products", "Products", "products"],
   ["settings", "Settings", "settings"],
-] as const;
+];
 
 function Place() {
   const { parts, query } = route.value;
@@ -63,28 +63,21 @@ function Place() {
 
 function Member() {
   useNumbers();
-  const [place = ""] = route.value.parts;
+  const badge = unread.value > 0 && (
+    <span class="badge">
+      {unread.value}
+      <span class="hidden"> unread</span>
+    </span>
+  );
   return (
     <>
-      <nav class="places" aria-label="Main">
-        {PLACES.map(([path, name, icon]) => (
-          <a key={path} href={`#/${path}`} aria-current={place === path ? "page" : undefined}>
-            <Icon name={icon} />
-            <span class="name">{name}</span>
-            {path === "notifications" && unread.value > 0 && (
-              <span class="badge">
-                {unread.value}
-                <span class="hidden"> unread</span>
-              </span>
-            )}
-          </a>
-        ))}
+      <Navigation places={PLACES} badges={{ notifications: badge }}>
         {me.value && (
           <a href={at("user", me.value.id)} class="me" aria-label="Your profile">
             <Avatar user={me.value} />
           </a>
         )}
-      </nav>
+      </Navigation>
       <main id="content">
         <Place />
       </main>
@@ -107,7 +100,12 @@ function Visitor() {
       ) : place === "product" ? (
         <ProductPage key={one} id={one} />
       ) : (
-        <Login />
+        <>
+          <Login />
+          <p>
+            <a href={at("register")}>Register</a> · <a href={at("forgot")}>Forgot your password?</a>
+          </p>
+        </>
       )}
       <p>
         <a href="#/products">Products</a>
@@ -122,23 +120,12 @@ function Page() {
     if (hasToken()) await readMe();
     return true;
   }, []);
-  useEffect(() => {
-    document.documentElement.dataset["ready"] = "";
-  }, []);
   return (
     <>
-      <a class="skip" href="#content" onClick={skip}>
-        Skip to the content
-      </a>
+      <Skip />
       {me.value ? <Member /> : hasToken() ? <Show of={known}>{() => <Visitor />}</Show> : <Visitor />}
     </>
   );
-}
-
-/** The address names the place; it must not become `#content`. */
-function skip(event: MouseEvent): void {
-  event.preventDefault();
-  document.querySelector<HTMLElement>("#content h1")?.focus();
 }
 
 const page = document.getElementById("page");

@@ -4,7 +4,6 @@
 //! given `get` and an empty path, whatever the endpoint is.
 
 pub(crate) mod accounts;
-pub(crate) mod app;
 pub(crate) mod audit_log;
 pub(crate) mod blocks;
 pub(crate) mod bookmarks;
@@ -18,6 +17,7 @@ pub(crate) mod hiding;
 pub(crate) mod mail;
 pub(crate) mod media;
 pub(crate) mod notifications;
+pub(crate) mod pages;
 pub(crate) mod people;
 pub(crate) mod posts;
 pub(crate) mod products;

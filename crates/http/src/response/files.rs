@@ -62,8 +62,8 @@ answers! {
     Page = [answer(200, "The page.", [("text/html", text())], &[Header::CONTENT_ENCODING])];
     /// A part of the interactive page.
     PagePart = [answer(200, "The part.", page_parts(), &[Header::CONTENT_ENCODING])];
-    /// A part of the client in the browser.
-    AppPart = [answer(200, "The part.", app_parts(), &[Header::CONTENT_ENCODING])];
+    /// A part of a page for people.
+    PageFile = [answer(200, "The part.", page_files(), &[Header::CONTENT_ENCODING])];
 }
 
 fn images() -> [(&'static str, ObjectBuilder); 4] {
@@ -79,7 +79,7 @@ fn page_parts() -> [(&'static str, ObjectBuilder); 4] {
     [("text/css", text()), ("text/html", text()), ("text/javascript", text()), ("image/png", bytes())]
 }
 
-fn app_parts() -> [(&'static str, ObjectBuilder); 4] {
+fn page_files() -> [(&'static str, ObjectBuilder); 4] {
     [("text/css", text()), ("text/html", text()), ("text/javascript", text()), ("image/svg+xml", text())]
 }
 

@@ -102,6 +102,7 @@ impl Ports {
             load: LoadLimits { body_time: self.request_time, ..self.load },
             mac_keys: MacKeys::new(b"a secret"),
             has_app: true,
+            has_console: true,
             stopping: self.stopping.clone(),
             metrics: None,
             remote_parent: None,

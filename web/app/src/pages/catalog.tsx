@@ -2,11 +2,11 @@
 
 import type { components } from "@agora/client";
 import { Fragment } from "preact";
-import { useList, useLoaded } from "../load";
-import { Form, Input, List, Show, text, Title } from "../parts/basics";
-import { at, go } from "../router";
-import { agora } from "../session";
-import { count } from "../words";
+import { useList, useLoaded } from "../../../shared/load";
+import { Form, Input, List, Show, text, Title } from "../../../shared/basics";
+import { at, go } from "../../../shared/router";
+import { agora } from "../../../shared/session";
+import { count } from "../../../shared/words";
 
 type Product = components["schemas"]["Product"];
 

@@ -1,29 +1,8 @@
-// Coming in: logging in, registering, and a forgotten password.
+// Coming in for the first time, or with a forgotten password.
 
-import { Check, Form, Input, text, Title } from "../parts/basics";
-import { at, go } from "../router";
-import { agora, farewell, logIn } from "../session";
-
-export function Login() {
-  return (
-    <>
-      <Title>Log in</Title>
-      {farewell.value && <p role="status">{farewell.value}</p>}
-      <Form
-        label="Log in"
-        submit="Log in"
-        does={(fields) => logIn(text(fields, "identifier"), text(fields, "password"), fields.has("stays"))}
-      >
-        <Input label="Name or address" name="identifier" autoComplete="username" required />
-        <Input label="Password" name="password" type="password" autoComplete="current-password" required />
-        <Check label="Keep me logged in as long as this tab is open" name="stays" />
-      </Form>
-      <p>
-        <a href={at("register")}>Register</a> · <a href={at("forgot")}>Forgot your password?</a>
-      </p>
-    </>
-  );
-}
+import { Check, Form, Input, text, Title } from "../../../shared/basics";
+import { go } from "../../../shared/router";
+import { agora, logIn } from "../../../shared/session";
 
 export function Register() {
   return (

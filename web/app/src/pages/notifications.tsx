@@ -3,11 +3,11 @@
 import type { components } from "@agora/client";
 import { useEffect, useState } from "preact/hooks";
 import { unread } from "../live";
-import { useList } from "../load";
-import { Avatar, List, Time, Title } from "../parts/basics";
-import { at } from "../router";
-import { agora } from "../session";
-import { nameOf } from "../words";
+import { useList } from "../../../shared/load";
+import { Avatar, List, Time, Title } from "../../../shared/basics";
+import { at } from "../../../shared/router";
+import { agora } from "../../../shared/session";
+import { nameOf } from "../../../shared/words";
 
 type Notification = components["schemas"]["Notification"];
 

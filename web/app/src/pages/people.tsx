@@ -1,14 +1,13 @@
 // Pages about people, and what is found by its words.
 
 import type { components } from "@agora/client";
-import { useList, useLoaded } from "../load";
-import { Action, Avatar, Choice, Form, Input, List, More, Show, text, Title, UserLink } from "../parts/basics";
+import { replaced, useList, useLoaded } from "../../../shared/load";
+import { Action, Avatar, Choice, Form, Input, List, More, Show, text, Title, UserLink } from "../../../shared/basics";
 import { Follow, Person, type Profile } from "../parts/people";
-import { replaced } from "../parts/post";
 import { Report } from "../parts/report";
-import { at, go } from "../router";
-import { agora, me } from "../session";
-import { count, exactly, nameOf } from "../words";
+import { at, go } from "../../../shared/router";
+import { agora, me } from "../../../shared/session";
+import { count, exactly, nameOf } from "../../../shared/words";
 import { ProductRow } from "./catalog";
 import { Posts } from "./posts";
 

@@ -2,13 +2,13 @@
 
 import { useState } from "preact/hooks";
 import { news, useEvents } from "../live";
-import { type LoadedList, useList, useLoaded } from "../load";
+import { type LoadedList, replaced, useList, useLoaded, without } from "../../../shared/load";
 import { Comments, made } from "../parts/comments";
-import { Avatar, List, More, Show, Title, UserLink } from "../parts/basics";
-import { Composer, type Post, PostCard, replaced, without } from "../parts/post";
-import { go } from "../router";
-import { agora } from "../session";
-import { count } from "../words";
+import { Avatar, List, More, Show, Title, UserLink } from "../../../shared/basics";
+import { Composer, type Post, PostCard } from "../parts/post";
+import { go } from "../../../shared/router";
+import { agora } from "../../../shared/session";
+import { count } from "../../../shared/words";
 
 /** Posts, as long as they are there. */
 export function Posts<P extends Post>({ of: posts, empty }: { of: LoadedList<P>; empty: string }) {

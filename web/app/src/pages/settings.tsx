@@ -2,11 +2,11 @@
 
 import type { components } from "@agora/client";
 import { useState } from "preact/hooks";
-import { useList, useLoaded } from "../load";
-import { Action, Check, Choice, file, Form, Input, List, More, Show, text, Time, Title } from "../parts/basics";
-import { at } from "../router";
-import { agora, end, logOut, me, readMe, type User } from "../session";
-import { theme, themeNamed, THEMES } from "../theme";
+import { useList, useLoaded } from "../../../shared/load";
+import { Action, Check, Choice, file, Form, Input, List, More, Show, text, Time, Title } from "../../../shared/basics";
+import { at } from "../../../shared/router";
+import { agora, end, logOut, me, readMe, type User } from "../../../shared/session";
+import { theme, themeNamed, THEMES } from "../../../shared/theme";
 import { Apart } from "./people";
 
 export function Settings() {

@@ -3,14 +3,13 @@
 import type { components } from "@agora/client";
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { useList } from "../load";
-import { agora, me } from "../session";
-import { count } from "../words";
-import { Action, Avatar, Form, List, More, text, Time, UserLink } from "./basics";
-import { Icon } from "./icon";
-import { replaced, without } from "./post";
+import { replaced, useList, without } from "../../../shared/load";
+import { agora, me } from "../../../shared/session";
+import { count } from "../../../shared/words";
+import { Action, Avatar, Form, List, More, text, Time, UserLink } from "../../../shared/basics";
+import { Icon } from "../../../shared/icon";
 import { Report } from "./report";
-import { Text } from "./text";
+import { Text } from "../../../shared/text";
 
 type Comment = components["schemas"]["ThreadedComment"];
 

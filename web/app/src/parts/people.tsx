@@ -1,8 +1,8 @@
 // People: one of a list, and how one stands to them.
 
 import type { components } from "@agora/client";
-import { agora, me } from "../session";
-import { Action, Avatar, UserLink } from "./basics";
+import { agora, me } from "../../../shared/session";
+import { Action, Avatar, UserLink } from "../../../shared/basics";
 
 export type Profile = components["schemas"]["Profile"];
 

@@ -2,13 +2,13 @@
 
 import type { components } from "@agora/client";
 import { useState } from "preact/hooks";
-import { at } from "../router";
-import { agora, me } from "../session";
-import { count } from "../words";
-import { Action, Avatar, Choice, file, Form, More, text, Time, UserLink } from "./basics";
-import { Icon } from "./icon";
+import { at } from "../../../shared/router";
+import { agora, me } from "../../../shared/session";
+import { count } from "../../../shared/words";
+import { Action, Avatar, Choice, file, Form, More, text, Time, UserLink } from "../../../shared/basics";
+import { Icon } from "../../../shared/icon";
 import { Report } from "./report";
-import { Text } from "./text";
+import { Text } from "../../../shared/text";
 
 type Schemas = components["schemas"];
 export type Post = Schemas["Post"] | Schemas["PostByPublicAuthor"];
@@ -23,15 +23,6 @@ const VISIBILITIES = [
 /** The visibility that was chosen in a form. */
 function chosen(fields: FormData): Visibility {
   return VISIBILITIES.map(([it]) => it).find((it) => it === text(fields, "visibility")) ?? "PUBLIC";
-}
-
-/** Of a list, the entry that was changed. */
-export function replaced<T extends { id: string }>(items: T[], changed: T): T[] {
-  return items.map((item) => (item.id === changed.id ? changed : item));
-}
-
-export function without<T extends { id: string }>(items: T[], gone: T): T[] {
-  return items.filter((item) => item.id !== gone.id);
 }
 
 /** A post, with what one can do with it. */

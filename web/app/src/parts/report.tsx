@@ -1,7 +1,7 @@
 // Telling administrators of something.
 
-import { agora } from "../session";
-import { Choice, Form, Input, More, text } from "./basics";
+import { agora } from "../../../shared/session";
+import { Choice, Form, Input, More, text } from "../../../shared/basics";
 
 const CATEGORIES = [
   ["SPAM", "It is spam"],

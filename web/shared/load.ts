@@ -91,3 +91,13 @@ export function useList<T>(list: () => AsyncGenerator<T, void, void>, inputs: un
     change: (change) => setState((before) => ({ ...before, items: change(before.items) })),
   };
 }
+
+/** Returns a list in which an entry is replaced by what became of it. */
+export function replaced<T extends { id: string }>(items: T[], changed: T): T[] {
+  return items.map((item) => (item.id === changed.id ? changed : item));
+}
+
+/** Returns a list in which an entry is no more. */
+export function without<T extends { id: string }>(items: T[], gone: T): T[] {
+  return items.filter((item) => item.id !== gone.id);
+}

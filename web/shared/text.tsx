@@ -2,7 +2,7 @@
 
 import type { components } from "@agora/client";
 import type { ComponentChildren } from "preact";
-import { at } from "../router";
+import { at } from "./router";
 
 type Entity = components["schemas"]["Entity"];
 

@@ -2,9 +2,9 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Loaded, LoadedList } from "../load";
-import { at } from "../router";
-import { ago, exactly, inWords, nameOf, type Named } from "../words";
+import type { Loaded, LoadedList } from "./load";
+import { at } from "./router";
+import { ago, exactly, inWords, nameOf, type Named } from "./words";
 
 interface Pictured extends Named {
   id: string;
@@ -159,6 +159,7 @@ interface InputProps {
   autoComplete?: string;
   required?: boolean;
   maxLength?: number;
+  step?: string;
   accept?: string;
 }
 
@@ -184,7 +185,7 @@ export function Choice(props: { label: string; name: string; value: string; of: 
   return (
     <label>
       {props.label}
-      <select name={props.name} defaultValue={props.value}>
+      <select name={props.name}>
         {props.of.map(([value, words]) => (
           <option key={value} value={value} selected={value === props.value}>
             {words}

@@ -1,0 +1,146 @@
+//! `/app` and `/console`: pages for people, in the browser.
+//!
+//! They are made of the files in `web/dist`, which are in the binary, and know the service by the interface alone.
+
+use actix_web::http::header;
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse};
+use agora_domain::media::ImageKey;
+use bytes::Bytes;
+use include_dir::{Dir, include_dir};
+
+use crate::core::{ApiError, State};
+use crate::endpoints::static_files::StaticFiles;
+use crate::request::PathText;
+use crate::response::{HandlerResult, NotFound, Page, PageFile, ToPage};
+
+static APP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../web/dist/app");
+static CONSOLE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../web/dist/console");
+
+/// The file that is the page itself.
+const INDEX: &str = "index.html";
+
+/// The page is asked for each time, so that it never names parts of another version of the service.
+const INDEX_CACHE_CONTROL: &str = "no-cache";
+
+/// The name of a part changes with what is in it.
+const PART_CACHE_CONTROL: &str = "public, max-age=31536000, immutable";
+
+/// The pages.
+pub(crate) struct Pages {
+    app: WebPage,
+    console: WebPage,
+}
+
+impl Pages {
+    /// Creates them, each with whether it is served.
+    pub(crate) fn new(has_app: bool, has_console: bool) -> Self {
+        let page = |name, dir, is_on| WebPage { name, dir, is_on, files: StaticFiles::default() };
+        Self { app: page("app/", &APP, has_app), console: page("console/", &CONSOLE, has_console) }
+    }
+}
+
+/// A page and its parts.
+struct WebPage {
+    /// Its path, below the service's.
+    name: &'static str,
+    dir: &'static Dir<'static>,
+    /// Whether the operator does not do without it.
+    is_on: bool,
+    files: StaticFiles,
+}
+
+impl WebPage {
+    fn expect_on(&self) -> Result<(), ApiError> {
+        if self.is_on { Ok(()) } else { Err(ApiError::UnknownRoute) }
+    }
+
+    /// Leads from the short name to the page.
+    fn redirect(&self) -> HandlerResult {
+        self.expect_on()?;
+        // Relative, so that it holds wherever a proxy puts the service.
+        Ok(HttpResponse::PermanentRedirect()
+            .insert_header((header::LOCATION, self.name))
+            .insert_header((header::CACHE_CONTROL, INDEX_CACHE_CONTROL))
+            .finish())
+    }
+
+    async fn file(&self, name: &str, state: &State, request: &HttpRequest) -> HandlerResult {
+        self.expect_on()?;
+        let make = || {
+            let file = self.dir.get_file(name).ok_or(ApiError::UnknownRoute)?;
+            let content_type = match name.rsplit_once('.').map(|(_, extension)| extension) {
+                Some("css") => "text/css; charset=utf-8",
+                Some("html") => "text/html; charset=utf-8",
+                Some("js") => "text/javascript; charset=utf-8",
+                Some("svg") => "image/svg+xml",
+                _ => "application/octet-stream",
+            };
+            Ok((content_type.to_owned(), Bytes::from_static(file.contents())))
+        };
+        let cache_control = if name == INDEX { INDEX_CACHE_CONTROL } else { PART_CACHE_CONTROL };
+        Ok(self.files.get(name, make).await?.answer(cache_control, Some(&policy(state)), request))
+    }
+}
+
+/// Returns what a page may load: its own parts, answers of this service, and images from where the service says that they are, which
+/// may be another name of its own, or a store of its own.
+fn policy(state: &State) -> String {
+    let images = ImageKey::parse("00000000000000000000000000000000.png").map(|key| state.image_url(&key));
+    // The scheme, nothing, the host: the rest is where on the host they are.
+    let host = images.unwrap_or_default().splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+    format!(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: {host}; connect-src 'self'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+}
+
+/// The client in the browser, by its short name
+#[utoipa::path(get, path = "", operation_id = "redirectToApp", tag = "Pages", responses(ToPage, NotFound))]
+pub(crate) async fn to_app(pages: Data<Pages>) -> HandlerResult {
+    pages.app.redirect()
+}
+
+/// The client in the browser
+///
+/// What a member can do, for people, unless the operator does without it.
+#[utoipa::path(get, path = "", operation_id = "getApp", tag = "Pages", responses(Page, NotFound))]
+pub(crate) async fn app(pages: Data<Pages>, state: Data<State>, request: HttpRequest) -> HandlerResult {
+    pages.app.file(INDEX, &state, &request).await
+}
+
+/// A part of the client in the browser
+#[utoipa::path(get, path = "", operation_id = "getAppFile", tag = "Pages", responses(PageFile, NotFound))]
+pub(crate) async fn app_file(
+    pages: Data<Pages>,
+    state: Data<State>,
+    PathText(name): PathText,
+    request: HttpRequest,
+) -> HandlerResult {
+    pages.app.file(&name, &state, &request).await
+}
+
+/// The console, by its short name
+#[utoipa::path(get, path = "", operation_id = "redirectToConsole", tag = "Pages", responses(ToPage, NotFound))]
+pub(crate) async fn to_console(pages: Data<Pages>) -> HandlerResult {
+    pages.console.redirect()
+}
+
+/// The console
+///
+/// What administrators do, for people, unless the operator does without it.
+#[utoipa::path(get, path = "", operation_id = "getConsole", tag = "Pages", responses(Page, NotFound))]
+pub(crate) async fn console(pages: Data<Pages>, state: Data<State>, request: HttpRequest) -> HandlerResult {
+    pages.console.file(INDEX, &state, &request).await
+}
+
+/// A part of the console
+#[utoipa::path(get, path = "", operation_id = "getConsoleFile", tag = "Pages", responses(PageFile, NotFound))]
+pub(crate) async fn console_file(
+    pages: Data<Pages>,
+    state: Data<State>,
+    PathText(name): PathText,
+    request: HttpRequest,
+) -> HandlerResult {
+    pages.console.file(&name, &state, &request).await
+}

@@ -1,0 +1,46 @@
+// Whether the service can work.
+
+import { AgoraError } from "@agora/client";
+import { Show, Title } from "../../shared/basics";
+import { useLoaded } from "../../shared/load";
+import { agora } from "../../shared/session";
+
+interface Check {
+  status: string;
+  milliseconds: number;
+}
+
+export function Health() {
+  const health = useLoaded(readChecks, []);
+  return (
+    <>
+      <Title>Health</Title>
+      <Show of={health}>
+        {(checks) => (
+          <dl>
+            {Object.entries(checks).map(([name, { status, milliseconds }]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>
+                  {status === "ok" ? "works" : "fails"}, after {milliseconds.toFixed(0)} ms
+                </dd>
+              </div>
+            ))}
+          </dl>
+        )}
+      </Show>
+      <button onClick={health.reload}>Ask again</button>
+    </>
+  );
+}
+
+/** What is asked about the service: with 503, some of it fails, and that is said. */
+async function readChecks(): Promise<Record<string, Check>> {
+  try {
+    return { ...(await agora.get("/health/ready")).data };
+  } catch (error) {
+    const checks = error instanceof AgoraError && error.failure?.data;
+    if (!checks) throw error;
+    return checks as unknown as Record<string, Check>;
+  }
+}

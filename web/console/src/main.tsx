@@ -1,0 +1,103 @@
+// The console: what administrators do, over the public interface alone.
+
+import { render } from "preact";
+import { Action, Show, Title } from "../../shared/basics";
+import { Navigation, type Places, Skip } from "../../shared/frame";
+import { useLoaded } from "../../shared/load";
+import { Login } from "../../shared/login";
+import { route } from "../../shared/router";
+import { hasToken, logOut, me, readMe, type User } from "../../shared/session";
+import "../../shared/theme";
+import { AccountPage, Accounts } from "./accounts";
+import { Audit } from "./audit";
+import { Health } from "./health";
+import { Posts } from "./posts";
+import { ProductPage, Products } from "./products";
+import { Reports } from "./reports";
+
+const PLACES: Places = [
+  ["", "Reports", "report"],
+  ["accounts", "Accounts", "people"],
+  ["posts", "Posts", "comment"],
+  ["products", "Products", "products"],
+  ["audit", "Audit log", "list"],
+  ["health", "Health", "health"],
+];
+
+function Place() {
+  const { parts, query } = route.value;
+  const [place = "", one] = parts;
+  switch (place) {
+    case "":
+      return <Reports query={query} />;
+    // Where a name leads to that both pages show.
+    case "user":
+    case "accounts":
+      return one === undefined ? <Accounts query={query} /> : <AccountPage key={one} id={one} />;
+    case "posts":
+      return <Posts query={query} />;
+    case "products":
+      return one === undefined ? <Products query={query} /> : <ProductPage key={one} id={one} />;
+    case "audit":
+      return <Audit query={query} />;
+    case "health":
+      return <Health />;
+    default:
+      return (
+        <p>
+          There is nothing here. <a href="#/">To the reports</a>
+        </p>
+      );
+  }
+}
+
+function isAdmin(user: User): boolean {
+  return user.authorities.some(({ authority }) => authority === "ADMIN");
+}
+
+function Console({ user }: { user: User }) {
+  if (!isAdmin(user)) {
+    return (
+      <main id="content" class="alone">
+        <Title>Not for this account</Title>
+        <p>The console is for administrators, and {user.username} is none.</p>
+        <Action does={logOut}>Log out</Action>
+      </main>
+    );
+  }
+  return (
+    <>
+      <Navigation places={PLACES}>
+        <Action does={logOut}>Log out</Action>
+      </Navigation>
+      <main id="content">
+        <Place />
+      </main>
+    </>
+  );
+}
+
+function Door() {
+  return (
+    <main id="content" class="alone">
+      <Login />
+    </main>
+  );
+}
+
+function Page() {
+  // A session that was kept: whose it is.
+  const known = useLoaded(async () => {
+    if (hasToken()) await readMe();
+    return true;
+  }, []);
+  return (
+    <>
+      <Skip />
+      {me.value ? <Console user={me.value} /> : hasToken() ? <Show of={known}>{() => <Door />}</Show> : <Door />}
+    </>
+  );
+}
+
+const page = document.getElementById("page");
+if (page) render(<Page />, page);

@@ -1,0 +1,57 @@
+// Posts of everybody, and what is hidden of them.
+
+import type { components } from "@agora/client";
+import { Input, List, More, Time, Title, UserLink } from "../../shared/basics";
+import { replaced, useList } from "../../shared/load";
+import { agora } from "../../shared/session";
+import { Text } from "../../shared/text";
+import { HideForm } from "./hide";
+import { QueryForm } from "./query";
+
+type Schemas = components["schemas"];
+type Post = Schemas["AdminPost"] | Schemas["PostByPublicAuthor"];
+
+export function Posts({ query }: { query: URLSearchParams }) {
+  const q = query.get("q") ?? "";
+  return (
+    <>
+      <Title>Posts</Title>
+      <QueryForm key={q} label="Find posts" place="posts" fields={["q"]}>
+        <Input label="Words" name="q" type="search" value={q} maxLength={200} />
+      </QueryForm>
+      <Found key={q} q={q} />
+    </>
+  );
+}
+
+function Found({ q }: { q: string }) {
+  // What is found of this type are posts.
+  const found = () =>
+    agora.list("/api/search", { params: { query: { type: "posts", q } } }) as unknown as AsyncGenerator<Post, void, void>;
+  const posts = useList<Post>(() => (q ? found() : agora.list("/api/posts/all", { params: { query: { size: 20 } } })), []);
+  return (
+    <List of={posts} label="Posts" empty="There are no such posts.">
+      {(post) => (
+        <article aria-label={`Post by ${post.author.username}`}>
+          <header>
+            <UserLink user={post.author} />
+            <Time of={post.createdAt} />
+            {post.visibility !== "PUBLIC" && <span class="tag">{post.visibility}</span>}
+            {post.hidden && <span class="tag">Hidden</span>}
+          </header>
+          {post.content && <Text content={post.content} entities={[]} />}
+          {post.image && <img class="picture" src={post.image} alt="" loading="lazy" />}
+          <footer>
+            <More key={String(post.hidden)} label={post.hidden ? "Show again" : "Hide"}>
+              <HideForm
+                target={{ type: "POST", id: post.id }}
+                hidden={post.hidden ?? false}
+                onDone={() => posts.change((items) => replaced(items, { ...post, hidden: !post.hidden }))}
+              />
+            </More>
+          </footer>
+        </article>
+      )}
+    </List>
+  );
+}

@@ -1,0 +1,115 @@
+// The catalog: what is in it, and how it is changed.
+
+import type { components } from "@agora/client";
+import { Action, Form, Input, List, More, Show, text, Title } from "../../shared/basics";
+import { useList, useLoaded } from "../../shared/load";
+import { at, go } from "../../shared/router";
+import { agora } from "../../shared/session";
+import { QueryForm } from "./query";
+
+type Product = components["schemas"]["Product"];
+
+export function Products({ query }: { query: URLSearchParams }) {
+  const q = query.get("q") ?? "";
+  return (
+    <>
+      <Title>Products</Title>
+      <QueryForm key={q} label="Find products" place="products" fields={["q"]}>
+        <Input label="Words" name="q" type="search" value={q} />
+      </QueryForm>
+      <More label="New product">
+        <ProductForm
+          submit="Create product"
+          does={async (fields) => {
+            const body = { ...read(fields), sku: text(fields, "sku") };
+            go(at("products", (await agora.post("/api/products", { body })).product.id));
+          }}
+        />
+      </More>
+      <Found key={q} q={q} />
+    </>
+  );
+}
+
+function Found({ q }: { q: string }) {
+  const query = { size: 20, ...(q && { q }) };
+  const products = useList(() => agora.list("/api/products/findAll", { params: { query } }), []);
+  return (
+    <List of={products} label="Products" empty="There are no such products.">
+      {(product) => (
+        <div class="person">
+          <a class="user" href={at("products", product.id)}>
+            {product.name} <span class="faint">{product.sku}</span>
+          </a>
+          <span class="faint">{product.category}</span>
+          <span>{product.price.toFixed(2)}</span>
+          <span class="faint">{product.stock} in stock</span>
+        </div>
+      )}
+    </List>
+  );
+}
+
+export function ProductPage({ id }: { id: string }) {
+  const path = { id };
+  const product = useLoaded(async () => (await agora.get("/api/products/{id}", { params: { path } })).product, [id]);
+  return (
+    <Show of={product}>
+      {(data) => (
+        <>
+          <Title>{data.name}</Title>
+          <ProductForm
+            product={data}
+            submit="Save product"
+            does={async (fields) => {
+              // Where it has variants, its stock is theirs.
+              const { stock, ...body } = read(fields);
+              const change = { ...body, sku: text(fields, "sku"), ...(data.variants.length === 0 && { stock }) };
+              product.set((await agora.put("/api/products/{id}", { params: { path }, body: change })).product);
+            }}
+          />
+          <More label="Delete">
+            <Action
+              kind="danger"
+              does={async () => {
+                await agora.delete("/api/products/{id}", { params: { path } });
+                go("#/products");
+              }}
+            >
+              Delete this product for good
+            </Action>
+          </More>
+        </>
+      )}
+    </Show>
+  );
+}
+
+function read(fields: FormData) {
+  return {
+    name: text(fields, "name"),
+    category: text(fields, "category"),
+    description: text(fields, "description"),
+    price: Number(text(fields, "price")),
+    stock: Number(text(fields, "stock")),
+  };
+}
+
+function ProductForm(props: { product?: Product; submit: string; does: (fields: FormData) => Promise<void> }) {
+  const { product } = props;
+  return (
+    <Form label={props.submit} submit={props.submit} does={props.does} done="Saved.">
+      <div class="row">
+        <Input label="SKU" name="sku" value={product?.sku ?? ""} required />
+        <Input label="Name" name="name" value={product?.name ?? ""} required />
+        <Input label="Category" name="category" value={product?.category ?? ""} required />
+        <Input label="Price" name="price" type="number" step="any" value={String(product?.price ?? "")} required />
+        <Input label="In stock" name="stock" type="number" value={String(product?.stock ?? 0)} required />
+      </div>
+      <label>
+        Description
+        <textarea name="description" rows={4} defaultValue={product?.description ?? ""} />
+      </label>
+    </Form>
+  );
+}

@@ -1,0 +1,218 @@
+// Reports as a queue, worked off by the keyboard.
+
+import type { components } from "@agora/client";
+import { useEffect, useState } from "preact/hooks";
+import { Action, Failure, Form, Input, List, More, Show, text, Time, Title, UserLink } from "../../shared/basics";
+import { type LoadedList, useList, useLoaded, without } from "../../shared/load";
+import { at } from "../../shared/router";
+import { agora } from "../../shared/session";
+import { Text } from "../../shared/text";
+import { inWords } from "../../shared/words";
+import { HideForm, setHidden } from "./hide";
+
+type Report = components["schemas"]["Report"];
+
+const STATUSES = [
+  ["OPEN", "Open"],
+  ["RESOLVED", "Resolved"],
+  ["REJECTED", "Rejected"],
+] as const;
+
+const CATEGORIES: Record<Report["category"], string> = {
+  SPAM: "Spam",
+  ABUSE: "Abuse",
+  ILLEGAL: "Illegal",
+  OTHER: "Something else",
+};
+
+export function Reports({ query }: { query: URLSearchParams }) {
+  const status = STATUSES.map(([status]) => status).find((status) => status === query.get("status")) ?? "OPEN";
+  return (
+    <>
+      <Title>Reports</Title>
+      <nav class="tabs" aria-label="By status">
+        {STATUSES.map(([value, words]) => (
+          <a key={value} href={`#/?status=${value}`} aria-current={status === value ? "page" : undefined}>
+            {words}
+          </a>
+        ))}
+      </nav>
+      <Queue key={status} status={status} />
+    </>
+  );
+}
+
+function Queue({ status }: { status: Report["status"] }) {
+  const reports = useList(() => agora.list("/api/admin/reports", { params: { query: { status } } }), [status]);
+  const error = useKeys(reports);
+  return (
+    <>
+      {status === "OPEN" && (
+        <p class="faint">
+          Keys: <kbd>j</kbd> and <kbd>k</kbd> go to the next and the one before, <kbd>h</kbd> hides what was reported and
+          resolves, <kbd>r</kbd> resolves, <kbd>x</kbd> rejects.
+        </p>
+      )}
+      <Failure>{error}</Failure>
+      <List of={reports} label="Reports" empty="There are none.">
+        {(report) => <Row report={report} onDecided={() => reports.change((items) => without(items, report))} />}
+      </List>
+    </>
+  );
+}
+
+async function decide(report: Report, status: "RESOLVED" | "REJECTED", note: string): Promise<void> {
+  const path = { reportId: report.id };
+  await agora.put("/api/admin/reports/{reportId}", { params: { path }, body: { status, ...(note && { note }) } });
+}
+
+/** Hides what was reported, with what it was reported for as the reason, and resolves the report. */
+async function hide(report: Report): Promise<void> {
+  const { targetType: type, targetId: id } = report;
+  if (type === "USER") throw new Error("An account is not hidden. Open it to disable it.");
+  await setHidden({ type, id }, true, CATEGORIES[report.category]);
+  await decide(report, "RESOLVED", "Hidden");
+}
+
+/** Listens to the keys; what failed of what they did. */
+function useKeys(reports: LoadedList<Report>): string {
+  const [error, setError] = useState("");
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const isText = event.target instanceof Element && event.target.closest("input, textarea, select");
+      if (isText || event.ctrlKey || event.metaKey || event.altKey) return;
+      const rows = [...document.querySelectorAll<HTMLElement>("[data-report]")];
+      const here = rows.findIndex((row) => row.contains(document.activeElement));
+      const goTo = (place: number) => rows[Math.max(0, Math.min(place, rows.length - 1))]?.focus();
+      const report = reports.items.find(({ id }) => id === rows[here]?.dataset["report"]);
+      const does = (done: Promise<void> | undefined) => {
+        if (done === undefined || report === undefined) return;
+        // The next one comes to its place.
+        goTo(here + 1 < rows.length ? here + 1 : here - 1);
+        setError("");
+        done.then(
+          () => reports.change((items) => without(items, report)),
+          (failure: unknown) => setError(failure instanceof Error && failure.name === "Error" ? failure.message : inWords(failure)),
+        );
+      };
+      switch (event.key) {
+        case "j":
+          return goTo(here + 1);
+        case "k":
+          return goTo(here - 1);
+        case "h":
+          return does(report && hide(report));
+        case "r":
+          return does(report && decide(report, "RESOLVED", ""));
+        case "x":
+          return does(report && decide(report, "REJECTED", ""));
+      }
+    };
+    document.addEventListener("keydown", press);
+    return () => document.removeEventListener("keydown", press);
+  });
+  return error;
+}
+
+function Row({ report, onDecided }: { report: Report; onDecided: () => void }) {
+  const isOpen = report.status === "OPEN";
+  return (
+    <article class="card" data-report={report.id} tabIndex={-1} aria-label={`Report by ${report.reporter.username}`}>
+      <header>
+        <span class="tag">{CATEGORIES[report.category]}</span>
+        <UserLink user={report.reporter} />
+        <Time of={report.createdAt} />
+      </header>
+      {report.comment && <p dir="auto">{report.comment}</p>}
+      <Target report={report} onDone={onDecided} />
+      {isOpen ? (
+        <footer>
+          <More label="Decide with a note">
+            <Form
+              label="Decide"
+              submit="Decide"
+              does={async (fields) => {
+                await decide(report, fields.get("status") === "REJECTED" ? "REJECTED" : "RESOLVED", text(fields, "note"));
+                onDecided();
+              }}
+            >
+              <label>
+                Decision
+                <select name="status">
+                  <option value="RESOLVED">Resolved: something was done</option>
+                  <option value="REJECTED">Rejected: nothing is to be done</option>
+                </select>
+              </label>
+              <Input label="Note, for administrators" name="note" maxLength={1000} />
+            </Form>
+          </More>
+        </footer>
+      ) : (
+        report.note && <p class="faint">{report.note}</p>
+      )}
+    </article>
+  );
+}
+
+function Target({ report, onDone }: { report: Report; onDone: () => void }) {
+  const { targetType: type, targetId: id } = report;
+  switch (type) {
+    case "USER":
+      return (
+        <p>
+          <a href={at("accounts", id)}>The account that was reported</a>
+        </p>
+      );
+    case "COMMENT":
+      return (
+        <>
+          <p>
+            A comment, <code>{id}</code>
+          </p>
+          <Hide type={type} report={report} hidden={false} onDone={onDone} />
+        </>
+      );
+    case "POST":
+      return <Post report={report} onDone={onDone} />;
+  }
+}
+
+function Post({ report, onDone }: { report: Report; onDone: () => void }) {
+  const path = { postId: report.targetId };
+  const post = useLoaded(async () => (await agora.get("/api/posts/by-id/{postId}", { params: { path } })).data, [path.postId]);
+  return (
+    <Show of={post}>
+      {(data) => (
+        <blockquote>
+          <UserLink user={data.author} /> {data.hidden && <span class="tag">Hidden</span>}
+          <Text content={data.content} entities={[]} />
+          {data.image && <img class="picture" src={data.image} alt="" loading="lazy" />}
+          <Hide type="POST" report={report} hidden={data.hidden ?? false} onDone={onDone} />
+        </blockquote>
+      )}
+    </Show>
+  );
+}
+
+function Hide(props: { type: "POST" | "COMMENT"; report: Report; hidden: boolean; onDone: () => void }) {
+  const { report } = props;
+  if (report.status !== "OPEN") return null;
+  return (
+    <>
+      {!props.hidden && (
+        <Action
+          kind="danger"
+          does={async () => {
+            await hide(report);
+            props.onDone();
+          }}
+        >
+          Hide it and resolve
+        </Action>
+      )}
+      <More label={props.hidden ? "Show again" : "Hide for another reason"}>
+        <HideForm target={{ type: props.type, id: report.targetId }} hidden={props.hidden} onDone={props.onDone} />
+      </More>
+    </>
+  );
+}

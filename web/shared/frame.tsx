@@ -1,0 +1,39 @@
+// What is around every page.
+
+import type { ComponentChildren } from "preact";
+import { Icon } from "./icon";
+import { route } from "./router";
+
+/** Leads past the places, for those who go by the keyboard. */
+export function Skip() {
+  return (
+    <a class="skip" href="#content" onClick={skip}>
+      Skip to the content
+    </a>
+  );
+}
+
+/** The address names the place; it must not become `#content`. */
+function skip(event: MouseEvent): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>("#content h1")?.focus();
+}
+
+/** Where one can go: the path, its name and its sign. */
+export type Places = readonly (readonly [string, string, Parameters<typeof Icon>[0]["name"]])[];
+
+export function Navigation(props: { places: Places; badges?: Record<string, ComponentChildren>; children?: ComponentChildren }) {
+  const [here = ""] = route.value.parts;
+  return (
+    <nav class="places" aria-label="Main">
+      {props.places.map(([path, name, icon]) => (
+        <a key={path} href={`#/${path}`} aria-current={here === path ? "page" : undefined}>
+          <Icon name={icon} />
+          <span class="name">{name}</span>
+          {props.badges?.[path]}
+        </a>
+      ))}
+      {props.children}
+    </nav>
+  );
+}

@@ -1,0 +1,131 @@
+// The console in a real browser, against the real service, whose administrator is root.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { check, heading, join, open, PASSWORD, SIZES, service } from "./browser.js";
+import { createClient } from "@agora/client";
+
+for (const [size, width] of SIZES) {
+  test(`an administrator decides, in a ${size} window`, async (context) => {
+    const author = await join(`author-${size}`);
+    const witness = await join(`witness-${size}`);
+    const posts = [];
+    for (const text of ["First", "Second", "Third"]) {
+      const { data } = await author.client.post("/api/posts/create", { body: { text: `${text} ${size}` } });
+      const body = { targetType: "POST", targetId: data.id, category: "SPAM", comment: `${text} is spam` };
+      await witness.client.post("/api/reports", { body });
+      posts.push(data.id);
+    }
+    const page = await open(context, "console", width);
+    const to = async (place, title = place) => {
+      await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: place }).click();
+      await heading(page, title);
+    };
+    const logIn = async (name) => {
+      await heading(page, "Log in");
+      await page.getByLabel("Name or address").fill(name);
+      await page.getByLabel("Password").fill(PASSWORD);
+      await page.getByRole("button", { name: "Log in" }).click();
+    };
+
+    // It is for administrators.
+    await check(page, `${size}-console-login`);
+    await logIn(`author-${size}`);
+    await heading(page, "Not for this account");
+    await page.getByRole("button", { name: "Log out" }).click();
+    await logIn("root");
+    await heading(page, "Reports");
+
+    // Reports are worked off by the keyboard, newest first.
+    const report = (words) => page.getByRole("article", { name: `Report by witness-${size}` }).filter({ hasText: `${words} is spam` });
+    const isHidden = async (post) => {
+      const path = { postId: post };
+      const answer = await witness.client.get("/api/posts/by-id/{postId}", { params: { path } }).catch(({ code }) => code);
+      return answer === "post_not_found";
+    };
+    await page.getByText(`First ${size}`).waitFor();
+    await check(page, `${size}-console-reports`);
+    const remaining = async (...words) => {
+      for (const word of ["First", "Second", "Third"]) {
+        await report(word).first().waitFor({ state: words.includes(word) ? "visible" : "detached" });
+      }
+    };
+    await report("Second").focus();
+    await page.keyboard.press("h");
+    await remaining("First", "Third");
+    assert.deepEqual([await isHidden(posts[0]), await isHidden(posts[1])], [false, true]);
+    await report("First").focus();
+    await page.keyboard.press("k");
+    assert(await report("Third").evaluate((row) => row === document.activeElement));
+    await page.keyboard.press("x");
+    await remaining("First");
+    await report("First").getByText("Decide with a note").click();
+    await report("First").getByLabel("Note").fill("Talked to them");
+    await report("First").getByRole("button", { name: "Decide" }).click();
+    await remaining();
+    await page.getByRole("link", { name: "Resolved" }).click();
+    await report("First").getByText("Talked to them").waitFor();
+    await check(page, `${size}-console-resolved`);
+
+    // A post is shown again.
+    await to("Posts");
+    const second = page.getByRole("article", { name: `Post by author-${size}` }).filter({ hasText: "Second" });
+    await second.getByText("Show again").first().click();
+    await second.getByLabel("Reason").fill("A mistake");
+    await second.getByRole("button", { name: "Show again" }).click();
+    await second.getByText("Hide", { exact: true }).first().waitFor();
+    assert.equal(await isHidden(posts[1]), false);
+    await check(page, `${size}-console-posts`);
+
+    // An account becomes an administrator, and another is disabled.
+    await to("Accounts");
+    const account = (name) => page.getByRole("article", { name: `Account ${name}-${size}` });
+    await page.getByLabel(/Name/).fill(size);
+    await page.getByRole("button", { name: "Show" }).click();
+    await account("witness").getByText("Roles").click();
+    await account("witness").getByRole("button", { name: "Make an ADMIN" }).click();
+    await account("witness").getByText("ADMIN", { exact: true }).waitFor();
+    await account("author").getByRole("button", { name: "Disable" }).click();
+    await account("author").getByText("Disabled", { exact: true }).waitFor();
+    await check(page, `${size}-console-accounts`);
+    await assert.rejects(author.client.get("/api/users/me"), { code: "unauthenticated" });
+
+    // What was done to it is on record.
+    await account("author").getByRole("link", { name: "Audit log" }).click();
+    await heading(page, "Audit log");
+    await page.getByRole("list", { name: "Acts" }).getByText("disabled an account").waitFor();
+    await page.getByRole("combobox", { name: "Act" }).selectOption("post_shown");
+    await page.getByLabel("To what").fill(posts[1]);
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByText("“A mistake”").waitFor();
+    await check(page, `${size}-console-audit`);
+
+    // A product comes into the catalog, changes, and goes.
+    await to("Products");
+    await page.getByText("New product").click();
+    await page.getByLabel("SKU").fill(`MUG-${size}`);
+    await page.getByLabel("Name").fill("Mug");
+    await page.getByLabel("Category").fill("Kitchen");
+    await page.getByLabel("Price").fill("19.9");
+    await page.getByLabel("In stock").fill("3");
+    await check(page, `${size}-console-products`);
+    await page.getByRole("button", { name: "Create product" }).click();
+    await heading(page, "Mug");
+    await page.getByLabel("In stock").fill("5");
+    await page.getByRole("button", { name: "Save product" }).click();
+    await page.getByText("Saved.").waitFor();
+    const inCatalog = async () => {
+      const { products } = await createClient({ service }).get("/api/products/findAll");
+      return products.filter(({ sku }) => sku === `MUG-${size}`).map(({ stock }) => stock);
+    };
+    assert.deepEqual(await inCatalog(), [5]);
+    await page.getByText("Delete", { exact: true }).click();
+    await page.getByRole("button", { name: "Delete this product for good" }).click();
+    await heading(page, "Products");
+    assert.deepEqual(await inCatalog(), []);
+
+    await to("Health");
+    await page.getByText("database").waitFor();
+    await check(page, `${size}-console-health`);
+  });
+}
