@@ -53,8 +53,8 @@ export class StreamRefused extends Error {
 }
 
 /**
- * Yields events until the session or the token has ended, or the signal is aborted. After anything else, it connects again
- * and resumes behind the last event. Throws `StreamRefused`.
+ * Yields events until the session has ended, or a token without a successor, or the signal is aborted. After anything else, it connects
+ * again and resumes behind the last event. Throws `StreamRefused`.
  *
  * Leave alone the events that you do not know: a later version may send more.
  */
@@ -66,7 +66,7 @@ export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, 
 
   while (!signal?.aborted) {
     const resumed = lastEventId !== "";
-    const present = typeof token === "function" ? token() : token;
+    const present = read(token);
     const headers = { Authorization: `Bearer ${present ?? ""}`, ...(resumed && { "Last-Event-ID": lastEventId }) };
     // Without a response, the network or the service is away.
     const response = await fetch(address, { headers, ...(signal && { signal }) }).catch(() => undefined);
@@ -84,7 +84,10 @@ export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, 
         if (block.event === undefined || block.data === undefined) continue;
         const event = { event: block.event, data: JSON.parse(block.data), lastEventId } as LiveEvent;
         yield event;
-        if (event.event === "end" && ["session_ended", "token_expired"].includes(event.data.reason)) return;
+        if (event.event !== "end") continue;
+        // Of a token that expired, there may be a successor.
+        const isOver = event.data.reason === "token_expired" && read(token) === present;
+        if (isOver || event.data.reason === "session_ended") return;
       }
     } else if (response) {
       const body = await response.text().catch(() => "");
@@ -94,6 +97,10 @@ export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, 
     }
     await pause(wait, signal);
   }
+}
+
+function read(token: EventOptions["token"]): string | undefined {
+  return typeof token === "function" ? token() : token;
 }
 
 /** The service sends something at least every 15 s. After so many milliseconds without, the connection is taken for dead. */

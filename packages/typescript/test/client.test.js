@@ -158,3 +158,26 @@ test("a body with a file is a form", async (context) => {
   assert.match(asked[0].body, /name="text"\r\n\r\nHello\r\n/);
   assert.match(asked[0].body, /name="image"; filename="image"\r\nContent-Type: image\/png\r\n\r\nbytes\r\n/);
 });
+
+test("live updates go on with the token that came after one that expired, and end without one", async (context) => {
+  const stream = (...blocks) => answer(200, { "Content-Type": "text/event-stream" }, blocks.join("\n\n") + "\n\n");
+  const expired = 'event: end\ndata: {"reason":"token_expired"}';
+  const like = 'id: 7\nevent: like\ndata: {"postId":"1","likeCount":2}';
+  const { service, asked } = await serve(context, [stream("retry: 1", like, expired), stream("retry: 1", expired)]);
+  const tokens = ["first", "second"];
+  let place = 0;
+  const seen = [];
+  for await (const event of createClient({ service, token: () => tokens[place] }).events({ topics: ["public"] })) {
+    seen.push(event.event);
+    // It is renewed before the first one expires, and then no more.
+    if (event.event === "like") place = 1;
+  }
+  assert.deepEqual(seen, ["open", "like", "end", "open", "end"]);
+  assert.deepEqual(
+    asked.map(({ headers }) => [headers.authorization, headers["last-event-id"]]),
+    [
+      ["Bearer first", undefined],
+      ["Bearer second", "7"],
+    ],
+  );
+});
