@@ -5,11 +5,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use agora_domain::Error;
+use diesel::dsl::sql;
+use diesel::sql_types::BigInt;
 use diesel_async::SimpleAsyncConnection;
+use tokio::task::yield_now;
 
-use super::Postgres;
-use super::private_postgres;
+use super::super::connect::Connector;
+use super::super::dialect::RunQueryDsl;
+use super::super::lease;
 use super::tests::{fresh, write};
+use super::{Postgres, private_postgres};
 use crate::options::Options;
 use crate::version::Opening;
 
@@ -82,4 +87,23 @@ async fn two_transactions_that_wait_for_each_other_both_succeed() {
     one.unwrap();
     other.unwrap();
     write(&database, "DO $$ BEGIN ASSERT (SELECT min(n) FROM t) = 2; END $$").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lease_of_the_migrations_is_given_back_while_it_is_renewed() {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let url = format!("{url}?options=-c%20default_transaction_isolation%3Dserializable");
+    let connector = Connector::new(&url, &Options::default()).unwrap();
+    let lease = lease::to_migrate(&connector).await.unwrap();
+    let renewing = connector.connect().await.unwrap();
+    (&mut &renewing).batch_execute("BEGIN; UPDATE leases SET expires_at = now()").await.unwrap();
+    let ended = tokio::spawn(lease.end());
+    let waiting = "(SELECT count(*) FROM pg_stat_activity \
+        WHERE wait_event_type = 'Lock' AND query LIKE 'DELETE FROM leases%' AND datname = current_database())";
+    let watching = connector.connect().await.unwrap();
+    while diesel::select(sql::<BigInt>(waiting)).get_result::<i64>(&mut &watching).await.unwrap() == 0 {
+        yield_now().await;
+    }
+    (&mut &renewing).batch_execute("COMMIT").await.unwrap();
+    ended.await.unwrap().unwrap();
 }

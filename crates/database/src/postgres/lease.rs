@@ -8,9 +8,10 @@ use diesel::dsl::sql;
 use diesel::sql_types::{Bool, Double, Text};
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use tokio::task::AbortHandle;
-use tokio::time::{interval, sleep};
+use tokio::time::{interval_at, sleep};
 use uuid::Uuid;
 
+use super::conflict::is_conflict;
 use super::connect::Connector;
 use super::dialect::{Conn, IS_DISTRIBUTED, RunQueryDsl};
 use crate::error::{OpenError, Outcome};
@@ -121,7 +122,7 @@ pub(super) async fn to_migrate(connector: &Connector) -> Result<MigrationLease, 
         sleep(RETRY).await;
     }
     let renewal = tokio::spawn(async move {
-        let mut interval = interval(RENEWAL);
+        let mut interval = interval_at(tokio::time::Instant::now() + RENEWAL, RENEWAL);
         loop {
             interval.tick().await;
             if let Err(error) = renew(&mut &conn, MIGRATION, holder).await {
@@ -136,9 +137,14 @@ impl MigrationLease {
     /// Gives it back.
     pub(super) async fn end(self) -> Result<(), OpenError> {
         self.renewal.abort();
-        let conn = self.connector.connect_to_open().await?;
-        let ended = give_back(&mut &conn, MIGRATION, self.holder).await;
-        ended.map_err(|error| OpenError::Migration(Error::from(error).into()))
+        let (conn, begun) = (self.connector.connect_to_open().await?, Instant::now());
+        loop {
+            match give_back(&mut &conn, MIGRATION, self.holder).await {
+                // The server may be about to renew it still.
+                Err(failure) if is_conflict(&failure) && begun.elapsed() < LENGTH => sleep(RETRY).await,
+                ended => return ended.map_err(|error| OpenError::Migration(Error::from(error).into())),
+            }
+        }
     }
 }
 
