@@ -108,6 +108,8 @@ export function Form(props: {
   children: ComponentChildren;
   /** What is said when it was done. */
   done?: string;
+  /** Whether it is empty when it was done. */
+  clears?: boolean;
 }) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState("");
@@ -122,6 +124,7 @@ export function Form(props: {
     try {
       await props.does(new FormData(form));
       setDone(true);
+      if (props.clears) form.reset();
     } catch (failure) {
       setError(inWords(failure));
     }
@@ -163,11 +166,12 @@ interface InputProps {
   accept?: string;
 }
 
-export function Input({ label, ...input }: InputProps) {
+export function Input({ label, value = "", ...input }: InputProps) {
   return (
     <label>
       {label}
-      <input {...input} />
+      {/* What is typed stays, however often this is shown anew. */}
+      <input {...input} defaultValue={value} />
     </label>
   );
 }
@@ -228,7 +232,14 @@ export function List<T extends { id: string }>(props: {
 
 /** What was read, once it is there. */
 export function Show<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
-  if (of.data !== undefined) return <>{children(of.data)}</>;
+  if (of.data !== undefined) {
+    return (
+      <>
+        <Failure>{of.error}</Failure>
+        {children(of.data)}
+      </>
+    );
+  }
   if (!of.error) return <p aria-busy="true">Loading…</p>;
   return (
     <>

@@ -1,5 +1,6 @@
-// Reads what a page shows.
+// Reads what a page shows, and keeps what is sent from being sent twice.
 
+import { AgoraError, newIdempotencyKey } from "@agora/client";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { inWords } from "./words";
 
@@ -17,12 +18,10 @@ export function useLoaded<T>(read: () => Promise<T>, inputs: unknown[]): Loaded<
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     let isWanted = true;
-    const show = (data: T | undefined, error: string) => {
-      if (isWanted) setState({ data, error });
-    };
     read().then(
-      (data) => show(data, ""),
-      (error: unknown) => show(undefined, inWords(error)),
+      (data) => isWanted && setState({ data, error: "" }),
+      // What is there stays.
+      (error: unknown) => isWanted && setState(({ data }) => ({ data, error: inWords(error) })),
     );
     return () => {
       isWanted = false;
@@ -47,7 +46,7 @@ export interface LoadedList<T> {
 }
 
 /** Reads the first part of a list, and again whenever one of `inputs` changes. */
-export function useList<T>(list: () => AsyncGenerator<T, void, void>, inputs: unknown[]): LoadedList<T> {
+export function useList<T extends { id: string }>(list: () => AsyncGenerator<T, void, void>, inputs: unknown[]): LoadedList<T> {
   const [state, setState] = useState({ items: [] as T[], isEnded: false, isReading: true, error: "" });
   const rest = useRef<AsyncGenerator<T, void, void> | undefined>(undefined);
   const [turn, setTurn] = useState(0);
@@ -66,7 +65,11 @@ export function useList<T>(list: () => AsyncGenerator<T, void, void>, inputs: un
       [isEnded, error] = [true, inWords(failure)];
     }
     if (rest.current === entries) {
-      setState((before) => ({ items: [...before.items, ...found], isEnded, isReading: false, error }));
+      setState(({ items }) => {
+        // What was made here is in the list before its page is.
+        const known = new Set(items.map(({ id }) => id));
+        return { items: [...items, ...found.filter(({ id }) => !known.has(id))], isEnded, isReading: false, error };
+      });
     }
   }
 
@@ -100,4 +103,25 @@ export function replaced<T extends { id: string }>(items: T[], changed: T): T[] 
 /** Returns a list in which an entry is no more. */
 export function without<T extends { id: string }>(items: T[], gone: T): T[] {
   return items.filter((item) => item.id !== gone.id);
+}
+
+/** Does a deletion. What is not there any more is deleted, perhaps by the same request before, whose answer was lost. */
+export async function deleted(deletion: Promise<unknown>): Promise<void> {
+  await deletion.catch((error: unknown) => {
+    if (!(error instanceof AgoraError && error.status === 404)) throw error;
+  });
+}
+
+/**
+ * Sends something under an `Idempotency-Key`: the same content has the same key until it was sent, however often the user tries
+ * after no answer came.
+ */
+export function useKey(): <T>(content: string, send: (header: { "Idempotency-Key": string }) => Promise<T>) => Promise<T> {
+  const last = useRef({ content: "", key: "" });
+  return async (content, send) => {
+    if (last.current.content !== content) last.current = { content, key: newIdempotencyKey() };
+    const sent = await send({ "Idempotency-Key": last.current.key });
+    last.current = { content: "", key: "" };
+    return sent;
+  };
 }

@@ -1,7 +1,8 @@
 // Who is logged in, and the client that calls the service as them.
 
 import { type components, createClient } from "@agora/client";
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
+import { store, stored } from "./storage";
 
 export type User = components["schemas"]["User"];
 
@@ -11,7 +12,9 @@ const service = new URL("..", location.href.replace(/#.*/, "")).href.replace(/\/
 /** Under this name the session's storage has the token, if the user asked to stay logged in. */
 const STORED = "agora-token";
 
-const token = signal(sessionStorage.getItem(STORED) ?? undefined);
+const ofTab = () => sessionStorage;
+
+const token = signal(stored(ofTab, STORED));
 
 /** The own account; nothing before it is known, and when nobody is logged in. */
 export const me = signal<User | undefined>(undefined);
@@ -24,7 +27,11 @@ export const agora = createClient({
   token: () => token.value,
   fetch: async (input, init) => {
     const response = await fetch(input, init);
-    if (response.status === 401 && token.value !== undefined) end("Your session has ended. Please log in again.");
+    // The token of a session before may be refused late.
+    const sent = new Headers(input instanceof Request ? input.headers : init?.headers).get("Authorization");
+    if (response.status === 401 && token.value !== undefined && sent === `Bearer ${token.value}`) {
+      end("Your session has ended. Please log in again.");
+    }
     return response;
   },
 });
@@ -37,9 +44,13 @@ export function hasToken(): boolean {
 /** Opens a session; `stays` keeps it when the page is loaded anew, as long as the window is there. */
 export async function logIn(identifier: string, password: string, stays: boolean): Promise<void> {
   const answer = await agora.post("/api/auth/login", { body: { identifier, password } });
-  keep(answer.token, stays);
-  farewell.value = "";
-  await readMe();
+  const headers = { Authorization: `Bearer ${answer.token}` };
+  const { data } = await agora.get("/api/users/me", { headers });
+  batch(() => {
+    keep(answer.token, stays);
+    farewell.value = "";
+    me.value = data;
+  });
 }
 
 export async function readMe(): Promise<void> {
@@ -54,7 +65,7 @@ export async function logOut(): Promise<void> {
 
 /** Forgets the session. */
 export function end(reason: string): void {
-  sessionStorage.removeItem(STORED);
+  store(ofTab, STORED, undefined);
   token.value = undefined;
   me.value = undefined;
   farewell.value = reason;
@@ -62,7 +73,7 @@ export function end(reason: string): void {
 
 function keep(present: string, stays: boolean): void {
   token.value = present;
-  if (stays) sessionStorage.setItem(STORED, present);
+  if (stays) store(ofTab, STORED, present);
 }
 
 /** Gets a new token before the present one expires. */
@@ -71,7 +82,7 @@ async function refresh(): Promise<void> {
   const left = present === undefined ? Number.POSITIVE_INFINITY : expiry(present) - Date.now();
   if (me.value === undefined || left > 5 * MINUTE) return;
   const answer = await agora.post("/api/auth/refresh").catch(() => undefined);
-  if (answer !== undefined && token.value === present) keep(answer.token, sessionStorage.getItem(STORED) !== null);
+  if (answer !== undefined && token.value === present) keep(answer.token, stored(ofTab, STORED) !== undefined);
 }
 
 const MINUTE = 60_000;

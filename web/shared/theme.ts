@@ -1,6 +1,7 @@
 // Dark or light: as the system has it, or as it was chosen here.
 
 import { effect, signal } from "@preact/signals";
+import { store, stored } from "./storage";
 
 export const THEMES = [
   ["system", "As the system"],
@@ -10,14 +11,15 @@ export const THEMES = [
 export type Theme = (typeof THEMES)[number][0];
 
 const STORED = "agora-theme";
+const ofBrowser = () => localStorage;
 
-export function themeNamed(name: string | null): Theme {
+export function themeNamed(name: string | undefined): Theme {
   return THEMES.map(([theme]) => theme).find((theme) => theme === name) ?? "system";
 }
 
-export const theme = signal<Theme>(themeNamed(localStorage.getItem(STORED)));
+export const theme = signal<Theme>(themeNamed(stored(ofBrowser, STORED)));
 
 effect(() => {
   document.documentElement.dataset["theme"] = theme.value;
-  localStorage.setItem(STORED, theme.value);
+  store(ofBrowser, STORED, theme.value);
 });

@@ -2,7 +2,9 @@
 // CHROMIUM. With SCREENSHOTS, pictures are written there.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
 import { after, before } from "node:test";
 import { createClient } from "@agora/client";
 import { chromium } from "playwright-core";
@@ -35,25 +37,55 @@ export async function join(username) {
   return { client, id: (await client.get("/api/users/me")).data.id };
 }
 
+/** A way to the service that can be cut: its address, and what ends every connection over it. */
+export async function wayToService(context) {
+  const connections = new Set();
+  const { hostname, port } = new URL(service);
+  const way = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ]) {
+      connections.add(one);
+      one.pipe(other);
+      one.on("error", () => other.destroy());
+      one.on("close", () => other.destroy());
+    }
+  });
+  way.listen(0, "127.0.0.1");
+  await once(way, "listening");
+  const cut = () => {
+    for (const connection of connections) connection.destroy();
+    connections.clear();
+  };
+  context.after(() => {
+    cut();
+    way.close();
+  });
+  return { address: `http://127.0.0.1:${way.address().port}`, cut };
+}
+
 /** A browser's window that fails the test when something is wrong in it, or when it asks another host. */
-export async function open(context, name, width) {
+export async function open(context, name, width, address = service) {
   const page = await (await browser.newContext({ viewport: { width, height: 800 } })).newPage();
   page.setDefaultTimeout(20_000);
   const faults = [];
   page.on("console", (message) => {
-    // A refusal that the page shows is in the console as well.
-    const isRefusal = message.text().startsWith("Failed to load resource: the server responded with a status of 4");
-    if (message.type() === "error" && !isRefusal) faults.push(message.text());
+    // A refusal that the page shows is in the console as well, and so is a connection that was cut.
+    const isExpected = /^Failed to load resource: (the server responded with a status of 4|net::ERR_)/.test(message.text());
+    if (message.type() === "error" && !isExpected) faults.push(message.text());
   });
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("request", (request) => {
-    if (!request.url().startsWith(service) && !/^(blob|data):/.test(request.url())) faults.push(request.url());
+    const isOurs = [service, address].some((it) => request.url().startsWith(it)) || /^(blob|data):/.test(request.url());
+    if (!isOurs) faults.push(request.url());
   });
   context.after(async () => {
     await page.context().close();
     assert.deepEqual(faults, []);
   });
-  await page.goto(`${service}/${name}/`);
+  await page.goto(`${address}/${name}/`);
   return page;
 }
 

@@ -80,7 +80,7 @@ export function createClient(options: Options): Agora {
       const { data, response } = await request(http, "GET", path, { ...init, params: { ...init.params, query } });
       const page = data as { data?: unknown[]; products?: unknown[] };
       yield* page.data ?? page.products ?? [];
-      cursor = nextCursor(response);
+      cursor = nextCursor(response.headers.get("Link") ?? "", service);
     } while (cursor !== undefined);
   }
 
@@ -114,7 +114,7 @@ function middleware(token: () => string | undefined): Middleware {
       }
       const isKeyed = request.method === "POST" && TAKES_IDEMPOTENCY_KEY.has(schemaPath);
       if (isKeyed && !request.headers.has("Idempotency-Key")) {
-        request.headers.set("Idempotency-Key", newKey());
+        request.headers.set("Idempotency-Key", newIdempotencyKey());
       }
     },
     async onResponse({ response }) {
@@ -123,8 +123,8 @@ function middleware(token: () => string | undefined): Middleware {
   };
 }
 
-/** Returns a word that an account does not use twice. It need not be hard to guess, and browsers have UUIDs for pages sent by TLS alone. */
-function newKey(): string {
+/** Returns an `Idempotency-Key`: a word that an account does not use twice. It need not be hard to guess, and browsers have UUIDs for pages sent by TLS alone. */
+export function newIdempotencyKey(): string {
   return [Date.now(), Math.random(), Math.random()].map((number) => number.toString(36)).join("-");
 }
 
@@ -141,10 +141,10 @@ function serialize(body: unknown): FormData | string {
 }
 
 /** Returns the cursor of the next page, which the `Link` header of a page names beside others. */
-function nextCursor(response: Response): string | undefined {
-  for (const [, address, parameters] of (response.headers.get("Link") ?? "").matchAll(/<([^>]*)>([^<]*)/g)) {
+function nextCursor(link: string, service: string): string | undefined {
+  for (const [, address, parameters] of link.matchAll(/<([^>]*)>([^<]*)/g)) {
     const relations = /;\s*rel="?([^";,]*)/i.exec(parameters ?? "")?.[1]?.split(/\s+/) ?? [];
-    if (relations.includes("next")) return new URL(address ?? "", response.url).searchParams.get("cursor") ?? undefined;
+    if (relations.includes("next")) return new URL(address ?? "", service).searchParams.get("cursor") ?? undefined;
   }
   return undefined;
 }

@@ -5,7 +5,7 @@ import { pause } from "./pause.js";
 
 export type Topic = "notifications" | "feed" | "public" | `post:${string}`;
 
-export type NotificationType = "like" | "comment" | "reply" | "mention" | "follow" | "commentLike";
+export type NotificationType = "like" | "comment" | "reply" | "mention" | "follow" | "commentLike" | "report";
 
 /** Why the service ended a stream. */
 export type EndReason = "session_ended" | "token_expired" | "shutting_down" | "too_slow";

@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { type Agora, type Body, type Item, type Options, createClient } from "./client.js";
+export { type Agora, type Body, type Item, type Options, createClient, newIdempotencyKey } from "./client.js";
 export type { components, paths } from "./document.js";
 export { AgoraError, type ErrorCode, type Failure } from "./error.js";
 export {

@@ -7,14 +7,19 @@ const FIRST_WAIT = 500;
 /** Where the service wants a longer wait than so many milliseconds, its answer is returned at once. */
 const MAX_WAIT = 10_000;
 
-/**
- * Returns a `fetch` that sends again, so many times at most, what got no answer or one that says to try again: where that is safe,
- * which is with every method but POST, and with a POST under an `Idempotency-Key`.
- */
+/** What is refused when it was done already: the present password is another one then. */
+const ONCE = /\/api\/users\/me\/(password|email)$/;
+
+/** Whether it does no harm to send a request again that may have been carried out. */
+function isSafe(request: Request): boolean {
+  if (request.method === "POST") return request.headers.has("Idempotency-Key");
+  return !request.headers.has("If-Match") && !ONCE.test(new URL(request.url).pathname);
+}
+
+/** Returns a `fetch` that sends again, so many times at most, what got no answer or one that says to try again, where that does no harm. */
 export function retrying(retries: number, fetch: typeof globalThis.fetch): (request: Request) => Promise<Response> {
   return async (request) => {
-    const isSafe = request.method !== "POST" || request.headers.has("Idempotency-Key");
-    for (let attempt = isSafe ? 0 : retries; attempt < retries; attempt++) {
+    for (let attempt = isSafe(request) ? 0 : retries; attempt < retries; attempt++) {
       // The body can be read once.
       const response = await fetch(request.clone()).catch(() => undefined);
       if (response !== undefined && !isTemporary(response)) return response;

@@ -107,6 +107,17 @@ test("what has no key is sent once", async (context) => {
   assert.equal(asked[0].headers["idempotency-key"], undefined);
 });
 
+test("what would be refused the second time is sent once", async (context) => {
+  const { service, asked } = await serve(context, Array(3).fill(failure(503, "unavailable")));
+  const client = createClient({ service });
+  const body = { currentPassword: "correct horse", newPassword: "battery staple" };
+  await assert.rejects(client.put("/api/users/me/password", { body }), { code: "unavailable" });
+  const params = { path: { postId: "1" }, header: { "If-Match": '"1"' } };
+  const edit = client.put("/api/posts/update/{postId}", { params, body: { text: "Hello" } });
+  await assert.rejects(edit, { code: "unavailable" });
+  assert.equal(asked.length, 2);
+});
+
 test("it gives up after as many retries as it may make", async (context) => {
   const { service, asked } = await serve(context, Array(3).fill(failure(503, "overloaded")));
   await assert.rejects(createClient({ service, retries: 1 }).get("/api/users/me"), { code: "overloaded" });

@@ -1,6 +1,6 @@
-// What happens while the page is open.
+// What happens while the page is open: one stream for all who listen, since a browser has few connections to a host.
 
-import { type LiveEvent, type Topic } from "@agora/client";
+import type { LiveEvent, Topic } from "@agora/client";
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { agora, me } from "../../shared/session";
@@ -11,22 +11,83 @@ export const unread = signal(0);
 /** How many posts came in since the feed, and the public timeline, were read. */
 export const news = { feed: signal(0), public: signal(0) };
 
-/** Calls back for each event about these topics, until the component is gone. */
+/** Whether events were missed: there may be news that are not counted. */
+export const missed = signal(false);
+
+interface Listener {
+  topics: Topic[];
+  onEvent: (event: LiveEvent) => void;
+}
+
+const listeners = new Set<Listener>();
+let present: AbortController | undefined;
+/** Where the next stream resumes: it is told what its topics missed, also those that the one before did not have. */
+let lastEventId: string | undefined;
+let isDue = false;
+
+/** Calls back for each event about these topics, and about the stream itself, until the component is gone. */
 export function useEvents(topics: Topic[], onEvent: (event: LiveEvent) => void): void {
   const callback = useRef(onEvent);
   callback.current = onEvent;
   useEffect(() => {
-    const ending = new AbortController();
-    void follow(topics, ending.signal, (event) => callback.current(event));
-    return () => ending.abort();
+    const listener: Listener = { topics, onEvent: (event) => callback.current(event) };
+    listeners.add(listener);
+    renew();
+    return () => {
+      listeners.delete(listener);
+      renew();
+    };
   }, [topics.join()]);
 }
 
-async function follow(topics: Topic[], ending: AbortSignal, onEvent: (event: LiveEvent) => void): Promise<void> {
+document.addEventListener("visibilitychange", renew);
+
+/** Opens a stream for those who listen now, in the place of the present one. Nobody looks at a page that is hidden. */
+function renew(): void {
+  if (isDue) return;
+  isDue = true;
+  // Once for all that come and go together.
+  setTimeout(() => {
+    isDue = false;
+    present?.abort();
+    present = undefined;
+    const topics = [...new Set([...listeners].flatMap(({ topics }) => topics))];
+    if (topics.length === 0) lastEventId = undefined;
+    else if (!document.hidden) {
+      present = new AbortController();
+      void follow(topics, present.signal);
+    }
+  });
+}
+
+async function follow(topics: Topic[], ending: AbortSignal): Promise<void> {
+  const resuming = lastEventId !== undefined && { lastEventId };
   try {
-    for await (const event of agora.events({ topics, signal: ending })) onEvent(event);
+    for await (const event of agora.events({ topics, signal: ending, ...resuming })) {
+      if (ending.aborted) return;
+      lastEventId = event.lastEventId || lastEventId;
+      for (const listener of [...listeners]) {
+        if (listener.topics.some((topic) => isAbout(event, topic))) listener.onEvent(event);
+      }
+    }
   } catch {
     // It is refused: the page shows what it shows when it is read anew.
+  }
+}
+
+function isAbout(event: LiveEvent, topic: Topic): boolean {
+  switch (event.event) {
+    case "notification":
+      return topic === "notifications";
+    case "feed":
+    case "public":
+      return topic === event.event;
+    case "comment":
+    case "like":
+    case "post":
+      return topic === `post:${event.data.postId}`;
+    default:
+      return true;
   }
 }
 
@@ -38,6 +99,7 @@ export function useNumbers(): void {
         if (!event.data.resumed) void readUnread();
         break;
       case "reset":
+        missed.value = true;
         void readUnread();
         break;
       case "notification":
@@ -51,7 +113,7 @@ export function useNumbers(): void {
   });
 }
 
-async function readUnread(): Promise<void> {
+export async function readUnread(): Promise<void> {
   const answer = await agora.get("/api/notifications/unread").catch(() => undefined);
   if (answer) unread.value = answer.data.count;
 }

@@ -12,7 +12,7 @@ export async function setHidden({ type, id }: Target, hidden: boolean, reason: s
     : agora.put("/api/admin/comments/{commentId}/hidden", { params: { path: { commentId: id } }, body }));
 }
 
-export function HideForm({ target, hidden, onDone }: { target: Target; hidden: boolean; onDone: () => void }) {
+export function HideForm({ target, hidden, onDone }: { target: Target; hidden: boolean; onDone: () => Promise<void> | void }) {
   const act = hidden ? "Show again" : "Hide";
   return (
     <Form
@@ -20,7 +20,7 @@ export function HideForm({ target, hidden, onDone }: { target: Target; hidden: b
       submit={act}
       does={async (fields) => {
         await setHidden(target, !hidden, text(fields, "reason"));
-        onDone();
+        await onDone();
       }}
     >
       <Input label="Reason, for the audit log" name="reason" required />

@@ -2,7 +2,7 @@
 
 import type { components } from "@agora/client";
 import { Action, Form, Input, List, More, Show, text, Title } from "../../shared/basics";
-import { useList, useLoaded } from "../../shared/load";
+import { deleted, useKey, useList, useLoaded } from "../../shared/load";
 import { at, go } from "../../shared/router";
 import { agora } from "../../shared/session";
 import { QueryForm } from "./query";
@@ -11,6 +11,7 @@ type Product = components["schemas"]["Product"];
 
 export function Products({ query }: { query: URLSearchParams }) {
   const q = query.get("q") ?? "";
+  const keyed = useKey();
   return (
     <>
       <Title>Products</Title>
@@ -20,9 +21,11 @@ export function Products({ query }: { query: URLSearchParams }) {
       <More label="New product">
         <ProductForm
           submit="Create product"
-          does={async (fields) => {
-            const body = { ...read(fields), sku: text(fields, "sku") };
-            go(at("products", (await agora.post("/api/products", { body })).product.id));
+          does={(fields) => {
+            const body = read(fields);
+            return keyed(JSON.stringify(body), async (header) => {
+              go(at("products", (await agora.post("/api/products", { params: { header }, body })).product.id));
+            });
           }}
         />
       </More>
@@ -62,17 +65,17 @@ export function ProductPage({ id }: { id: string }) {
             product={data}
             submit="Save product"
             does={async (fields) => {
-              // Where it has variants, its stock is theirs.
-              const { stock, ...body } = read(fields);
-              const change = { ...body, sku: text(fields, "sku"), ...(data.variants.length === 0 && { stock }) };
-              product.set((await agora.put("/api/products/{id}", { params: { path }, body: change })).product);
+              // What was left as it is may have been changed by others, as the stock by orders.
+              const changed = Object.entries(read(fields)).filter(([name, value]) => value !== data[name as keyof Product]);
+              const body = Object.fromEntries(changed) as Partial<ReturnType<typeof read>>;
+              product.set((await agora.put("/api/products/{id}", { params: { path }, body })).product);
             }}
           />
           <More label="Delete">
             <Action
               kind="danger"
               does={async () => {
-                await agora.delete("/api/products/{id}", { params: { path } });
+                await deleted(agora.delete("/api/products/{id}", { params: { path } }));
                 go("#/products");
               }}
             >
@@ -86,12 +89,14 @@ export function ProductPage({ id }: { id: string }) {
 }
 
 function read(fields: FormData) {
+  const stock = fields.get("stock");
   return {
+    sku: text(fields, "sku"),
     name: text(fields, "name"),
     category: text(fields, "category"),
     description: text(fields, "description"),
     price: Number(text(fields, "price")),
-    stock: Number(text(fields, "stock")),
+    ...(stock !== null && { stock: Number(stock) }),
   };
 }
 
@@ -104,7 +109,10 @@ function ProductForm(props: { product?: Product; submit: string; does: (fields: 
         <Input label="Name" name="name" value={product?.name ?? ""} required />
         <Input label="Category" name="category" value={product?.category ?? ""} required />
         <Input label="Price" name="price" type="number" step="any" value={String(product?.price ?? "")} required />
-        <Input label="In stock" name="stock" type="number" value={String(product?.stock ?? 0)} required />
+        {/* Where it has variants, its stock is theirs. */}
+        {!product?.variants.length && (
+          <Input label="In stock" name="stock" type="number" value={String(product?.stock ?? 0)} required />
+        )}
       </div>
       <label>
         Description

@@ -44,12 +44,12 @@ export function Reports({ query }: { query: URLSearchParams }) {
 
 function Queue({ status }: { status: Report["status"] }) {
   const reports = useList(() => agora.list("/api/admin/reports", { params: { query: { status } } }), [status]);
-  const error = useKeys(reports);
+  const error = useKeys(reports, status === "OPEN");
   return (
     <>
       {status === "OPEN" && (
         <p class="faint">
-          Keys: <kbd>j</kbd> and <kbd>k</kbd> go to the next and the one before, <kbd>h</kbd> hides what was reported and
+          Keys, once one of them has the focus: <kbd>j</kbd> and <kbd>k</kbd> go to the next and the one before, <kbd>h</kbd> hides what was reported and
           resolves, <kbd>r</kbd> resolves, <kbd>x</kbd> rejects.
         </p>
       )}
@@ -74,8 +74,8 @@ async function hide(report: Report): Promise<void> {
   await decide(report, "RESOLVED", "Hidden");
 }
 
-/** Listens to the keys; what failed of what they did. */
-function useKeys(reports: LoadedList<Report>): string {
+/** Listens to the keys where a report has the focus; what failed of what they did. */
+function useKeys(reports: LoadedList<Report>, areOpen: boolean): string {
   const [error, setError] = useState("");
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
@@ -83,14 +83,17 @@ function useKeys(reports: LoadedList<Report>): string {
       if (isText || event.ctrlKey || event.metaKey || event.altKey) return;
       const rows = [...document.querySelectorAll<HTMLElement>("[data-report]")];
       const here = rows.findIndex((row) => row.contains(document.activeElement));
+      if (here < 0) return;
       const goTo = (place: number) => rows[Math.max(0, Math.min(place, rows.length - 1))]?.focus();
       const report = reports.items.find(({ id }) => id === rows[here]?.dataset["report"]);
-      const does = (done: Promise<void> | undefined) => {
-        if (done === undefined || report === undefined) return;
+      const does = (decision: (report: Report) => Promise<void>) => {
+        if (report === undefined) return;
+        // Held down, a key decides nothing; and what is decided stays so.
+        if (event.repeat || !areOpen) return;
         // The next one comes to its place.
         goTo(here + 1 < rows.length ? here + 1 : here - 1);
         setError("");
-        done.then(
+        decision(report).then(
           () => reports.change((items) => without(items, report)),
           (failure: unknown) => setError(failure instanceof Error && failure.name === "Error" ? failure.message : inWords(failure)),
         );
@@ -101,11 +104,11 @@ function useKeys(reports: LoadedList<Report>): string {
         case "k":
           return goTo(here - 1);
         case "h":
-          return does(report && hide(report));
+          return does(hide);
         case "r":
-          return does(report && decide(report, "RESOLVED", ""));
+          return does((report) => decide(report, "RESOLVED", ""));
         case "x":
-          return does(report && decide(report, "REJECTED", ""));
+          return does((report) => decide(report, "REJECTED", ""));
       }
     };
     document.addEventListener("keydown", press);
@@ -117,7 +120,7 @@ function useKeys(reports: LoadedList<Report>): string {
 function Row({ report, onDecided }: { report: Report; onDecided: () => void }) {
   const isOpen = report.status === "OPEN";
   return (
-    <article class="card" data-report={report.id} tabIndex={-1} aria-label={`Report by ${report.reporter.username}`}>
+    <article class="card" data-report={report.id} tabIndex={0} aria-label={`Report by ${report.reporter.username}`}>
       <header>
         <span class="tag">{CATEGORIES[report.category]}</span>
         <UserLink user={report.reporter} />
@@ -169,7 +172,7 @@ function Target({ report, onDone }: { report: Report; onDone: () => void }) {
           <p>
             A comment, <code>{id}</code>
           </p>
-          <Hide type={type} report={report} hidden={false} onDone={onDone} />
+          <Hide type={type} report={report} onDone={onDone} />
         </>
       );
     case "POST":
@@ -187,31 +190,42 @@ function Post({ report, onDone }: { report: Report; onDone: () => void }) {
           <UserLink user={data.author} /> {data.hidden && <span class="tag">Hidden</span>}
           <Text content={data.content} entities={[]} />
           {data.image && <img class="picture" src={data.image} alt="" loading="lazy" />}
-          <Hide type="POST" report={report} hidden={data.hidden ?? false} onDone={onDone} />
+          {data.hidden ? (
+            <More label="Show again">
+              <HideForm target={{ type: "POST", id: data.id }} hidden onDone={post.reload} />
+            </More>
+          ) : (
+            <Hide type="POST" report={report} onDone={onDone} />
+          )}
         </blockquote>
       )}
     </Show>
   );
 }
 
-function Hide(props: { type: "POST" | "COMMENT"; report: Report; hidden: boolean; onDone: () => void }) {
+function Hide(props: { type: "POST" | "COMMENT"; report: Report; onDone: () => void }) {
   const { report } = props;
   if (report.status !== "OPEN") return null;
   return (
     <>
-      {!props.hidden && (
-        <Action
-          kind="danger"
-          does={async () => {
-            await hide(report);
+      <Action
+        kind="danger"
+        does={async () => {
+          await hide(report);
+          props.onDone();
+        }}
+      >
+        Hide it and resolve
+      </Action>
+      <More label="Hide for another reason">
+        <HideForm
+          target={{ type: props.type, id: report.targetId }}
+          hidden={false}
+          onDone={async () => {
+            await decide(report, "RESOLVED", "Hidden");
             props.onDone();
           }}
-        >
-          Hide it and resolve
-        </Action>
-      )}
-      <More label={props.hidden ? "Show again" : "Hide for another reason"}>
-        <HideForm target={{ type: props.type, id: report.targetId }} hidden={props.hidden} onDone={props.onDone} />
+        />
       </More>
     </>
   );

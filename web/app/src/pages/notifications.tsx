@@ -2,7 +2,7 @@
 
 import type { components } from "@agora/client";
 import { useEffect, useState } from "preact/hooks";
-import { unread } from "../live";
+import { readUnread, unread } from "../live";
 import { useList } from "../../../shared/load";
 import { Avatar, List, Time, Title } from "../../../shared/basics";
 import { at } from "../../../shared/router";
@@ -31,8 +31,8 @@ export function Notifications() {
     const marking = newest.read ? Promise.resolve() : agora.put("/api/notifications/read", { body: { upTo: newest.id } });
     marking.then(
       () => {
-        unread.value = 0;
         setMarked(true);
+        return readUnread();
       },
       () => undefined,
     );

@@ -1,7 +1,7 @@
 // Pages that are lists of posts, and that of a single one.
 
 import { useState } from "preact/hooks";
-import { news, useEvents } from "../live";
+import { missed, news, useEvents } from "../live";
 import { type LoadedList, replaced, useList, useLoaded, without } from "../../../shared/load";
 import { Comments, made } from "../parts/comments";
 import { Avatar, List, More, Show, Title, UserLink } from "../../../shared/basics";
@@ -30,18 +30,24 @@ function News({ of, onShow }: { of: keyof typeof news; onShow: () => void }) {
   const number = news[of].value;
   return (
     <div role="status">
-      {number > 0 && (
+      {(number > 0 || missed.value) && (
         <button class="main wide" onClick={onShow}>
-          Show {count(number, "new post")}
+          Show {number > 0 ? count(number, "new post") : "what is new"}
         </button>
       )}
     </div>
   );
 }
 
+/** Nothing is new to who reads the list from its beginning. */
+function startOver(of: keyof typeof news): void {
+  news[of].value = 0;
+  missed.value = false;
+}
+
 export function Feed() {
   const posts = useList(() => {
-    news.feed.value = 0;
+    startOver("feed");
     return agora.list("/api/posts/following/all", { params: { query: { size: 20 } } });
   }, []);
   return (
@@ -56,7 +62,7 @@ export function Feed() {
 
 export function Public() {
   const posts = useList(() => {
-    news.public.value = 0;
+    startOver("public");
     return agora.list("/api/posts/public");
   }, []);
   return (
@@ -97,7 +103,10 @@ export function PostPage({ id }: { id: string }) {
     const { data } = post;
     if (event.event === "like" && data) post.set({ ...data, likeCount: event.data.likeCount });
     if (event.event === "comment") setComments([...comments, event.data.commentId]);
-    if (event.event === "post" || event.event === "reset") post.reload();
+    const isBlind = event.event === "reset" || (event.event === "open" && !event.data.resumed);
+    if (event.event === "post" || isBlind) post.reload();
+    // What came in unseen is in the list when it is read again.
+    if (isBlind) setTurn((turn) => turn + 1);
   });
   return (
     <>

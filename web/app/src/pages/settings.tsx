@@ -2,7 +2,7 @@
 
 import type { components } from "@agora/client";
 import { useState } from "preact/hooks";
-import { useList, useLoaded } from "../../../shared/load";
+import { deleted, useList, useLoaded } from "../../../shared/load";
 import { Action, Check, Choice, file, Form, Input, List, More, Show, text, Time, Title } from "../../../shared/basics";
 import { at } from "../../../shared/router";
 import { agora, end, logOut, me, readMe, type User } from "../../../shared/session";
@@ -151,7 +151,8 @@ function Sessions() {
               <Action
                 label={`End the session of ${session.userAgent ?? "an unknown program"}`}
                 does={async () => {
-                  await agora.delete("/api/users/me/sessions/{sessionId}", { params: { path: { sessionId: session.id } } });
+                  const path = { sessionId: session.id };
+                  await deleted(agora.delete("/api/users/me/sessions/{sessionId}", { params: { path } }));
                   sessions.reload();
                 }}
               >
@@ -230,6 +231,7 @@ function Account({ user }: { user: User }) {
         <Action
           does={async () => {
             const archive = await agora.http.GET("/api/users/me/export", { parseAs: "blob" });
+            URL.revokeObjectURL(download);
             if (archive.data) setDownload(URL.createObjectURL(archive.data));
           }}
         >

@@ -3,7 +3,7 @@
 import type { components } from "@agora/client";
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { replaced, useList, without } from "../../../shared/load";
+import { deleted, replaced, useKey, useList, without } from "../../../shared/load";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
 import { Action, Avatar, Form, List, More, text, Time, UserLink } from "../../../shared/basics";
@@ -16,9 +16,11 @@ type Comment = components["schemas"]["ThreadedComment"];
 /** The comments that were made here: they are no news. */
 export const made = signal<ReadonlySet<string>>(new Set());
 
-async function create(postId: string, content: string, replyToId?: string): Promise<Comment> {
+type Header = { "Idempotency-Key": string };
+
+async function create(postId: string, header: Header, content: string, replyToId?: string): Promise<Comment> {
   const body = { content, ...(replyToId !== undefined && { replyToId }) };
-  const { data } = await agora.post("/api/posts/{postId}/comments", { params: { path: { postId } }, body });
+  const { data } = await agora.post("/api/posts/{postId}/comments", { params: { path: { postId }, header }, body });
   made.value = new Set([...made.value, data.id]);
   return data;
 }
@@ -31,8 +33,8 @@ export function Comments({ postId, turn }: { postId: string; turn: number }) {
       <h2>Comments</h2>
       <Reply
         label="Your comment"
-        onSend={async (content) => {
-          const comment = await create(postId, content);
+        onSend={async (content, header) => {
+          const comment = await create(postId, header, content);
           threads.change((items) => [...items, comment]);
         }}
       />
@@ -111,7 +113,6 @@ function Replies({ comment: thread, postId, onChange }: CommentProps) {
 function CommentCard(props: CommentProps & { onReply: () => void }) {
   const { comment, postId, onChange } = props;
   const [isEdited, setEdited] = useState(false);
-  const [replies, setReplies] = useState(0);
   const path = { commentId: comment.id };
   const isMine = comment.author.id === me.value?.id;
 
@@ -148,12 +149,11 @@ function CommentCard(props: CommentProps & { onReply: () => void }) {
         <Action does={toggleLike} isPressed={comment.likedByMe} label={`Like, ${count(comment.likeCount, "like")}`}>
           <Icon name="like" isFull={comment.likedByMe} /> {comment.likeCount}
         </Action>
-        <More key={replies} label="Reply">
+        <More label="Reply">
           <Reply
             label={`Reply to ${comment.author.username}`}
-            onSend={async (content) => {
-              await create(postId, content, comment.id);
-              setReplies(replies + 1);
+            onSend={async (content, header) => {
+              await create(postId, header, content, comment.id);
               props.onReply();
             }}
           />
@@ -164,7 +164,7 @@ function CommentCard(props: CommentProps & { onReply: () => void }) {
             <Action
               kind="danger"
               does={async () => {
-                await agora.delete("/api/comments/delete/{commentId}", { params: { path } });
+                await deleted(agora.delete("/api/comments/delete/{commentId}", { params: { path } }));
                 props.onDelete();
               }}
             >
@@ -179,16 +179,16 @@ function CommentCard(props: CommentProps & { onReply: () => void }) {
   );
 }
 
-function Reply(props: { label: string; content?: string; onSend: (content: string) => Promise<void> }) {
-  const [turn, setTurn] = useState(0);
+function Reply(props: { label: string; content?: string; onSend: (content: string, header: Header) => Promise<void> }) {
+  const keyed = useKey();
   return (
     <Form
-      key={turn}
       label={props.label}
       submit="Send"
-      does={async (fields) => {
-        await props.onSend(text(fields, "content"));
-        setTurn(turn + 1);
+      clears
+      does={(fields) => {
+        const content = text(fields, "content");
+        return keyed(content, (header) => props.onSend(content, header));
       }}
     >
       <label>

@@ -2,6 +2,7 @@
 
 import type { components } from "@agora/client";
 import { useState } from "preact/hooks";
+import { deleted, useKey } from "../../../shared/load";
 import { at } from "../../../shared/router";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
@@ -99,7 +100,7 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (post: P) =
             <Action
               kind="danger"
               does={async () => {
-                await agora.delete("/api/posts/delete/{postId}", { params: { path } });
+                await deleted(agora.delete("/api/posts/delete/{postId}", { params: { path } }));
                 props.onDelete();
               }}
             >
@@ -116,18 +117,19 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (post: P) =
 
 /** The form for a new post. */
 export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }) {
-  // A new one is empty.
-  const [turn, setTurn] = useState(0);
+  const keyed = useKey();
   return (
     <Form
-      key={turn}
       label="New post"
       submit="Post"
-      does={async (fields) => {
+      clears
+      does={(fields) => {
         const image = file(fields, "image");
         const body = { text: text(fields, "text"), visibility: chosen(fields), ...(image && { image }) };
-        onPost((await agora.post("/api/posts/create", { body })).data);
-        setTurn(turn + 1);
+        const content = JSON.stringify([body.text, body.visibility, image?.name, image?.size, image?.lastModified]);
+        return keyed(content, async (header) => {
+          onPost((await agora.post("/api/posts/create", { params: { header }, body })).data);
+        });
       }}
     >
       <label>
