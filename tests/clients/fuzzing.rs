@@ -14,7 +14,7 @@ const USERNAME: &str = "root";
 const PASSWORD: &str = "fuzzing alone";
 
 #[tokio::test]
-async fn no_made_up_request_gets_an_answer_that_the_document_does_not_describe() {
+async fn no_generated_request_gets_an_answer_that_the_document_does_not_describe() {
     let settings = repository("tests/clients/schemathesis");
     let schemathesis = environment("schemathesis", &settings.join("requirements.txt")).join("schemathesis");
     let home = Home::new();

@@ -69,7 +69,7 @@ async fn what_the_command_line_does_is_on_the_audit_log() {
     assert!(by_root.len() == 1 && by_root[0].contains("  root  role_added  "), "{by_root:?}");
 
     assert!(failure(&home, &["audit", "--actor", "nobody"], 1).stderr.contains("no account has the username"));
-    assert!(failure(&home, &["audit", "--action", "made_up"], 1).stderr.contains("there are role_added, "));
+    assert!(failure(&home, &["audit", "--action", "unknown"], 1).stderr.contains("there are role_added, "));
     failure(&home, &["audit", "--target", "x"], 2);
     service.stop();
 }

@@ -1,11 +1,39 @@
 // What is around every page.
 
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, render } from "preact";
+import { Show } from "./basics";
 import { Icon } from "./icon";
+import { useLoaded } from "./load";
 import { route } from "./router";
+import { hasToken, me, readMe, type User } from "./session";
+
+interface Views {
+  member: (user: User) => ComponentChildren;
+  visitor: () => ComponentChildren;
+}
+
+function Page({ member, visitor }: Views) {
+  // A session that was kept: whose it is.
+  const known = useLoaded(async () => {
+    if (hasToken()) await readMe();
+    return true;
+  }, []);
+  return (
+    <>
+      <Skip />
+      {me.value ? member(me.value) : hasToken() ? <Show of={known}>{visitor}</Show> : visitor()}
+    </>
+  );
+}
+
+/** Shows the page to whoever is there. */
+export function show(views: Views): void {
+  const page = document.getElementById("page");
+  if (page) render(<Page {...views} />, page);
+}
 
 /** Leads past the places, for those who go by the keyboard. */
-export function Skip() {
+function Skip() {
   return (
     <a class="skip" href="#content" onClick={skip}>
       Skip to the content

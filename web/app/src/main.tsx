@@ -1,11 +1,9 @@
 // The reference client: what a member can do, over the public interface alone.
 
-import { render } from "preact";
 import { unread, useNumbers } from "./live";
 import { Login } from "../../shared/login";
-import { useLoaded } from "../../shared/load";
-import { Avatar, Show } from "../../shared/basics";
-import { Navigation, type Places, Skip } from "../../shared/frame";
+import { Avatar } from "../../shared/basics";
+import { Navigation, type Places, show } from "../../shared/frame";
 import { Catalog, ProductPage } from "./pages/catalog";
 import { Forgot, Register } from "./pages/door";
 import { Notifications } from "./pages/notifications";
@@ -13,7 +11,7 @@ import { Search, UserPage } from "./pages/people";
 import { Bookmarks, Feed, PostPage, Public, Tag } from "./pages/posts";
 import { Settings } from "./pages/settings";
 import { at, route } from "../../shared/router";
-import { hasToken, me, readMe } from "../../shared/session";
+import { me } from "../../shared/session";
 import "../../shared/theme";
 
 const PLACES: Places = [
@@ -114,19 +112,4 @@ function Visitor() {
   );
 }
 
-function Page() {
-  // A session that was kept: whose it is.
-  const known = useLoaded(async () => {
-    if (hasToken()) await readMe();
-    return true;
-  }, []);
-  return (
-    <>
-      <Skip />
-      {me.value ? <Member /> : hasToken() ? <Show of={known}>{() => <Visitor />}</Show> : <Visitor />}
-    </>
-  );
-}
-
-const page = document.getElementById("page");
-if (page) render(<Page />, page);
+show({ member: () => <Member />, visitor: () => <Visitor /> });

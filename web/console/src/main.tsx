@@ -1,12 +1,10 @@
 // The console: what administrators do, over the public interface alone.
 
-import { render } from "preact";
-import { Action, Show, Title } from "../../shared/basics";
-import { Navigation, type Places, Skip } from "../../shared/frame";
-import { useLoaded } from "../../shared/load";
+import { Action, Title } from "../../shared/basics";
+import { Navigation, type Places, show } from "../../shared/frame";
 import { Login } from "../../shared/login";
 import { route } from "../../shared/router";
-import { hasToken, logOut, me, readMe, type User } from "../../shared/session";
+import { logOut, type User } from "../../shared/session";
 import "../../shared/theme";
 import { AccountPage, Accounts } from "./accounts";
 import { Audit } from "./audit";
@@ -85,19 +83,4 @@ function Door() {
   );
 }
 
-function Page() {
-  // A session that was kept: whose it is.
-  const known = useLoaded(async () => {
-    if (hasToken()) await readMe();
-    return true;
-  }, []);
-  return (
-    <>
-      <Skip />
-      {me.value ? <Console user={me.value} /> : hasToken() ? <Show of={known}>{() => <Door />}</Show> : <Door />}
-    </>
-  );
-}
-
-const page = document.getElementById("page");
-if (page) render(<Page />, page);
+show({ member: (user) => <Console user={user} />, visitor: () => <Door /> });

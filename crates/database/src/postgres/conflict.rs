@@ -24,7 +24,7 @@ pub(super) async fn give_way(attempts: u32) {
 /// The driver keeps the SQLSTATE (40P01) to itself, and the message is in the server's language. What tells a report of
 /// a deadlock from all other errors without a kind of their own that these queries can meet is that it has both a
 /// detail (who waits for whom) and a hint. To take another error for one does no harm: the transaction is undone and
-/// may be run again.
+/// may be run again, for as long as one may wait for a lock.
 pub(super) fn is_conflict(failure: &Failure) -> bool {
     match failure {
         Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::SerializationFailure, _)) => true,

@@ -12,7 +12,7 @@ use include_dir::{Dir, include_dir};
 use crate::core::{ApiError, State};
 use crate::endpoints::static_files::StaticFiles;
 use crate::request::PathText;
-use crate::response::{HandlerResult, NotFound, Page, PageFile, ToPage};
+use crate::response::{HandlerResult, NotFound, Page, PagePart, ToPage};
 
 static APP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../web/dist/app");
 static CONSOLE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../web/dist/console");
@@ -110,7 +110,7 @@ pub(crate) async fn app(pages: Data<Pages>, state: Data<State>, request: HttpReq
 }
 
 /// A part of the client in the browser
-#[utoipa::path(get, path = "", operation_id = "getAppFile", tag = "Pages", responses(PageFile, NotFound))]
+#[utoipa::path(get, path = "", operation_id = "getAppFile", tag = "Pages", responses(PagePart, NotFound))]
 pub(crate) async fn app_file(
     pages: Data<Pages>,
     state: Data<State>,
@@ -135,7 +135,7 @@ pub(crate) async fn console(pages: Data<Pages>, state: Data<State>, request: Htt
 }
 
 /// A part of the console
-#[utoipa::path(get, path = "", operation_id = "getConsoleFile", tag = "Pages", responses(PageFile, NotFound))]
+#[utoipa::path(get, path = "", operation_id = "getConsoleFile", tag = "Pages", responses(PagePart, NotFound))]
 pub(crate) async fn console_file(
     pages: Data<Pages>,
     state: Data<State>,

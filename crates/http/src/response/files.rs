@@ -60,10 +60,8 @@ answers! {
     ToPage = [answer(308, "The page is at the address with a slash at its end.", [], &[Header::LOCATION])];
     /// A page.
     Page = [answer(200, "The page.", [("text/html", text())], &[Header::CONTENT_ENCODING])];
-    /// A part of the interactive page.
+    /// A part of a page.
     PagePart = [answer(200, "The part.", page_parts(), &[Header::CONTENT_ENCODING])];
-    /// A part of a page for people.
-    PageFile = [answer(200, "The part.", page_files(), &[Header::CONTENT_ENCODING])];
 }
 
 fn images() -> [(&'static str, ObjectBuilder); 4] {
@@ -75,12 +73,14 @@ fn any_object() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(AdditionalProperties::FreeForm(true)))
 }
 
-fn page_parts() -> [(&'static str, ObjectBuilder); 4] {
-    [("text/css", text()), ("text/html", text()), ("text/javascript", text()), ("image/png", bytes())]
-}
-
-fn page_files() -> [(&'static str, ObjectBuilder); 4] {
-    [("text/css", text()), ("text/html", text()), ("text/javascript", text()), ("image/svg+xml", text())]
+fn page_parts() -> [(&'static str, ObjectBuilder); 5] {
+    [
+        ("text/css", text()),
+        ("text/html", text()),
+        ("text/javascript", text()),
+        ("image/png", bytes()),
+        ("image/svg+xml", text()),
+    ]
 }
 
 fn answer(
