@@ -41,6 +41,9 @@ pub(crate) struct Shares {
     /// How many of these last may search at a time. A search keeps a core of the server busy: with the default, there are
     /// as many at a time as cores, and others' requests find one that is free in time.
     pub(crate) searches: usize,
+    /// How many of the searches may be of the catalog, for which nobody needs an account: half, so that however many ask for it,
+    /// the searches of members do not stand behind all of them.
+    pub(crate) catalog_searches: usize,
 }
 
 impl Options {
@@ -53,7 +56,8 @@ impl Options {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let shared = (self.connections / 5).clamp(1, 2 * cores);
         let pool = self.connections.saturating_sub(2 * shared).max(1);
-        Shares { shared, lists: shared, pool, searches: (self.connections / 10).max(1) }
+        let searches = (self.connections / 10).max(1);
+        Shares { shared, lists: shared, pool, searches, catalog_searches: (searches / 2).max(1) }
     }
 
     /// Returns how long a statement may wait for a lock.

@@ -37,8 +37,8 @@ impl ProductRepository for Database {
         let (category, slice) = (filter.category_key.clone(), Slice::oldest_first(page));
         let found = match filter.text_key.as_deref().map(TextFilter::new) {
             // With hundreds of variants each, they would keep a thread that serves requests busy for long.
-            None => call!(self, search products::list(category, slice)),
-            Some(text) => call!(self, search products::search(category, text, slice)),
+            None => call!(self, search_catalog products::list(category, slice)),
+            Some(text) => call!(self, search_catalog products::search(category, text, slice)),
         };
         Ok(page.page_of(found?.products()?, |product| Keyset { at: product.created_at, id: product.id.uuid() }))
     }

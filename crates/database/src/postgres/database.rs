@@ -54,8 +54,28 @@ const STAY_WHILE_IDLE: &str = "SELECT set_config('idle_session_timeout', '0', fa
 /// takes too long comes first, unless nothing comes from the server at all.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How many searches may wait for a connection of the pool; one more is turned away at once.
+/// How many searches may wait for their turn; one more is turned away at once.
 const SEARCHES_IN_LINE: usize = 64;
+
+/// A limit on how many searches there are at a time, in the order in which they came.
+struct SearchLimit {
+    turns: Arc<Semaphore>,
+    line: Semaphore,
+}
+
+impl SearchLimit {
+    fn new(at_a_time: usize) -> Self {
+        Self { turns: Arc::new(Semaphore::new(at_a_time)), line: Semaphore::new(SEARCHES_IN_LINE) }
+    }
+
+    /// Waits for the turn of a search, which lasts until the permit is dropped.
+    async fn acquire(&self, wait: Duration) -> Result<OwnedSemaphorePermit> {
+        let too_many = || Error::unavailable("too many lists are read from the database");
+        let _in_line = self.line.try_acquire().map_err(|_| too_many())?;
+        let turn = timeout(wait, Arc::clone(&self.turns).acquire_owned()).await.map_err(|_| too_many())?;
+        turn.map_err(Error::internal)
+    }
+}
 
 /// Which transaction work is done in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,10 +96,10 @@ pub(crate) struct Postgres {
     shared: Arc<Pipelines>,
     /// For what reads a part of a list: nothing that reads little waits behind it.
     lists: Arc<Pipelines>,
-    /// A permit for each of the pool's connections that searches may have at once.
-    pool_for_searches: Arc<Semaphore>,
-    /// A permit for each search that may wait for one of them.
-    searches_in_line: Semaphore,
+    /// For the pool's connections that searches may have at once.
+    searches: SearchLimit,
+    /// For those of them that searches of the catalog may have.
+    catalog_searches: SearchLimit,
     /// Where the pool's connections are driven and its work is done: the runtime that the database was opened on, which
     /// outlives every request and every thread that serves them.
     runtime: Handle,
@@ -140,8 +160,8 @@ impl Postgres {
             pool,
             shared,
             lists,
-            pool_for_searches: Arc::new(Semaphore::new(shares.searches)),
-            searches_in_line: Semaphore::new(SEARCHES_IN_LINE),
+            searches: SearchLimit::new(shares.searches),
+            catalog_searches: SearchLimit::new(shares.catalog_searches),
             runtime,
             limits,
             flavor: options.flavor,
@@ -199,6 +219,17 @@ impl Postgres {
         }
     }
 
+    /// Does so for the catalog, of which fewer searches run at once.
+    pub(crate) async fn search_catalog<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
+        let turn = self.catalog_searches.acquire(self.limits.wait).await?;
+        self.search(move |conn| {
+            // Until it is done, also when the request that waits for it goes away.
+            let _ = &turn;
+            work(conn)
+        })
+        .await
+    }
+
     /// Runs work that reads little on this very server, if it is a replica.
     pub(crate) async fn ask<T>(&self, work: impl Work<T>) -> Result<T> {
         self.shared.run(&work).await
@@ -216,14 +247,8 @@ impl Postgres {
     }
 
     async fn search_here<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        let too_many = || Error::unavailable("too many lists are read from the database");
-        let permit = {
-            let _in_line = self.searches_in_line.try_acquire().map_err(|_| too_many())?;
-            timeout(self.limits.wait, Arc::clone(&self.pool_for_searches).acquire_owned())
-                .await
-                .map_err(|_| too_many())?
-        };
-        self.run(Some(permit.map_err(Error::internal)?), Transaction::Implicit, work).await
+        let turn = self.searches.acquire(self.limits.wait).await?;
+        self.run(Some(turn), Transaction::Implicit, work).await
     }
 
     /// Runs work that writes with one statement, which is its own transaction. What refuses conflicts may do so when that ends: of a transaction

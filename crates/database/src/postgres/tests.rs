@@ -467,3 +467,40 @@ async fn figures_tell_what_runs_and_what_waits() {
     tokio::join!(held, others).0.unwrap();
     assert_eq!((lane("pool").busy, lane("pool").waiting), (0, 0));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_of_the_catalog_have_half_of_the_turns_until_they_are_done() {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let options = Options { connections: 20, ..Options::default() };
+    let database = Arc::new(Postgres::open(Opening::Serve, &url, &options).await.unwrap());
+    let (begun, let_go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let search = || {
+        let (database, begun, let_go) = (Arc::clone(&database), Arc::clone(&begun), Arc::clone(&let_go));
+        tokio::spawn(async move {
+            let search = database.search_catalog(move |_| {
+                let (begun, let_go) = (Arc::clone(&begun), Arc::clone(&let_go));
+                Box::pin(async move {
+                    begun.notify_one();
+                    let_go.notified().await;
+                    Ok(())
+                })
+            });
+            search.await
+        })
+    };
+    let given_up = search();
+    begun.notified().await;
+    given_up.abort();
+    assert!(given_up.await.unwrap_err().is_cancelled());
+
+    let next = search();
+    while database.catalog_searches.line.available_permits() == SEARCHES_IN_LINE {
+        tokio::task::yield_now().await;
+    }
+    database.search(|_| Box::pin(async { Ok(()) })).await.unwrap();
+    assert_eq!(database.catalog_searches.turns.available_permits(), 0, "the one that nobody waits for goes on");
+    let_go.notify_one();
+    begun.notified().await;
+    let_go.notify_one();
+    next.await.unwrap().unwrap();
+}

@@ -128,6 +128,11 @@ impl Sqlite {
         self.list(work).await
     }
 
+    /// Runs work that searches the catalog, as [`list`](Self::list) does.
+    pub(crate) async fn search_catalog<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
+        self.list(work).await
+    }
+
     /// Runs work that writes, as [`write`](Self::write) does.
     pub(crate) async fn statement<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
         self.write(work).await
