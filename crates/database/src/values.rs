@@ -97,15 +97,13 @@ pub(crate) type Related = (DbInstant, DbId, SummaryRow);
 /// A folded text that products are to have in them.
 #[derive(Debug, Clone)]
 pub(crate) struct TextFilter {
-    /// A pattern that LIKE matches to every text that contains it literally, with a backslash as the escape.
-    pub(crate) pattern: String,
+    pub(crate) text: String,
     /// Its sequences of three characters, each once; the whole of it when it has fewer.
     pub(crate) ngrams: Vec<String>,
 }
 
 impl TextFilter {
     pub(crate) fn new(text: &str) -> Self {
-        let pattern = format!("%{}%", text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"));
         let characters: Vec<char> = text.chars().collect();
         let mut ngrams: Vec<String> = characters.windows(3).map(|three| three.iter().collect()).collect();
         if ngrams.is_empty() {
@@ -113,7 +111,7 @@ impl TextFilter {
         }
         ngrams.sort_unstable();
         ngrams.dedup();
-        Self { pattern, ngrams }
+        Self { text: text.to_owned(), ngrams }
     }
 }
 

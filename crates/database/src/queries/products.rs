@@ -1,11 +1,10 @@
+use std::slice;
+
 use agora_domain::Error;
 use agora_domain::error::Resource;
 use agora_domain::products::{Product, ProductEdit};
 use agora_domain::search::Kind;
-use diesel::{
-    BoolExpressionMethods, EscapeExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
-    TextExpressionMethods,
-};
+use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl, audit, built, id_in};
 use crate::error::{Failure, Outcome};
@@ -15,6 +14,7 @@ use crate::rows::{Slice, Toward};
 use crate::schema::{
     AuditRecord, ImageRow, ProductRow, VariantRow, catalog_version, product_images, product_variants, products,
 };
+use crate::search_index::Contains;
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::TextFilter;
 
@@ -113,7 +113,7 @@ async fn find_text(
     text: &TextFilter,
     slice: Slice,
 ) -> Outcome<Vec<ProductRow>> {
-    let has_text = || products::search_key.like(text.pattern.clone()).escape('\\');
+    let has_text = || Contains::new(products::search_key, slice::from_ref(&text.text));
     let next = Slice { limit: LOOKED_AT, ..slice };
     let next: Vec<(DbInstant, DbId)> =
         super::load!(of_category!(category, (products::created_at, products::id)), products, next, conn)?;

@@ -13,7 +13,7 @@ use agora_domain::search::{Kind, Needles, Query};
 use agora_domain::texts::TextKind;
 use diesel::connection::{InstrumentationEvent, SimpleConnection};
 use diesel::sql_types::Text;
-use diesel::{Connection, EscapeExpressionMethods, QueryDsl, QueryableByName, SqliteConnection, TextExpressionMethods};
+use diesel::{Connection, QueryDsl, QueryableByName, SqliteConnection};
 use diesel_migrations::MigrationHarness;
 use uuid::Uuid;
 
@@ -90,7 +90,7 @@ fn a_text_is_looked_for_by_its_index() {
         let query = schema::products::table
             .select(schema::products::id)
             .filter(may_have_text(&filter))
-            .filter(schema::products::search_key.like(&filter.pattern).escape('\\'))
+            .filter(Contains::new(schema::products::search_key, std::slice::from_ref(&filter.text)))
             .order((schema::products::created_at, schema::products::id))
             .limit(21);
         let statement = diesel::debug_query::<diesel::sqlite::Sqlite, _>(&query).to_string();
