@@ -5,21 +5,22 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::client::{eventually, list, text};
+use crate::client::{eventually, key, list, text};
+use crate::picture::picture;
 use crate::process::{Home, mode, run};
 
 /// The last migration, and what undoes it on each database.
-const LAST: &str = "2026-11-26-230000_positions_and_leases";
-const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-26-230000_positions_and_leases/down.sql");
-const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-26-230000_positions_and_leases/down.sql");
+const LAST: &str = "2026-11-27-000000_attachments";
+const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-27-000000_attachments/down.sql");
+const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-27-000000_attachments/down.sql");
 
 /// The schema that is left then.
-const BEFORE: &str = "20261126190000";
+const BEFORE: &str = "20261126230000";
 
 /// Makes the last migration pending again.
 fn undo(home: &Home) {
     let undo = if is_file(home) { UNDO_SQLITE } else { UNDO_POSTGRES };
-    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261126230000'";
+    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261127000000'";
     home.backend.sql(&home.data_dir(), &format!("{undo}\n{forget}"));
 }
 
@@ -63,7 +64,8 @@ async fn the_status_tells_what_is_applied_pending_and_unknown() {
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
     assert!(told.starts_with(&format!("Applied {LAST}.\n")), "{told}");
     let applied = status(0).stdout;
-    let rest = "posts and comments whose entities are to be extracted: 0\nrows to be indexed for search: 0";
+    let rest = "posts and comments whose entities are to be extracted: 0\nrows to be indexed for search: 0\n\
+        images of posts whose previews are to be made: 0";
     assert!(applied.ends_with(&format!("{LAST}: applied\n{rest}\n")), "{applied}");
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
     assert_eq!(told, "No migration is pending.\n");
@@ -126,24 +128,31 @@ async fn a_fresh_database_is_made_and_nothing_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn entities_and_search_index_of_old_posts_are_made_by_the_service_and_the_status_tells_how_many_are_left() {
+async fn entities_previews_and_search_index_of_old_posts_are_made_by_the_service_and_the_status_tells_how_many_are_left()
+ {
     let home = Home::new();
     let service = home.start();
     let alice = service.api.user("alice").await;
     let post = service.api.post(&alice, "#Hello @alice", None).await;
     service.api.post(&alice, "nothing", None).await;
+    let pictured = service.api.post(&alice, "with an image", Some(&picture())).await;
+    let attachment = &pictured["attachments"][0];
+    let thumbnail = service.api.image(&attachment["thumbnailUrl"]).await;
+    let file = home.image_file(&key(&attachment["thumbnailUrl"]));
     service.stop();
+    fs::remove_file(file).unwrap();
     // A post of before, and one whose text somebody has changed who does not know of this.
-    let before = "DELETE FROM post_tags; UPDATE posts SET entities = NULL WHERE content LIKE '#Hello%'; \
+    let before = "UPDATE posts SET attachments = NULL; DELETE FROM post_tags; UPDATE posts SET entities = NULL WHERE content LIKE '#Hello%'; \
         UPDATE posts SET content = '#Other' WHERE content = 'nothing'";
     home.backend.sql(&home.data_dir(), before);
     let left = || {
         let told = run(home.agora(&["migrate", "status"]), "").expect_success().stdout;
-        let mut counts = told.lines().rev().map(|line| line.rsplit(' ').next().unwrap().to_owned());
-        let search = counts.next().unwrap();
-        (counts.next().unwrap(), search)
+        let counts = told.lines().rev().map(|line| line.rsplit(' ').next().unwrap().to_owned());
+        let mut counts: Vec<String> = counts.take(3).collect();
+        counts.reverse();
+        counts.join(" ")
     };
-    assert_eq!(left(), ("2".to_owned(), "1".to_owned()));
+    assert_eq!(left(), "2 1 1");
 
     let service = home.start();
     let alice = service.api.log_in("alice").await;
@@ -165,6 +174,18 @@ async fn entities_and_search_index_of_old_posts_are_made_by_the_service_and_the_
     .await;
     let found: Value = service.api.get(&alice, "/api/search?type=posts&q=other").await.expect(200).data();
     assert_eq!(found, tagged);
-    assert_eq!(left(), ("0".to_owned(), "0".to_owned()));
+    // Nobody asks for the image: it is made by itself.
+    let described = eventually("a preview is made", async || {
+        let view = service.api.view(&alice, &text(&pictured["id"])).await;
+        (view["attachments"][0]["width"] != Value::Null).then_some(view)
+    })
+    .await;
+    assert_eq!(described["updatedAt"], pictured["updatedAt"]);
+    let [described, made] = [&described, &pictured].map(|post| &post["attachments"][0]);
+    for same in ["id", "width", "height", "blurhash"] {
+        assert_eq!(described[same], made[same]);
+    }
+    assert_eq!(service.api.image(&described["thumbnailUrl"]).await, thumbnail);
+    assert_eq!(left(), "0 0 0");
     service.stop();
 }

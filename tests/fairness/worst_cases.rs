@@ -206,6 +206,7 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
 
     case("GET",    "/api/search",                        Member,  FOUND),
 
+    case("POST",   "/api/media",                         Member,  &[("", "", POST_FORMS[0]), ("", "", POST_FORMS[1])]),
     case("GET",    "/media/{key}",                       Nobody,  &[("{image}", "", None)]),
 
     case("GET",    "/health/live",                       Nobody,  PLAIN),

@@ -157,7 +157,7 @@ async fn an_image_may_have_just_as_many_pixels_as_the_limit() {
 async fn an_image_that_takes_more_memory_to_be_checked_than_there_is_is_refused() {
     let server = Server::start_with(|config| config.decode_memory = 4 << 20).await;
     let alice = server.user("alice").await;
-    upload(&server, &alice, picture(600, 600, ImageFormat::Jpeg)).await.expect(201);
+    upload(&server, &alice, picture(200, 200, ImageFormat::Jpeg)).await.expect(201);
     let refused = upload(&server, &alice, picture(1000, 1000, ImageFormat::Jpeg)).await.expect_failure(413);
     let message = refused.json()["message"].as_str().unwrap().to_owned();
     assert!(message.ends_with(" of memory to be checked, and 4 MiB at most are given to one"), "{message}");
@@ -439,12 +439,12 @@ async fn the_store_holds_the_images_of_posts_and_nothing_else() {
         assert_eq!(files(&store), 0, "a refused post leaves no image");
     }
     let post = server.call_form(&alice, Method::POST, CREATE, with_image()).await.expect(201).data();
-    assert_eq!(files(&store), 1);
+    assert_eq!(files(&store), 2, "the image and its thumbnail");
     let id = post["id"].as_str().unwrap();
     let update = format!("/api/posts/update/{id}");
     server.call_form(&alice, Method::PUT, &update, with_image().text("visibility", "FRIENDS")).await.expect(400);
     server.call_form(&alice, Method::PUT, &update, with_image()).await.expect(200);
-    assert_eq!(files(&store), 1, "a replaced image goes");
+    assert_eq!(files(&store), 2, "a replaced image goes");
     server.call(&alice, Method::DELETE, &format!("/api/posts/delete/{id}")).await.expect(200);
     assert_eq!(files(&store), 0, "the image of a deleted post goes");
 }

@@ -6,8 +6,8 @@ use agora_domain::audit_log::{AuditFilter, AuditRepository, AuditView};
 use agora_domain::page::{Page, PageRequest};
 use async_trait::async_trait;
 
-use crate::error::Outcome;
-use crate::rows::{PreviewRow, Slice, corrupt, keyset, page_of};
+use crate::error::{Outcome, corrupt};
+use crate::rows::{PreviewRow, Slice, keyset, page_of};
 use crate::schema::AuditRecord;
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};

@@ -16,7 +16,7 @@ use agora_domain::follows::FollowRepository;
 use agora_domain::health::Probe;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::mail::{Outbox, TokenRedemption};
-use agora_domain::media::{ImageReferences, UnreferencedImages};
+use agora_domain::media::{ImageReferences, PreviewBacklog, UnreferencedImages};
 use agora_domain::notifications::NotificationRepository;
 use agora_domain::people::PeopleRepository;
 use agora_domain::posts::PostRepository;
@@ -262,6 +262,8 @@ ports! {
     named_images: ImageReferences;
     /// Returns the record of the images that no row names.
     unnamed_images: UnreferencedImages;
+    /// Returns the images that have no preview yet.
+    previews: PreviewBacklog;
     /// Asks whether the database answers.
     probe: Probe;
 }

@@ -65,6 +65,11 @@ impl Failure {
     }
 }
 
+/// Returns a stored value that no longer makes sense: somebody else changed the database.
+pub(crate) fn corrupt(what: &str) -> Failure {
+    Failure::Rule(Error::internal(format!("the database holds an invalid {what}")))
+}
+
 fn is_constraint(kind: &DatabaseErrorKind) -> bool {
     use DatabaseErrorKind::{CheckViolation, ForeignKeyViolation, NotNullViolation, UniqueViolation};
     matches!(kind, UniqueViolation | ForeignKeyViolation | CheckViolation | NotNullViolation)

@@ -3,9 +3,9 @@
 use agora_domain::events::Event;
 use diesel::{Insertable, Queryable};
 
-use crate::error::Outcome;
+use crate::error::{Outcome, corrupt};
 use crate::notices::{kind, kind_code};
-use crate::rows::{corrupt, visibility, visibility_code};
+use crate::rows::{visibility, visibility_code};
 use crate::schema::events;
 use crate::sql_types::DbId;
 

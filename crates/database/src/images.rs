@@ -2,18 +2,35 @@
 
 use agora_domain::Result;
 use agora_domain::clock::Timestamp;
-use agora_domain::id::UserId;
-use agora_domain::media::{ImageKey, ImageReferences, UnreferencedImages};
+use agora_domain::id::{MediaId, PostId, UserId};
+use agora_domain::media::{Attachment, ImageKey, ImageReferences, Preview, PreviewBacklog, UnreferencedImages};
 use async_trait::async_trait;
 
-use crate::sql_types::DbInstant;
-use crate::{Database, call};
+use crate::sql_types::{DbId, DbInstant};
+use crate::{Database, attachments, call};
 
 #[async_trait]
 impl UnreferencedImages for Database {
     async fn announce(&self, key: &ImageKey, at: Timestamp) -> Result<()> {
         let key = key.as_str().to_owned();
         call!(self, write images::announce(key, DbInstant(at)))
+    }
+
+    async fn announce_upload(&self, owner: UserId, upload: &Attachment, at: Timestamp) -> Result<()> {
+        let (key, text) = (upload.key.as_str().to_owned(), attachments::to_text(std::slice::from_ref(upload)));
+        let owner = DbId(owner.uuid());
+        call!(self, write images::announce_upload(key, DbInstant(at), owner, text))
+    }
+
+    async fn find_uploads(&self, owner: UserId, ids: &[MediaId]) -> Result<Vec<Attachment>> {
+        let (owner, keys) = (DbId(owner.uuid()), ids.iter().flat_map(|id| ImageKey::all_of(*id)).collect::<Vec<_>>());
+        let keys = texts(&keys);
+        let uploads = call!(self, read images::find_uploads(owner, keys))?;
+        let mut found = Vec::with_capacity(uploads.len());
+        for text in uploads {
+            found.extend(attachments::from_text(&text)?);
+        }
+        Ok(found)
     }
 
     async fn mark_for_deletion(&self, cutoff: Timestamp, now: Timestamp, limit: usize) -> Result<Vec<ImageKey>> {
@@ -45,6 +62,20 @@ impl ImageReferences for Database {
         let keys = texts(keys);
         let named = call!(self, read images::named_of(keys))?;
         Ok(named.iter().filter_map(|text| ImageKey::parse(text)).collect())
+    }
+}
+
+#[async_trait]
+impl PreviewBacklog for Database {
+    async fn next(&self) -> Result<Option<(PostId, ImageKey)>> {
+        let found = call!(self, search images::without_preview())?;
+        Ok(found.and_then(|(post, key)| Some((post.0.into(), ImageKey::parse(&key)?))))
+    }
+
+    async fn store(&self, post: PostId, key: &ImageKey, preview: Option<Preview>) -> Result<bool> {
+        let text = attachments::to_text(&[Attachment { preview, ..Attachment::bare(key.clone()) }]);
+        let (post, key) = (DbId(post.uuid()), key.as_str().to_owned());
+        call!(self, write images::describe(post, key, text))
     }
 }
 

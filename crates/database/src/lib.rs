@@ -10,6 +10,7 @@
 
 mod accounts;
 mod apart;
+mod attachments;
 mod audit;
 mod backend;
 mod blocks;

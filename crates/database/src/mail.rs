@@ -8,8 +8,8 @@ use agora_domain::mail::{Claim, MailKind, MailStatus, MailView, NewMail, Outbox,
 use async_trait::async_trait;
 use diesel::{Insertable, Queryable, Selectable};
 
-use crate::error::Outcome;
-use crate::rows::{corrupt, count};
+use crate::error::{Outcome, corrupt};
+use crate::rows::count;
 use crate::schema::mails;
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};

@@ -4,8 +4,7 @@ use agora_domain::clock::Timestamp;
 use agora_domain::notices::{Notice, NotificationKind, Subject};
 use agora_domain::notifications::NotificationPolicy;
 
-use crate::error::Outcome;
-use crate::rows::corrupt;
+use crate::error::{Outcome, corrupt};
 use crate::schema::NotificationRecord;
 use crate::sql_types::{DbId, DbInstant};
 

@@ -126,7 +126,7 @@ impl PostRepository for Database {
     }
 
     async fn delete(&self, id: PostId, at: Timestamp) -> Result<Post> {
-        Ok(call!(self, write posts::delete(DbId(id.uuid()), DbInstant(at)))?.post()?)
+        call!(self, write posts::delete(DbId(id.uuid()), DbInstant(at)))
     }
 
     async fn erase_deleted(&self) -> Result<usize> {

@@ -56,7 +56,7 @@ fn seeded(size: u64) -> (SqliteConnection, Arc<AtomicUsize>) {
         let (post, author, me) = (hex(post(n)), hex(user(n)), hex(user(0)));
         sql += &format!("INSERT INTO follows VALUES ({me}, {author}, {author}, {n});");
         sql += &format!(
-            "INSERT INTO posts VALUES ({post}, {author}, 'text', NULL, 0, {n}000, {n}000, {size}, {size}, NULL, 1, '', NULL);"
+            "INSERT INTO posts VALUES ({post}, {author}, 'text', NULL, 0, {n}000, {n}000, {size}, {size}, NULL, 1, '', NULL, NULL);"
         );
         for m in 1..=size {
             let (liker, comment) = (hex(user(m)), hex(id(3, n * 1000 + m)));
@@ -221,6 +221,7 @@ fn an_image_takes_one_statement_more_for_each_row_that_names_or_named_it() {
         author_id: user(0),
         content: "text".to_owned(),
         image,
+        attachments: None,
         visibility: 0,
         created_at: at,
         updated_at: at,

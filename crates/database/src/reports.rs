@@ -12,8 +12,8 @@ use agora_domain::reports::{
 };
 use async_trait::async_trait;
 
-use crate::error::Outcome;
-use crate::rows::{PreviewRow, Slice, corrupt, keyset, page_of};
+use crate::error::{Outcome, corrupt};
+use crate::rows::{PreviewRow, Slice, keyset, page_of};
 use crate::schema::{AuditRecord, ReportRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call, once};

@@ -1,6 +1,5 @@
 //! Rows, and how they become the domain's values.
 
-use agora_domain::Error;
 use agora_domain::accounts::{
     Account, Author, Biography, DisplayName, Email, NewAccount, Privacy, Role, Roles, UserPreview, UserSummary,
     Username,
@@ -13,17 +12,13 @@ use agora_domain::posts::{Liker, Post, PostText, Visibility};
 use diesel::{AsChangeset, Insertable, Queryable, Selectable};
 use uuid::Uuid;
 
-use crate::error::{Failure, Outcome};
+use crate::attachments;
+use crate::error::{Outcome, corrupt};
 use crate::schema::{UserRecord, comments, post_tags, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 
-/// Returns a stored value that no longer makes sense: somebody else changed the database.
-pub(crate) fn corrupt(what: &str) -> Failure {
-    Failure::Rule(Error::internal(format!("the database holds an invalid {what}")))
-}
-
 pub(crate) fn image_key(stored: Option<String>) -> Outcome<Option<ImageKey>> {
-    stored.map(|text| ImageKey::parse(&text).ok_or_else(|| corrupt("image key"))).transpose()
+    stored.as_deref().map(attachments::parse_key).transpose()
 }
 
 pub(crate) fn key_text(key: Option<&ImageKey>) -> Option<String> {
@@ -305,6 +300,7 @@ pub(crate) struct PostRow {
     pub(crate) author_id: DbId,
     pub(crate) content: String,
     pub(crate) image: Option<String>,
+    pub(crate) attachments: Option<String>,
     pub(crate) visibility: i16,
     pub(crate) created_at: DbInstant,
     pub(crate) updated_at: DbInstant,
@@ -340,7 +336,8 @@ impl PostRow {
             id: DbId(post.id.uuid()),
             author_id: DbId(post.author.uuid()),
             content: post.text.as_str().to_owned(),
-            image: key_text(post.image.as_ref()),
+            image: post.attachments.first().map(|first| first.key.as_str().to_owned()),
+            attachments: attachments::stored(&post.attachments),
             visibility,
             hidden_visibility,
             created_at: DbInstant(post.created_at),
@@ -369,7 +366,7 @@ impl PostRow {
             author: self.author_id.0.into(),
             text: PostText::restore(self.content),
             entities: self.entities.map(Entities::restore),
-            image: image_key(self.image)?,
+            attachments: attachments::of_post(self.image, self.attachments.as_deref())?,
             visibility,
             is_hidden,
             created_at: self.created_at.0,

@@ -233,6 +233,7 @@ tables! { $
         author_id: DbId [Id],
         content: String [Text],
         image: Option<String> [Nullable<Text>],
+        attachments: Option<String> [Nullable<Text>],
         visibility: i16 [SmallInt],
         created_at: DbInstant [Instant],
         updated_at: DbInstant [Instant],
@@ -244,6 +245,12 @@ tables! { $
         entities [Nullable<Text>],
         // Not moved: whether it is indexed for search.
         indexed [Bool]
+    }
+    /// The images of posts but the first of each.
+    PostImages(post_images, PostImageRecord) by (post_id: DbId, position: i32) {
+        post_id: DbId [Id],
+        position: i32 [Integer],
+        key: String [Text],
     }
     /// The likes.
     Likes(likes, LikeRecord) by (post_id: DbId, user_id: DbId) {
@@ -540,13 +547,15 @@ table! {
 }
 
 table! {
-    use diesel::sql_types::{Bool, Text};
-    use crate::sql_types::Instant;
+    use diesel::sql_types::{Bool, Nullable, Text};
+    use crate::sql_types::{Id, Instant};
 
     unnamed_images (key) {
         key -> Text,
         since -> Instant,
         condemned -> Bool,
+        owner -> Nullable<Id>,
+        upload -> Nullable<Text>,
     }
 }
 
@@ -569,6 +578,7 @@ table! {
 joinable!(sessions -> users (user_id));
 joinable!(posts -> users (author_id));
 joinable!(post_tags -> posts (id));
+joinable!(post_images -> posts (post_id));
 joinable!(likes -> users (user_id));
 joinable!(likes -> posts (post_id));
 joinable!(bookmarks -> posts (post_id));
@@ -588,6 +598,7 @@ allow_tables_to_appear_in_same_query!(
     reports,
     sessions,
     posts,
+    post_images,
     post_tags,
     likes,
     bookmarks,

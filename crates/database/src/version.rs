@@ -56,6 +56,8 @@ pub struct Backlog {
     pub entities: u64,
     /// How many posts, users and products are still to be indexed for search.
     pub search: u64,
+    /// How many images of posts have no preview yet.
+    pub previews: u64,
 }
 
 /// What was done to a database to bring its schema up to date.

@@ -55,6 +55,7 @@ async fn open(url: &str, flavor: Flavor) -> Repositories {
         idempotency: database.idempotency(),
         images: database.unnamed_images(),
         named_images: database.named_images(),
+        previews: database.previews(),
     }
 }
 

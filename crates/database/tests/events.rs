@@ -48,7 +48,7 @@ async fn post(node: &Database, author: UserId, n: u128) -> PostId {
         author,
         text: PostText::parse("text").unwrap(),
         entities: None,
-        image: None,
+        attachments: Vec::new(),
         visibility: Visibility::Public,
         is_hidden: false,
         created_at: AT,

@@ -103,7 +103,7 @@ impl World {
             author,
             text: PostText::parse("text").unwrap(),
             entities: None,
-            image: None,
+            attachments: Vec::new(),
             visibility: Visibility::Public,
             is_hidden: false,
             created_at,

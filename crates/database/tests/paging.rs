@@ -198,6 +198,7 @@ fn repositories(database: &Database) -> Repositories {
         idempotency: database.idempotency(),
         images: database.unnamed_images(),
         named_images: database.named_images(),
+        previews: database.previews(),
     }
 }
 

@@ -310,6 +310,10 @@ pub enum FieldName {
     Image,
     /// Whether the image of a post is to be removed.
     RemoveImage,
+    /// Which uploaded images a post has.
+    Media,
+    /// What an image shows, in words.
+    Alt,
     /// Which post.
     Post,
     /// Which comment.

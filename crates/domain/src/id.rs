@@ -59,6 +59,8 @@ ids! {
     ReportId;
     /// Names a mail.
     MailId;
+    /// Names an image that is attached to a post, or uploaded to be.
+    MediaId;
 }
 
 /// The source of new identifiers.

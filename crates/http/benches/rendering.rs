@@ -65,7 +65,7 @@ fn services() -> Services {
             ids: ids.clone(),
         },
         search: Search { found: Arc::new(MockSearchRepository::new()), people: Arc::new(MockPeopleRepository::new()) },
-        media: Media::new(Arc::clone(&images.store)),
+        media: Media::new(images.clone(), clock.clone()),
         deletion: Deletion::new(
             Arc::new(MockDeletionRepository::new()),
             sessions.clone(),

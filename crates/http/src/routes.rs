@@ -215,6 +215,7 @@ pub fn endpoints() -> Vec<Endpoint> {
 
         endpoint!(GET,    "/api/search",                      Member,  search::search).replicated(),
 
+        endpoint!(POST,   "/api/media",                       Member,  media::upload),
         endpoint!(GET,    "/media/{key}",                     Public,  media::get),
 
         endpoint!(GET,    access::LIVENESS_PATH,             Public,  health::live),

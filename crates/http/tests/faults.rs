@@ -336,7 +336,7 @@ async fn a_body_that_does_not_arrive_is_not_waited_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_whose_bytes_fail_is_cut_off_not_ended() {
     let mut ports = Ports::default();
-    ports.store.expect_open().returning(|_, _| {
+    ports.store.expect_open().returning(|_, _, _| {
         let bytes = stream::iter([Ok(vec![0; 10].into()), Err(Error::internal(SECRET))]).boxed();
         Ok(Some(OpenImage { size: 100, range: Some(0..100), bytes }))
     });

@@ -1,21 +1,25 @@
-//! What the service makes of texts in the background: the search index, and the entities of old texts.
+//! What the service makes in the background: the search index, the entities of old texts, and the previews of old images.
 
 use std::time::{Duration, Instant};
 
 use agora_domain::Result;
+use agora_domain::media::PreviewBackfill;
 use agora_domain::search::Indexing;
 use agora_domain::texts::TextBackfill;
 use tokio::time::sleep;
 
 use crate::sweep::warn;
 
-/// Puts into the search index what it does not have, packs what it has, and extracts the entities of texts that have none yet.
+/// Puts into the search index what it does not have, packs what it has, extracts the entities of texts that have none yet, and makes
+/// previews of images that have none yet.
 /// Several nodes on one database may do so at once.
 pub struct Indexer {
     /// Keeps the search index.
     pub indexing: Indexing,
     /// Extracts entities.
     pub texts: TextBackfill,
+    /// Makes previews.
+    pub previews: PreviewBackfill,
 }
 
 /// The time between two looks at whether there is something to do.
@@ -54,6 +58,10 @@ impl Progress {
 impl Indexer {
     /// Runs until it is dropped. A failure is logged, and tried again later.
     pub async fn run(self) {
+        tokio::join!(self.work_on_texts(), self.work_on_images());
+    }
+
+    async fn work_on_texts(&self) {
         loop {
             let mut pause = INTERVAL;
             if let Err(error) = self.index().await {
@@ -65,6 +73,17 @@ impl Indexer {
                 pause = RETRY;
             }
             sleep(pause).await;
+        }
+    }
+
+    /// Apart from the texts, which new posts wait for: an image takes as long as hundreds of these.
+    async fn work_on_images(&self) {
+        loop {
+            let outcome = self.preview().await;
+            if let Err(error) = &outcome {
+                warn("could not make previews of images", error);
+            }
+            sleep(if outcome.is_err() { RETRY } else { INTERVAL }).await;
         }
     }
 
@@ -97,6 +116,22 @@ impl Indexer {
             }
             let Some(batch) = batch else { return Ok(()) };
             after = Some(batch.last);
+            sleep(begun.elapsed().max(PAUSE)).await;
+        }
+    }
+
+    /// Makes previews until all images of posts have one, one by one.
+    async fn preview(&self) -> Result<()> {
+        let mut progress = Progress::begin();
+        loop {
+            let begun = Instant::now();
+            let is_more = self.previews.run().await?;
+            if progress.is_due(usize::from(is_more), !is_more) {
+                tracing::info!(images = progress.rows, "made previews of images");
+            }
+            if !is_more {
+                return Ok(());
+            }
             sleep(begun.elapsed().max(PAUSE)).await;
         }
     }

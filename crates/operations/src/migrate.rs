@@ -31,10 +31,11 @@ pub async fn status(config: &Config, say: impl Fn(&str) -> Result<()>) -> Result
     say(&lines.collect::<Vec<_>>().join("\n"))?;
     ensure!(unknown.is_empty(), NotUpToDate::Newer);
     ensure!(pending.is_empty(), NotUpToDate::Pending);
-    let Backlog { entities, search } =
+    let Backlog { entities, search, previews } =
         Database::backlog(url.expose(), &config.database()).await.context(CANNOT_OPEN)?;
     say(&format!(
-        "posts and comments whose entities are to be extracted: {entities}\nrows to be indexed for search: {search}"
+        "posts and comments whose entities are to be extracted: {entities}\nrows to be indexed for search: {search}\n\
+         images of posts whose previews are to be made: {previews}"
     ))
 }
 

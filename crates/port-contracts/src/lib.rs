@@ -20,7 +20,7 @@ use agora_domain::export::ExportRepository;
 use agora_domain::follows::FollowRepository;
 use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::mail::{Outbox, TokenRedemption};
-use agora_domain::media::{ImageReferences, UnreferencedImages};
+use agora_domain::media::{ImageReferences, PreviewBacklog, UnreferencedImages};
 use agora_domain::notifications::NotificationRepository;
 use agora_domain::people::PeopleRepository;
 use agora_domain::posts::PostRepository;
@@ -87,6 +87,8 @@ pub struct Repositories {
     pub images: Arc<dyn UnreferencedImages>,
     /// The images that rows name.
     pub named_images: Arc<dyn ImageReferences>,
+    /// The images of posts that have no preview yet.
+    pub previews: Arc<dyn PreviewBacklog>,
 }
 
 /// Publishes the cases listed and makes the macro that tests them all. The first token is a dollar sign, which a macro
@@ -481,6 +483,15 @@ contract! { $
         images_given_and_given_up_at_once_are_all_accounted_for,
         named_images_are_found_by_the_beginning_of_their_keys_each_with_whose_it_is,
         of_keys_those_that_rows_name_and_those_on_record_are_told,
+    }
+    /// Images attached to posts: uploads, several to a post, previews.
+    attachments {
+        a_post_has_several_images_with_what_is_known_of_them,
+        each_image_of_a_post_is_named_and_comes_on_record_when_it_is_given_up,
+        a_post_with_an_image_that_is_not_on_record_is_refused_with_all_of_it,
+        an_upload_is_found_by_its_owner_until_a_post_has_it_or_it_is_marked,
+        of_posts_that_take_one_upload_at_once_one_has_it,
+        images_get_previews_the_newest_first_and_posts_stay_of_their_version,
     }
     /// Requests that are sent again, and the writes that are part of them.
     idempotency {

@@ -14,7 +14,7 @@ use agora_domain::clock::Timestamp;
 use agora_domain::comments::{Comment, CommentText, NewComment, Reply, ThreadedComment};
 use agora_domain::entities::{Candidates, Entities};
 use agora_domain::id::{CommentId, PostId, UserId};
-use agora_domain::media::{ImageFormat, ImageKey};
+use agora_domain::media::{Attachment, ImageFormat, ImageKey};
 use agora_domain::posts::{Liker, Post, PostText, PostView, Visibility};
 use agora_domain::products::{
     Category, Description, Price, Product, ProductFilter, ProductName, SearchText, Sku, Stock,
@@ -150,6 +150,11 @@ pub(crate) fn untouched(post: &Post, account: &Account) -> PostView {
         comment_count: 0,
         bookmarked_by_viewer: false,
     }
+}
+
+/// Returns these images as a post has them, of which nothing more is known.
+pub(crate) fn attached(keys: impl IntoIterator<Item = ImageKey>) -> Vec<Attachment> {
+    keys.into_iter().map(Attachment::bare).collect()
 }
 
 /// Makes entities, and stores them where the name does not begin with `new`; an image that one names is recorded
@@ -310,7 +315,7 @@ impl World {
             author,
             text: post_text("Good morning"),
             entities: entities(""),
-            image: None,
+            attachments: Vec::new(),
             visibility: Visibility::Public,
             is_hidden: false,
             created_at: now,
@@ -321,7 +326,9 @@ impl World {
     pub(crate) async fn post_with(&self, author: UserId, alter: impl FnOnce(&mut Post)) -> Post {
         let mut post = self.new_post(author);
         alter(&mut post);
-        self.announce(post.image.as_ref()).await;
+        for attachment in &post.attachments {
+            self.announce(Some(&attachment.key)).await;
+        }
         self.db.posts.create(&post, &[], None).await.unwrap();
         post
     }

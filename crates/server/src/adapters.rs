@@ -22,7 +22,7 @@ use agora_domain::id::IdGenerator;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
 use agora_domain::mail::{AccountMail, MailDelivery, OutboxCare};
-use agora_domain::media::{ImagePorts, Media, MediaSweep};
+use agora_domain::media::{ImagePorts, Media, MediaSweep, PreviewBackfill};
 use agora_domain::notifications::{NotificationSweep, Notifications};
 use agora_domain::people::People;
 use agora_domain::posts::Posts;
@@ -207,7 +207,7 @@ impl Adapters {
             people: People { people: self.database.people(), follows: self.database.follows() },
             products: Products { products: self.database.products(), clock: clock(), ids: ids() },
             search: Search { found: self.database.search(), people: self.database.people() },
-            media: Media::new(Arc::clone(&self.images.store)),
+            media: Media::new(self.images.clone(), Arc::clone(&self.clock)),
             limits,
             idempotency: self.idempotency(),
             ids: ids(),
@@ -271,6 +271,7 @@ impl Adapters {
         Indexer {
             indexing: Indexing { index: self.database.search_index() },
             texts: TextBackfill::new(self.database.text_backlog(), self.database.accounts()),
+            previews: PreviewBackfill::new(self.database.previews(), self.images.clone()),
         }
     }
 

@@ -47,6 +47,7 @@ async fn a_created_post_is_answered_whole() {
             "id": post["id"],
             "content": "first", "entities": [],
             "image": null,
+            "attachments": [],
             "visibility": "PUBLIC",
             "createdAt": post["createdAt"],
             "updatedAt": post["createdAt"],

@@ -29,11 +29,13 @@ fn path(address: &Value) -> String {
     address.as_str().unwrap().strip_prefix(PUBLIC_URL).unwrap().to_owned()
 }
 
-/// Checks that nobody gets an image: whole, in part, or by knowing its tag.
+/// Checks that nobody gets an image or its thumbnail: whole, in part, or by knowing its tag.
 async fn expect_gone(server: &Server, path: &str, tag: &str) {
     for method in [Method::GET, Method::HEAD] {
         for (name, value) in [("x-plain", ""), ("range", "bytes=0-9"), ("if-none-match", tag), ("if-none-match", "*")] {
-            server.send(server.request(method.clone(), path).header(name, value)).await.expect(404);
+            for file in [path, &format!("{path}.thumb.jpg")] {
+                server.send(server.request(method.clone(), file).header(name, value)).await.expect(404);
+            }
         }
     }
 }

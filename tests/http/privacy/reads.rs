@@ -16,7 +16,7 @@ fn shown(model: &Model, ids: &[String], viewer: Who, post: &Post) -> Value {
     let end = content.len();
     json!({
         "id": post.id, "content": content, "visibility": post.visibility.name(),
-        "author": ids[post.author], "image": null,
+        "author": ids[post.author], "image": null, "attachments": [],
         "likedBy": liked_by, "likeCount": post.likes.len(), "likedByMe": post.likes.contains(&viewer),
         "bookmarkedByMe": model.is_bookmarked(viewer, post),
         "commentCount": post.comment_count(), "mayView": model.may_view(viewer, post), "hidden": post.hidden,
@@ -29,7 +29,7 @@ fn seen(view: &Value) -> Value {
     let liked_by: Vec<_> = entries(&view["likedBy"]).iter().map(|liker| liker["id"].clone()).collect();
     json!({
         "id": view["id"], "content": view["content"], "visibility": view["visibility"],
-        "author": view["author"]["id"], "image": view["image"],
+        "author": view["author"]["id"], "image": view["image"], "attachments": view["attachments"],
         "likedBy": liked_by, "likeCount": view["likeCount"], "likedByMe": view["likedByMe"],
         "bookmarkedByMe": view["bookmarkedByMe"], "commentCount": view["commentCount"], "mayView": true,
         "hidden": view["hidden"] == true,

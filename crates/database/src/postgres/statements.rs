@@ -1,5 +1,5 @@
 //! Writes with what they count, tell or take off a record, each as one call of a function of the schema:
-//! `migrations/postgres/2026-11-26-140000_quick_writes`.
+//! `migrations/postgres/2026-11-26-140000_quick_writes` and `2026-11-27-000000_attachments`.
 
 #![allow(clippy::too_many_arguments, reason = "a function of the schema takes the columns of a row")]
 
@@ -10,6 +10,7 @@ use diesel::sql_types::{Array, Integer, Nullable, SmallInt, Text};
 use diesel::{OptionalExtension, QueryDsl, SelectableHelper, define_sql_function};
 
 use super::dialect::{Conn, RunQueryDsl};
+use crate::attachments;
 use crate::error::{Failure, Outcome};
 use crate::notices::{GatheredNotice, Notices};
 use crate::rows::{AuthorRow, CommentRow, PostRow};
@@ -35,10 +36,10 @@ define_sql_function! {
 }
 
 define_sql_function! {
-    /// Stores a post; whether its image was on the record of those that no row names.
+    /// Stores a post; whether its images were on the record of those that no row names.
     #[sql_name = "insert_post"]
     fn call_insert_post(
-        id: Id, author: Id, content: Text, image: Nullable<Text>, visibility: SmallInt, at: Instant, changed: Instant,
+        id: Id, author: Id, content: Text, images: Array<Text>, attachments: Nullable<Text>, visibility: SmallInt, at: Instant, changed: Instant,
         entities: Nullable<Text>, words: Text, tags: Array<Text>, notices: Array<Id>, kinds: Array<SmallInt>, recipients: Array<Id>,
     ) -> Bool;
 }
@@ -62,7 +63,7 @@ pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: V
     if is_stored { Ok(()) } else { Err(Failure::Rule(Error::NotFound(Resource::Post))) }
 }
 
-/// Stores a post, of which its image is named from then on, with the text by which it is found, and tells of it; its author.
+/// Stores a post, of which its images are named from then on, with the text by which it is found, and tells of it; its author.
 pub(crate) async fn insert_post(
     conn: &mut Conn<'_>,
     row: PostRow,
@@ -70,9 +71,23 @@ pub(crate) async fn insert_post(
     told: Vec<Notice>,
 ) -> Outcome<AuthorRow> {
     let (tags, Notices { ids, kinds, recipients }) = (row.tags(), Notices::new(&told));
-    let PostRow { id, author_id, content, image, visibility, created_at, updated_at, entities, .. } = row;
+    let PostRow { id, author_id, content, image, attachments, visibility, created_at, updated_at, entities, .. } = row;
+    let images = attachments::of_post(image, attachments.as_deref())?;
+    let images: Vec<String> = images.into_iter().map(|image| image.key.as_str().to_owned()).collect();
     let call = call_insert_post(
-        id, author_id, content, image, visibility, created_at, updated_at, entities, text.words, tags, ids, kinds,
+        id,
+        author_id,
+        content,
+        images,
+        attachments,
+        visibility,
+        created_at,
+        updated_at,
+        entities,
+        text.words,
+        tags,
+        ids,
+        kinds,
         recipients,
     );
     let author = users::table.find(author_id).select((AuthorRow::as_select(), call));

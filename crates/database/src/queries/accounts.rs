@@ -36,7 +36,7 @@ pub(crate) async fn insert(
     if let Some(entry) = entry {
         audit::record(conn, entry).await?;
     }
-    super::images::replace(conn, None, picture.as_deref(), at).await
+    super::images::replace(conn, &[], picture.as_deref().as_slice(), at).await
 }
 
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<UserRow>> {
@@ -164,7 +164,7 @@ pub(crate) async fn update_profile(
         let text = TextRow::new(Kind::Account, id, DbInstant(account.created_at), &words);
         super::search::renew(conn, Kind::Account, text).await?;
     }
-    super::images::replace(conn, old.as_deref(), new.as_deref(), at).await?;
+    super::images::replace(conn, old.as_deref().as_slice(), new.as_deref().as_slice(), at).await?;
     Ok(UpdatedProfile { account, replaced_picture })
 }
 

@@ -14,7 +14,7 @@ use super::kept_names::{Name, keep};
 use super::{Conn, RunQueryDsl, built, comments as all_comments, id_in, images, notices, posts as all_posts};
 use crate::error::Outcome;
 use crate::notices::Gathered;
-use crate::rows::{Slice, Toward, count, image_key};
+use crate::rows::{Slice, Toward, count};
 use crate::schema::{
     ErasureRecord, blocks, bookmarks, comment_likes, comments, erasures, follows, idempotency, likes, mail_tokens,
     mails, mutes, notifications, posts, reports, sessions, users,
@@ -59,7 +59,7 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outc
     revoke_sessions(conn, id, None, at).await?;
     diesel::delete(mail_tokens::table.filter(mail_tokens::user_id.eq(id))).execute(conn).await?;
     diesel::delete(mails::table.filter(mails::user_id.eq(id))).execute(conn).await?;
-    images::replace(conn, picture.as_deref(), None, at).await?;
+    images::replace(conn, picture.as_deref().as_slice(), &[], at).await?;
     Ok(picture)
 }
 
@@ -177,7 +177,8 @@ impl Step {
                 // One alone: with it go so many likes and comments that it is a write of its own.
                 let (some, last): (Vec<(DbId, _, _)>, _) = some_after!(conn, posts, shown, posts::id, after, 1);
                 let [(post, ..)] = some[..] else { return Ok(Erased::default()) };
-                let images = image_key(all_posts::delete(conn, post, at).await?.image)?.into_iter().collect();
+                let deleted = all_posts::delete(conn, post, at).await?;
+                let images = deleted.attachments.into_iter().map(|attachment| attachment.key).collect();
                 Ok(Erased { images, ..gone(1, last) })
             }
             Self::MarkedPosts => {

@@ -1,11 +1,15 @@
 use agora_domain::Error;
 use agora_domain::error::ImageCollected;
+use agora_domain::media::Attachment;
+use diesel::dsl::auto_type;
 use diesel::query_dsl::positional_order_dsl::PositionalOrderDsl;
-use diesel::{BoolExpressionMethods, CombineDsl, ExpressionMethods, NullableExpressionMethods, QueryDsl};
+use diesel::{
+    BoolExpressionMethods, CombineDsl, ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl,
+};
 
 use super::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
-use crate::schema::{posts, unnamed_images, users};
+use crate::schema::{PostImageRecord, post_images, posts, unnamed_images, users};
 use crate::sql_types::{DbId, DbInstant};
 
 /// Records an image that is about to be stored.
@@ -45,26 +49,58 @@ pub(crate) async fn named_in(conn: &mut Conn<'_>, folder: u8) -> Outcome<Vec<(St
     let from = format!("{folder:02x}");
     // What comes after the last hexadecimal digit, after the last folder.
     let to = folder.checked_add(1).map_or_else(|| "g".to_owned(), |next| format!("{next:02x}"));
-    let posted = posts::table.filter(posts::image.ge(from.clone()).and(posts::image.lt(to.clone())));
+    let first = posts::table.filter(posts::image.ge(from.clone()).and(posts::image.lt(to.clone())));
+    let first = first.select((posts::image.assume_not_null(), posts::author_id));
+    let others = post_images::table.inner_join(posts::table);
+    let others = others.filter(post_images::key.ge(from.clone()).and(post_images::key.lt(to.clone())));
+    let others = others.select((post_images::key, posts::author_id));
     let shown = users::table.filter(users::profile_picture.ge(from).and(users::profile_picture.lt(to)));
     let pictures = shown.select((users::profile_picture.assume_not_null(), users::id));
-    let named = posted.select((posts::image.assume_not_null(), posts::author_id)).union_all(pictures);
-    Ok(named.load(conn).await?)
+    Ok(first.union_all(others).union_all(pictures).load(conn).await?)
 }
 
 /// Returns those of the images that rows name.
 pub(crate) async fn named_of(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<String>> {
-    let posted = posts::table.filter(posts::image.eq_any(keys.clone()));
+    let first = posts::table.filter(posts::image.eq_any(keys.clone())).select(posts::image.assume_not_null());
+    let others = post_images::table.filter(post_images::key.eq_any(keys.clone())).select(post_images::key);
     let shown = users::table.filter(users::profile_picture.eq_any(keys));
     let pictures = shown.select(users::profile_picture.assume_not_null());
-    Ok(posted.select(posts::image.assume_not_null()).union_all(pictures).load(conn).await?)
+    Ok(first.union_all(others).union_all(pictures).load(conn).await?)
 }
 
 /// Returns the images that rows name and that come after one of a name, in the order of their names.
 pub(crate) async fn named_after(conn: &mut Conn<'_>, after: String, limit: i64) -> Outcome<Vec<String>> {
-    let posted = posts::table.filter(posts::image.gt(after.clone())).select(posts::image.assume_not_null());
+    let first = posts::table.filter(posts::image.gt(after.clone())).select(posts::image.assume_not_null());
+    let others = post_images::table.filter(post_images::key.gt(after.clone())).select(post_images::key);
     let shown = users::table.filter(users::profile_picture.gt(after)).select(users::profile_picture.assume_not_null());
-    Ok(posted.union_all(shown).positional_order_by(1).limit(limit).load(conn).await?)
+    Ok(first.union_all(others).union_all(shown).positional_order_by(1).limit(limit).load(conn).await?)
+}
+
+#[auto_type]
+fn posts_without_preview() -> _ {
+    posts::table.filter(posts::image.is_not_null()).filter(posts::attachments.is_null())
+}
+
+/// Returns how many images of posts have no preview yet.
+pub(crate) async fn count_without_preview(conn: &mut Conn<'_>) -> Outcome<i64> {
+    Ok(posts_without_preview().count().get_result(conn).await?)
+}
+
+/// Returns one of them, of the newest post, and whose it is.
+pub(crate) async fn without_preview(conn: &mut Conn<'_>) -> Outcome<Option<(DbId, String)>> {
+    let newest = posts_without_preview().order(posts::id.desc()).select((posts::id, posts::image.assume_not_null()));
+    Ok(newest.limit(1).get_result(conn).await.optional()?)
+}
+
+/// Stores the text of the one image of a post, unless there is one; whether the post has the image still.
+pub(crate) async fn describe(conn: &mut Conn<'_>, post: DbId, key: String, text: String) -> Outcome<bool> {
+    let having = posts::table.find(post).filter(posts::image.eq(key));
+    let described = diesel::update(having.clone().filter(posts::attachments.is_null()));
+    if described.set(posts::attachments.eq(Some(text))).execute(conn).await? > 0 {
+        return Ok(true);
+    }
+    let count: i64 = having.count().get_result(conn).await?;
+    Ok(count > 0)
 }
 
 pub(crate) async fn forget(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<()> {
@@ -72,19 +108,66 @@ pub(crate) async fn forget(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<()
     Ok(())
 }
 
-/// Keeps the record in step with a row that named the image `old` and names `new` from now on.
-pub(crate) async fn replace(conn: &mut Conn<'_>, old: Option<&str>, new: Option<&str>, at: DbInstant) -> Outcome<()> {
-    if old == new {
-        return Ok(());
-    }
-    if let Some(new) = new {
-        let recorded = unnamed_images::table.find(new).filter(unnamed_images::condemned.eq(false));
+/// Keeps the record in step with a row that named the images `old` and names `new` from now on.
+pub(crate) async fn replace(conn: &mut Conn<'_>, old: &[&str], new: &[&str], at: DbInstant) -> Outcome<()> {
+    for new in new.iter().filter(|new| !old.contains(new)) {
+        let recorded = unnamed_images::table.find(*new).filter(unnamed_images::condemned.eq(false));
         if diesel::delete(recorded).execute(conn).await? == 0 {
             return Err(Failure::Rule(Error::unavailable(ImageCollected)));
         }
     }
-    if let Some(old) = old {
-        announce(conn, old.to_owned(), at).await?;
+    for old in old.iter().filter(|old| !new.contains(old)) {
+        announce(conn, (*old).to_owned(), at).await?;
     }
     Ok(())
+}
+
+/// Does so for a post that had the images `old` and has `new`, of which all but the first are rows of their own as well.
+pub(crate) async fn replace_of_post(
+    conn: &mut Conn<'_>,
+    post: DbId,
+    old: &[Attachment],
+    new: &[Attachment],
+    at: DbInstant,
+) -> Outcome<()> {
+    let (old, new) = (keys(old), keys(new));
+    replace(conn, &old, &new, at).await?;
+    let (old, new) = (old.get(1..).unwrap_or_default(), new.get(1..).unwrap_or_default());
+    if old != new {
+        diesel::delete(post_images::table.filter(post_images::post_id.eq(post))).execute(conn).await?;
+        let record =
+            |(position, key): (i32, &&str)| PostImageRecord { post_id: post, position, key: (*key).to_owned() };
+        let records: Vec<PostImageRecord> = (1..).zip(new).map(record).collect();
+        if !records.is_empty() {
+            diesel::insert_into(post_images::table).values(&records).execute(conn).await?;
+        }
+    }
+    Ok(())
+}
+
+fn keys(attachments: &[Attachment]) -> Vec<&str> {
+    attachments.iter().map(|attachment| attachment.key.as_str()).collect()
+}
+
+/// Records an image that is about to be stored and that its owner may attach to a post.
+pub(crate) async fn announce_upload(
+    conn: &mut Conn<'_>,
+    key: String,
+    at: DbInstant,
+    owner: DbId,
+    upload: String,
+) -> Outcome<()> {
+    let record = (unnamed_images::key.eq(key), unnamed_images::since.eq(at), unnamed_images::condemned.eq(false));
+    let uploaded = (unnamed_images::owner.eq(Some(owner)), unnamed_images::upload.eq(Some(upload)));
+    diesel::insert_into(unnamed_images::table).values((record, uploaded)).execute(conn).await?;
+    Ok(())
+}
+
+/// Returns the texts of those of an owner's uploads that are on record under these keys.
+pub(crate) async fn find_uploads(conn: &mut Conn<'_>, owner: DbId, keys: Vec<String>) -> Outcome<Vec<String>> {
+    let uploads = unnamed_images::table
+        .filter(unnamed_images::key.eq_any(keys))
+        .filter(unnamed_images::owner.eq(owner))
+        .filter(unnamed_images::condemned.eq(false));
+    Ok(uploads.select(unnamed_images::upload.assume_not_null()).load(conn).await?)
 }

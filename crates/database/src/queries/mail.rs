@@ -13,9 +13,8 @@ use super::accounts::{lock_account, revoke_sessions};
 use super::kept_names::{Name, ensure_free};
 use super::mail_tokens::{forget_all, forget_changes};
 use super::{Conn, RunQueryDsl};
-use crate::error::{Failure, Outcome};
+use crate::error::{Failure, Outcome, corrupt};
 use crate::mail::{MailRow, kind, kind_code, status_code};
-use crate::rows::corrupt;
 use crate::schema::{mail_tokens, mails, users};
 use crate::sql_types::{DbId, DbInstant};
 

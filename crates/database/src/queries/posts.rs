@@ -18,7 +18,7 @@ use super::{Conn, RunQueryDsl, built, insert_post, likers, with_likers};
 pub(crate) use super::{list_all, list_by_author, toggle_like};
 use crate::apart::{DbViewer, erased, is_apart};
 use crate::error::{Failure, Outcome};
-use crate::rows::{AuthorRow, PostRow, StoredVisibility, key_text, shown_visibility, visibility};
+use crate::rows::{AuthorRow, PostRow, StoredVisibility, shown_visibility, visibility};
 use crate::schema::{AuditRecord, bookmarks, comment_likes, comments, likes, posts, users};
 use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
@@ -57,20 +57,19 @@ pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> 
 pub(crate) async fn set_hidden(
     conn: &mut Conn<'_>,
     id: DbId,
-    PostHiding { hidden, image, copy }: PostHiding,
+    PostHiding { hidden, before, after }: PostHiding,
     entry: AuditRecord,
 ) -> Outcome<Option<Post>> {
     let post = super::lock_post(conn, id).await?.ok_or(NO_POST)?.post()?;
     if post.is_hidden == hidden {
         return Ok(None);
     }
-    if post.image != image {
+    if post.attachments != before {
         return Err(Failure::Rule(Error::Stale));
     }
-    let post = Post { is_hidden: hidden, image: copy.or(image.clone()), ..post };
+    let post = Post { is_hidden: hidden, attachments: after, ..post };
     diesel::update(posts::table.find(id)).set(&PostRow::of(&post)).execute(conn).await?;
-    let (old, new) = (key_text(image.as_ref()), key_text(post.image.as_ref()));
-    super::images::replace(conn, old.as_deref(), new.as_deref(), entry.created_at).await?;
+    super::images::replace_of_post(conn, id, &before, &post.attachments, entry.created_at).await?;
     super::record(conn, Event::PostUpdated(post.id)).await?;
     super::audit::record(conn, entry).await?;
     Ok(Some(post))
@@ -80,15 +79,16 @@ pub(crate) async fn set_hidden(
 const NO_TEXT: &str = "-";
 
 /// Deletes a post, or marks it as deleted when there is much to erase with it; the post as it was.
-pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<PostRow> {
+pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<Post> {
     let row = match delete_at_once(conn, id).await? {
         Some(row) => row,
         None => mark_deleted(conn, id, at).await?,
     };
-    super::images::replace(conn, row.image.as_deref(), None, at).await?;
     let (author, visibility) = (row.author_id.0.into(), visibility(row.visibility)?);
+    let post = row.post()?;
+    super::images::replace_of_post(conn, id, &post.attachments, &[], at).await?;
     super::record(conn, Event::PostDeleted(id.0.into(), author, visibility)).await?;
-    Ok(row)
+    Ok(post)
 }
 
 async fn delete_at_once(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<PostRow>> {
@@ -108,7 +108,12 @@ async fn delete_at_once(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<PostRow
 async fn mark_deleted(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<PostRow> {
     let row = super::lock_post(conn, id).await?.ok_or(NO_POST)?;
     diesel::update(posts::table.find(id))
-        .set((posts::deleted_at.eq(Some(at)), posts::content.eq(NO_TEXT), posts::image.eq(None::<String>)))
+        .set((
+            posts::deleted_at.eq(Some(at)),
+            posts::content.eq(NO_TEXT),
+            posts::image.eq(None::<String>),
+            posts::attachments.eq(None::<String>),
+        ))
         .execute(conn)
         .await?;
     Ok(row)
@@ -166,7 +171,7 @@ pub(crate) async fn create(
 }
 
 /// Applies the domain's rule of editing to the stored post, of whose new text the words are given; the post as its author
-/// sees it, and the image it lost.
+/// sees it, and the images it lost.
 pub(crate) async fn edit(
     conn: &mut Conn<'_>,
     id: DbId,
@@ -176,16 +181,16 @@ pub(crate) async fn edit(
     at: Timestamp,
 ) -> Outcome<EditedPost> {
     let row = super::lock_post(conn, id).await?.ok_or(NO_POST)?;
-    let (old, old_content) = (row.image.clone(), row.content.clone());
+    let old_content = row.content.clone();
     let before = row.post()?;
-    let (edited, replaced_image) = before.clone().apply(&edit, at)?;
+    let (edited, replaced_images) = before.clone().apply(&edit, at)?;
     let (has_changed, row) = (edited != before, PostRow::of(&edited));
     diesel::update(posts::table.find(id)).set(&row).execute(conn).await?;
     if let Some(words) = words {
         let words = words.by(edited.author);
         super::search::renew(conn, Kind::Post, TextRow::new(Kind::Post, id, row.created_at, &words)).await?;
     }
-    super::images::replace(conn, old.as_deref(), row.image.as_deref(), DbInstant(at)).await?;
+    super::images::replace_of_post(conn, id, &before.attachments, &edited.attachments, DbInstant(at)).await?;
     if let Some(entities) = row.entities.filter(|_| row.content != old_content) {
         texts::resolve(conn, id, row.content, entities).await?;
     }
@@ -193,5 +198,5 @@ pub(crate) async fn edit(
         super::record(conn, Event::PostUpdated(id.0.into())).await?;
     }
     let FoundPost { view, .. } = find(conn, id, viewer).await?.ok_or(NO_POST)?;
-    Ok(EditedPost { view, replaced_image })
+    Ok(EditedPost { view, replaced_images })
 }

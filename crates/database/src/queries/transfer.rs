@@ -13,17 +13,19 @@ use crate::rows::count as unsigned;
 use crate::schema::{
     ActorRecord, AnyKey, AnyRows, AuditRecord, BlockRecord, BookmarkRecord, CommentLikeRecord, CommentRecord,
     ErasureRecord, FollowRecord, ImageRow, KeptNameRecord, LikeRecord, MuteRecord, NotificationRecord, Position,
-    PostRecord, ProductRow, ReportRecord, Rows, SessionRecord, SettingRecord, Table, UserRecord, VariantRow, audit,
-    blocks, bookmarks, comment_likes, comments, erasures, follows, for_table, idempotency, kept_names, likes,
-    mail_tokens, mails, mutes, notification_actors, notification_settings, notification_withdrawals, notifications,
-    posts, product_images, product_variants, products, reports, sessions, unnamed_images, user_counts, users,
+    PostImageRecord, PostRecord, ProductRow, ReportRecord, Rows, SessionRecord, SettingRecord, Table, UserRecord,
+    VariantRow, audit, blocks, bookmarks, comment_likes, comments, erasures, follows, for_table, idempotency,
+    kept_names, likes, mail_tokens, mails, mutes, notification_actors, notification_settings, notification_withdrawals,
+    notifications, post_images, posts, product_images, product_variants, products, reports, sessions, unnamed_images,
+    user_counts, users,
 };
 use crate::version::Backlog;
 
 /// Returns how much the service still has to do in the background.
 pub(crate) async fn backlog(conn: &mut Conn<'_>) -> Outcome<Backlog> {
     let entities = unsigned(super::texts::count_unresolved(conn).await?);
-    Ok(Backlog { entities, search: unsigned(super::search::count_unindexed(conn).await?) })
+    let search = unsigned(super::search::count_unindexed(conn).await?);
+    Ok(Backlog { entities, search, previews: unsigned(super::images::count_without_preview(conn).await?) })
 }
 
 /// Returns the versions of the migrations that were applied, in order; none when the schema is none of ours.

@@ -52,7 +52,7 @@ fn steps<T>(read: impl FnOnce(&mut SqliteConnection) -> Outcome<T>) -> Vec<Strin
     let (user, post) = (id(1).0.simple(), id(2).0.simple());
     conn.batch_execute(&format!(
         "INSERT INTO users VALUES (x'{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, 0, 1, 1, 0, 0, 'name', 1, 1, 0, 1, 0, 0);
-        INSERT INTO posts VALUES (x'{post}', x'{user}', 'text', NULL, 0, 0, 0, 1, 0, NULL, 1, NULL, NULL);
+        INSERT INTO posts VALUES (x'{post}', x'{user}', 'text', NULL, 0, 0, 0, 1, 0, NULL, 1, NULL, NULL, NULL);
         INSERT INTO post_tags VALUES ('tag', 0, x'{post}', x'{user}', 0);
         INSERT INTO likes VALUES (x'{post}', x'{user}', x'{post}', 0);
         INSERT INTO bookmarks VALUES (x'{user}', x'{post}', x'{post}', 0);

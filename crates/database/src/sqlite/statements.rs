@@ -9,6 +9,7 @@ use diesel::{ExpressionMethods, QueryDsl, SelectableHelper};
 use super::dialect::{Conn, RunQueryDsl};
 use super::events::record;
 use super::queries::{images, likes, notices, search, texts};
+use crate::attachments;
 use crate::error::{Failure, Outcome};
 use crate::prepared::prepared;
 use crate::rows::{AuthorRow, CommentRow, PostRow};
@@ -39,20 +40,20 @@ pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: V
     notices::tell(conn, &told).await
 }
 
-/// Stores a post, of which its image is named from then on, with the text by which it is found, and tells of it; its author.
+/// Stores a post, of which its images are named from then on, with the text by which it is found, and tells of it; its author.
 pub(crate) async fn insert_post(
     conn: &mut Conn<'_>,
     row: PostRow,
     text: TextRow,
     told: Vec<Notice>,
 ) -> Outcome<AuthorRow> {
-    let (author, image, at) = (row.author_id, row.image.clone(), row.created_at);
+    let (id, author, at) = (row.id, row.author_id, row.created_at);
     let stored = diesel::insert_into(posts::table).values((&row, posts::indexed.eq(true))).execute(conn).await;
     stored.map_err(Failure::missing(Resource::User))?;
     texts::insert_tags(conn, &row).await?;
     search::insert(conn, text).await?;
-    images::replace(conn, None, image.as_deref(), at).await?;
-    record(conn, Event::PostCreated(row.id.0.into(), author.0.into())).await?;
+    images::replace_of_post(conn, id, &[], &attachments::of_post(row.image, row.attachments.as_deref())?, at).await?;
+    record(conn, Event::PostCreated(id.0.into(), author.0.into())).await?;
     notices::tell(conn, &told).await?;
     Ok(users::table.find(author).select(AuthorRow::as_select()).get_result(conn).await?)
 }

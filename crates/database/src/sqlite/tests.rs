@@ -233,10 +233,20 @@ fn the_statements_that_store_a_post_are_built_once() {
         Q::HAS_STATIC_QUERY_ID
     }
     let (id, at) = (DbId(Uuid::nil()), DbInstant::MIN);
-    let (content, image, entities) = (String::new(), None, None);
+    let (content, image, attachments, entities) = (String::new(), None, None, None);
     let (created_at, updated_at, visibility, hidden_visibility) = (at, at, 0, None);
-    let post =
-        PostRow { id, author_id: id, content, image, visibility, created_at, updated_at, entities, hidden_visibility };
+    let post = PostRow {
+        id,
+        author_id: id,
+        content,
+        image,
+        attachments,
+        visibility,
+        created_at,
+        updated_at,
+        entities,
+        hidden_visibility,
+    };
     let text = TextRow::new(Kind::Post, id, at, &IndexedText::default());
     assert!(is_built_once(&diesel::insert_into(posts::table).values((&post, posts::indexed.eq(true)))));
     assert!(is_built_once(&diesel::insert_into(search_tail::table).values(text)));

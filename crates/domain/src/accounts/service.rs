@@ -255,7 +255,7 @@ impl Accounts {
         let ProfileFields { display_name, biography, privacy, picture, mut errors } = fields;
         let picture = self.images.clean(requester, FieldName::ProfilePicture, picture, &mut errors).await?;
         errors.into_result()?;
-        let profile_picture = self.images.put(picture).await?;
+        let profile_picture = self.images.put(picture).await?.map(|picture| picture.key);
         let changes = ProfileChanges { display_name, biography, privacy, profile_picture };
         match self.accounts.update_profile(caller.id(), &changes, self.clock.now()).await {
             Ok(updated) => {

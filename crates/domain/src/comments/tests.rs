@@ -84,7 +84,7 @@ fn post_view(visibility: Visibility) -> PostView {
             author: POST_AUTHOR,
             text: PostText::parse("a post").unwrap(),
             entities: None,
-            image: None,
+            attachments: Vec::new(),
             visibility,
             is_hidden: false,
             created_at: NOW,

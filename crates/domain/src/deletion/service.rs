@@ -74,9 +74,7 @@ impl Erasure {
     /// Those of the repository. An image that cannot be deleted is left to the sweep.
     pub async fn erase(&self, user: UserId, from: ErasurePosition) -> Result<Erased> {
         let mut erased = self.deletions.erase(user, from, self.clock.now()).await?;
-        for image in std::mem::take(&mut erased.images) {
-            self.images.drop_unnamed(Some(image)).await;
-        }
+        self.images.drop_unnamed(std::mem::take(&mut erased.images)).await;
         Ok(erased)
     }
 

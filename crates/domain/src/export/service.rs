@@ -8,7 +8,7 @@ use crate::accounts::{Account, AccountRepository, Caller, Viewer};
 use crate::error::{Error, Resource, Result};
 use crate::id::UserId;
 use crate::limits::{Counted, Limits};
-use crate::media::{ImageKey, ImageStore, OpenImage};
+use crate::media::{ImageKey, ImageStore, OpenImage, Rendition};
 use crate::page::{Page, PageRequest, Position};
 use crate::posts::{Post, PostRepository, Visibility};
 use crate::reports::Report;
@@ -152,13 +152,15 @@ async fn next_image(
 ) -> Result<Option<ExportPart>> {
     loop {
         while let Some(key) = keys.pop_front() {
-            if let Some(image) = images.open(&key, None).await? {
+            if let Some(image) = images.open(&key, Rendition::Original, None).await? {
                 return Ok(Some(ExportPart::Image(key, image)));
             }
         }
         let Some(from) = *next else { return Ok(None) };
         let page = list_posts(posts, user, PageRequest { from, ..PageRequest::PART }).await?;
-        keys.extend(page.items.iter().filter_map(|post| post.shown_image().cloned()));
+        keys.extend(
+            page.items.iter().flat_map(|post| post.shown_attachments()).map(|attachment| attachment.key.clone()),
+        );
         *next = page.next;
     }
 }

@@ -15,7 +15,7 @@ use crate::error::{Error, Resource};
 use crate::id::{CommentId, PostId, SessionId, UserId};
 use crate::limits::Limits;
 use crate::limits::tests::CountersInMemory;
-use crate::media::{ImageFormat, ImageKey, MockImageStore, OpenImage};
+use crate::media::{Attachment, ImageFormat, ImageKey, MockImageStore, OpenImage, Rendition};
 use crate::page::{Keyset, Page, PageRequest, Position};
 use crate::posts::{MockPostRepository, Post, PostText, PostView, Visibility};
 
@@ -54,7 +54,7 @@ fn post(n: u8, is_hidden: bool) -> PostView {
         author: ALICE,
         text: PostText::parse("hello").unwrap(),
         entities: None,
-        image: Some(key(n)),
+        attachments: vec![Attachment::bare(key(n))],
         visibility: Visibility::Private,
         is_hidden,
         created_at: NOW,
@@ -124,8 +124,8 @@ fn exports(images: MockImageStore) -> Exports {
 #[tokio::test]
 async fn an_export_has_everything_part_by_part_and_then_the_images_there_are() {
     let mut images = MockImageStore::new();
-    images.expect_open().times(3).returning(|found, range| {
-        assert_eq!(range, None);
+    images.expect_open().times(3).returning(|found, rendition, range| {
+        assert_eq!((rendition, range), (Rendition::Original, None));
         let bytes = stream::iter([Ok(Bytes::from_static(b"bytes"))]).boxed();
         // One was deleted meanwhile.
         Ok((*found != key(1)).then_some(OpenImage { size: 5, range: Some(0..5), bytes }))

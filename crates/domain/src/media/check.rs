@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::{ByteRange, ImageKey, ImageReferences, ImageStore, StoredImage, UnreferencedImages};
+use super::{ByteRange, ImageKey, ImageReferences, ImageStore, Rendition, StoredImage, UnreferencedImages};
 use crate::clock::{Clock, Timestamp};
 use crate::error::Result;
 use crate::id::UserId;
 
-/// Some images, and their bytes.
+/// Some images, and the bytes of all their files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// How many.
@@ -23,6 +23,28 @@ impl Usage {
     fn add(&mut self, bytes: u64) {
         self.images += 1;
         self.bytes += bytes;
+    }
+}
+
+/// What a store holds of an image.
+struct Files {
+    key: ImageKey,
+    /// The bytes of all of them.
+    bytes: u64,
+    /// When the last one was stored.
+    modified: Timestamp,
+    has_original: bool,
+}
+
+impl Files {
+    fn of(key: ImageKey) -> Self {
+        Self { key, bytes: 0, modified: Timestamp::from_unix_millis(i64::MIN), has_original: false }
+    }
+
+    fn add(&mut self, object: &StoredImage) {
+        self.bytes += object.bytes;
+        self.modified = self.modified.max(object.modified);
+        self.has_original |= object.rendition == Rendition::Original;
     }
 }
 
@@ -84,21 +106,23 @@ impl MediaCheck {
     /// The first failure of the store or the database.
     pub async fn folder(&self, folder: u8, delete: bool, report: &mut MediaReport) -> Result<()> {
         // The objects first: an image is stored before a row names it, and deleted after.
-        let objects: Vec<StoredImage> = self.store.list_folder(folder).await?.try_collect().await?;
+        let mut objects = self.store.list_folder(folder).await?;
+        let mut unnamed: HashMap<ImageKey, Files> = HashMap::new();
+        while let Some(object) = objects.try_next().await? {
+            unnamed.entry(object.key.clone()).or_insert_with(|| Files::of(object.key.clone())).add(&object);
+        }
         let named = self.named.named_in(folder).await?;
         let mut missing = Vec::new();
-        let mut unnamed: HashMap<ImageKey, StoredImage> =
-            objects.into_iter().map(|object| (object.key.clone(), object)).collect();
         for (key, owner) in named {
-            match unnamed.remove(&key) {
-                Some(object) => {
-                    report.named.add(object.bytes);
-                    report.users.entry(owner).or_default().add(object.bytes);
+            match unnamed.remove(&key).filter(|files| files.has_original) {
+                Some(files) => {
+                    report.named.add(files.bytes);
+                    report.users.entry(owner).or_default().add(files.bytes);
                 }
                 None => missing.push((key, owner)),
             }
         }
-        let unnamed: Vec<StoredImage> = unnamed.into_values().collect();
+        let unnamed: Vec<Files> = unnamed.into_values().collect();
         for objects in unnamed.chunks(Self::BATCH) {
             self.judge(objects, delete, report).await?;
         }
@@ -112,7 +136,7 @@ impl MediaCheck {
     }
 
     /// Tells what the objects are that no row named when it was looked, and deletes what may be.
-    async fn judge(&self, objects: &[StoredImage], delete: bool, report: &mut MediaReport) -> Result<()> {
+    async fn judge(&self, objects: &[Files], delete: bool, report: &mut MediaReport) -> Result<()> {
         let keys: Vec<ImageKey> = objects.iter().map(|object| object.key.clone()).collect();
         // In this order: a row takes an image off the record when it comes to name it.
         let on_record: HashSet<ImageKey> = self.unnamed.recorded(&keys).await?.into_iter().collect();
@@ -146,7 +170,7 @@ impl MediaCheck {
     /// Returns those of the images that are not there although a row names them still.
     async fn lost(&self, named: &[(ImageKey, UserId)]) -> Result<Vec<(ImageKey, UserId)>> {
         let looked = named.iter().map(async |named| {
-            let found = self.store.open(&named.0, Some(ByteRange::Last(0))).await?;
+            let found = self.store.open(&named.0, Rendition::Original, Some(ByteRange::Last(0))).await?;
             Ok::<_, crate::Error>(found.is_none().then(|| named.clone()))
         });
         let looked: Vec<Option<_>> = stream::iter(looked).buffer_unordered(Self::AT_ONCE).try_collect().await?;

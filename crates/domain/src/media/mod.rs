@@ -5,15 +5,19 @@
 //! it is deleted. What a crash leaves behind is therefore on record, and [`MediaSweep`] collects it: that and nothing
 //! else, however many more objects the store holds.
 
+mod attachments;
 mod check;
 mod model;
 mod ports;
+mod previews;
 mod service;
 mod sweep;
 
+pub use attachments::*;
 pub use check::*;
 pub use model::*;
 pub use ports::*;
+pub use previews::*;
 pub use service::*;
 pub use sweep::*;
 

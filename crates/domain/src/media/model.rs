@@ -5,9 +5,11 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
+use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, FieldName, Result, Violation, ViolationKind};
+use crate::id::MediaId;
 
 /// An accepted image format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,6 +25,9 @@ pub enum ImageFormat {
 }
 
 impl ImageFormat {
+    /// Every format.
+    pub const ALL: [Self; 4] = [Self::Jpeg, Self::Png, Self::Gif, Self::WebP];
+
     /// Returns the media type.
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -66,12 +71,15 @@ impl ImageKey {
         Self { text, format }
     }
 
+    /// Returns the keys that an image of this id may have, one for each format.
+    pub fn all_of(id: MediaId) -> [Self; 4] {
+        ImageFormat::ALL.map(|format| Self::new(id.uuid().into_bytes(), format))
+    }
+
     /// Returns the key with this text; `None` when no key is spelled like that.
     pub fn parse(text: &str) -> Option<Self> {
         let (stem, ending) = text.split_once('.')?;
-        let format = [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::Gif, ImageFormat::WebP]
-            .into_iter()
-            .find(|format| format.extension() == ending)?;
+        let format = ImageFormat::ALL.into_iter().find(|format| format.extension() == ending)?;
         let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         (stem.len() == 32 && stem.bytes().all(hex)).then(|| Self { text: text.to_owned(), format })
     }
@@ -81,10 +89,69 @@ impl ImageKey {
         &self.text
     }
 
+    /// Returns what is random of it.
+    pub fn id(&self) -> MediaId {
+        // A key has 32 hexadecimal digits before its dot.
+        let digits = self.text.split('.').next().unwrap_or_default();
+        MediaId::new(Uuid::try_parse(digits).unwrap_or_default())
+    }
+
     /// Returns the format of the image it names.
     pub const fn format(&self) -> ImageFormat {
         self.format
     }
+
+    /// Returns the name of a file of the image: the key itself for the original.
+    pub fn file_name(&self, rendition: Rendition) -> String {
+        match rendition {
+            Rendition::Original => self.text.clone(),
+            Rendition::Thumbnail => format!("{}{THUMBNAIL}", self.text),
+        }
+    }
+
+    /// Returns the image and which file of it is named like this; `None` when none is.
+    pub fn parse_file_name(name: &str) -> Option<(Self, Rendition)> {
+        match name.strip_suffix(THUMBNAIL) {
+            Some(key) => Some((Self::parse(key)?, Rendition::Thumbnail)),
+            None => Some((Self::parse(name)?, Rendition::Original)),
+        }
+    }
+
+    /// Returns the format of a file of the image.
+    pub const fn format_of(&self, rendition: Rendition) -> ImageFormat {
+        match rendition {
+            Rendition::Original => self.format,
+            Rendition::Thumbnail => ImageFormat::Jpeg,
+        }
+    }
+}
+
+/// What the key of an image is followed by in the name of its thumbnail.
+const THUMBNAIL: &str = ".thumb.jpg";
+
+/// One of the files that are kept of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Rendition {
+    /// The image as it was uploaded, without metadata.
+    Original,
+    /// A small JPEG of it; of an animation, of its first picture. An image that was stored before thumbnails were made has none.
+    Thumbnail,
+}
+
+impl Rendition {
+    /// Every file of an image.
+    pub const ALL: [Self; 2] = [Self::Original, Self::Thumbnail];
+}
+
+/// What a client shows in the place of an image until it has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    /// The width in pixels.
+    pub width: u32,
+    /// The height in pixels.
+    pub height: u32,
+    /// A blurred picture in a few characters, as <https://blurha.sh> describes it.
+    pub blurhash: String,
 }
 
 /// An image that was decoded to check it and carries no metadata: what may be stored.
@@ -94,6 +161,10 @@ pub struct CleanImage {
     pub format: ImageFormat,
     /// The file's bytes.
     pub bytes: Bytes,
+    /// What is shown in its place.
+    pub preview: Preview,
+    /// The bytes of its thumbnail.
+    pub thumbnail: Bytes,
 }
 
 /// Why an upload is not stored.
@@ -154,11 +225,13 @@ pub struct OpenImage {
     pub bytes: BoxStream<'static, Result<Bytes>>,
 }
 
-/// An image as a store lists it.
+/// A file of an image as a store lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredImage {
-    /// Names it.
+    /// Names the image.
     pub key: ImageKey,
+    /// Which of its files it is.
+    pub rendition: Rendition,
     /// How many bytes it has.
     pub bytes: u64,
     /// When it was stored.

@@ -6,10 +6,12 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 
-use super::{ByteRange, CleanImage, ImageFormat, ImageKey, ImageProblem, OpenImage, StoredImage};
+use super::{
+    Attachment, ByteRange, CleanImage, ImageFormat, ImageKey, ImageProblem, OpenImage, Preview, Rendition, StoredImage,
+};
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::id::UserId;
+use crate::id::{MediaId, PostId, UserId};
 use crate::limits::Requester;
 
 /// Checks uploads and makes them fit to be stored.
@@ -17,7 +19,7 @@ use crate::limits::Requester;
 #[async_trait]
 pub trait ImageCleaner: Send + Sync {
     /// Decodes the upload, judging it by its content alone, and removes its metadata; its orientation stays in
-    /// effect and an animation stays animated.
+    /// effect and an animation stays animated. Makes its preview and its thumbnail from the same pixels.
     ///
     /// MUST check the limit on pixels before decoding, and MUST NOT block the calling thread. What waits, or is worked on,
     /// takes up the requester's share of the queue until the work is done.
@@ -37,25 +39,25 @@ pub trait ImageStore: Send + Sync {
     /// [`Error::Internal`](crate::Error::Internal) when there is no randomness.
     fn new_key(&self, format: ImageFormat) -> Result<ImageKey>;
 
-    /// Stores an image under a key, in place of what is there. It MUST be whole and durable when this returns.
-    async fn put(&self, key: &ImageKey, bytes: Bytes) -> Result<()>;
+    /// Stores a file of an image under its key, in place of what is there. It MUST be whole and durable when this returns.
+    async fn put(&self, key: &ImageKey, rendition: Rendition, bytes: Bytes) -> Result<()>;
 
-    /// Opens an image, or part of it; `None` when there is none of that key.
-    async fn open(&self, key: &ImageKey, range: Option<ByteRange>) -> Result<Option<OpenImage>>;
+    /// Opens a file of an image, or part of it; `None` when there is none.
+    async fn open(&self, key: &ImageKey, rendition: Rendition, range: Option<ByteRange>) -> Result<Option<OpenImage>>;
 
-    /// Deletes an image; no error when there is none.
+    /// Deletes an image with all its files; no error when there is none.
     async fn delete(&self, key: &ImageKey) -> Result<()>;
 
-    /// Returns the keys of all images, in any order. Objects whose name is no key are passed over.
+    /// Returns the keys of all images whose original is there, in any order. Objects whose name is no key are passed over.
     async fn list(&self) -> Result<BoxStream<'static, Result<ImageKey>>>;
 
-    /// Returns the images whose keys begin with this byte, in any order: a 256th of all. Objects whose name is no key
-    /// are passed over.
+    /// Returns the files of images whose keys begin with this byte, in any order: a 256th of all. Objects whose name is that
+    /// of no such file are passed over.
     async fn list_folder(&self, folder: u8) -> Result<BoxStream<'static, Result<StoredImage>>>;
 
-    /// Returns the address at which clients fetch an image from where it is kept; `None` when the service alone serves
-    /// it. Whether there is such an image is not looked up.
-    fn public_url(&self, key: &ImageKey) -> Option<String>;
+    /// Returns the address at which clients fetch a file of an image from where it is kept; `None` when the service alone serves
+    /// it. Whether there is such a file is not looked up.
+    fn public_url(&self, key: &ImageKey, rendition: Rendition) -> Option<String>;
 }
 
 /// Keeps on record the images that are stored, or about to be, and that no row names: not yet, or not any more.
@@ -68,6 +70,13 @@ pub trait ImageStore: Send + Sync {
 pub trait UnreferencedImages: Send + Sync {
     /// Records an image that is about to be stored. The record MUST be durable when this returns.
     async fn announce(&self, key: &ImageKey, at: Timestamp) -> Result<()>;
+
+    /// Does the same for an image that its owner may attach to a post, with what is known of it.
+    async fn announce_upload(&self, owner: UserId, upload: &Attachment, at: Timestamp) -> Result<()>;
+
+    /// Returns those of the uploads of an owner that have one of these ids and are on record, not marked for deletion, in any
+    /// order.
+    async fn find_uploads(&self, owner: UserId, ids: &[MediaId]) -> Result<Vec<Attachment>>;
 
     /// Marks for deletion up to `limit` of the images recorded before `cutoff`, those recorded first before the others, and
     /// returns them. No row may name them from then on, so that they can be deleted. They count as recorded at `now`:
@@ -91,6 +100,18 @@ pub trait ImageReferences: Send + Sync {
 
     /// Returns those of the images, a few hundred at most, that rows name, in any order.
     async fn named_of(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>>;
+}
+
+/// Knows the images of posts that have no preview yet.
+#[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
+#[async_trait]
+pub trait PreviewBacklog: Send + Sync {
+    /// Returns one, the newest post first, and whose it is.
+    async fn next(&self) -> Result<Option<(PostId, ImageKey)>>;
+
+    /// Stores the preview of a post's image, or that it can have none; returns whether the post has that image still. The post
+    /// stays of the version that it is.
+    async fn store(&self, post: PostId, key: &ImageKey, preview: Option<Preview>) -> Result<bool>;
 }
 
 /// The ports of whatever stores images.

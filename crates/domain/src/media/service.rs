@@ -1,37 +1,68 @@
-//! Reading images, and what other use cases do with them.
+//! Uploading and reading images, and what other use cases do with them.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 
-use super::{ByteRange, CleanImage, ImageKey, ImagePorts, ImageStore, OpenImage};
+use super::{AltText, Attachment, ByteRange, CleanImage, ImageKey, ImagePorts, MediaIds, OpenImage, Rendition};
+use crate::accounts::Member;
 use crate::clock::Clock;
-use crate::error::{Error, FieldErrors, FieldName, Resource, Result};
+use crate::error::{Error, FieldErrors, FieldName, Resource, Result, Violation, ViolationKind};
+use crate::id::UserId;
 use crate::limits::Requester;
 
-/// The images of the service, for reading.
+/// An image and what it shows, as a client sent them.
+#[derive(Debug, Clone, Default)]
+pub struct UploadFields {
+    /// The file.
+    pub image: Option<Bytes>,
+    /// What it shows.
+    pub alt: Option<AltText>,
+    /// What is invalid among them.
+    pub errors: FieldErrors,
+}
+
+/// The images of the service.
 pub struct Media {
-    store: Arc<dyn ImageStore>,
+    images: Images,
 }
 
 impl Media {
-    /// The images in `store`.
-    pub fn new(store: Arc<dyn ImageStore>) -> Self {
-        Self { store }
+    /// The use cases over these ports.
+    pub fn new(images: ImagePorts, clock: Arc<dyn Clock>) -> Self {
+        Self { images: Images::new(images, clock) }
     }
 
-    /// Opens an image, or part of it. Whoever knows the key may read it.
+    /// Stores an image that its owner may attach to one post. When no post has it for an hour, it is deleted.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] naming the image or the alt text; [`Error::TooLarge`] for the image; [`Error::Unavailable`] when too
+    /// many images of the requester, or of all, are being checked.
+    pub async fn upload(&self, owner: &Member, requester: &Requester, fields: UploadFields) -> Result<Attachment> {
+        let UploadFields { image, alt, mut errors } = fields;
+        if image.is_none() {
+            errors.add(FieldName::Image, Violation::new(ViolationKind::Required, "Image is required"));
+        }
+        let image = self.images.clean(requester, FieldName::Image, image, &mut errors).await?;
+        errors.into_result()?;
+        // There is one: that there is none is an error.
+        let image = image.ok_or(Error::NotFound(Resource::Image))?;
+        self.images.put_upload(owner.id(), image, alt).await
+    }
+
+    /// Opens a file of an image, or part of it. Whoever knows the key may read it.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none of that key.
-    pub async fn open(&self, key: &ImageKey, range: Option<ByteRange>) -> Result<OpenImage> {
-        self.store.open(key, range).await?.ok_or(Error::NotFound(Resource::Image))
+    pub async fn open(&self, key: &ImageKey, rendition: Rendition, range: Option<ByteRange>) -> Result<OpenImage> {
+        let opened = self.images.ports.store.open(key, rendition, range).await?;
+        opened.ok_or(Error::NotFound(Resource::Image))
     }
 
-    /// Returns the address at which clients fetch an image without the service, if there is one.
-    pub fn public_url(&self, key: &ImageKey) -> Option<String> {
-        self.store.public_url(key)
+    /// Returns the address at which clients fetch a file of an image without the service, if there is one.
+    pub fn public_url(&self, key: &ImageKey, rendition: Rendition) -> Option<String> {
+        self.images.ports.store.public_url(key, rendition)
     }
 }
 
@@ -62,36 +93,83 @@ impl Images {
 
     /// Stores an image, if any, that is on record before. When the store fails, it stays there for the sweep: the image
     /// may have arrived all the same.
-    pub(crate) async fn put(&self, image: Option<CleanImage>) -> Result<Option<ImageKey>> {
+    pub(crate) async fn put(&self, image: Option<CleanImage>) -> Result<Option<Attachment>> {
         let Some(image) = image else { return Ok(None) };
-        let key = self.ports.store.new_key(image.format)?;
-        self.ports.unnamed.announce(&key, self.clock.now()).await?;
-        self.ports.store.put(&key, image.bytes).await?;
-        Ok(Some(key))
+        let attachment = Attachment::of(self.ports.store.new_key(image.format)?, &image, None);
+        self.ports.unnamed.announce(&attachment.key, self.clock.now()).await?;
+        self.put_files(&attachment.key, image.bytes, Some(image.thumbnail)).await?;
+        Ok(Some(attachment))
     }
 
-    /// Stores an image under another key as well, which is on record before; nothing when there is none.
-    pub(crate) async fn copy(&self, key: &ImageKey) -> Result<Option<ImageKey>> {
-        let Some(image) = self.ports.store.open(key, None).await? else { return Ok(None) };
+    /// Stores an image in the same way that its owner may attach to a post.
+    async fn put_upload(&self, owner: UserId, image: CleanImage, alt: Option<AltText>) -> Result<Attachment> {
+        let attachment = Attachment::of(self.ports.store.new_key(image.format)?, &image, alt);
+        self.ports.unnamed.announce_upload(owner, &attachment, self.clock.now()).await?;
+        self.put_files(&attachment.key, image.bytes, Some(image.thumbnail)).await?;
+        Ok(attachment)
+    }
+
+    async fn put_files(&self, key: &ImageKey, original: Bytes, thumbnail: Option<Bytes>) -> Result<()> {
+        self.ports.store.put(key, Rendition::Original, original).await?;
+        if let Some(thumbnail) = thumbnail {
+            self.ports.store.put(key, Rendition::Thumbnail, thumbnail).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the uploads of an owner that are named and that no post has.
+    pub(crate) async fn find_uploads(&self, owner: UserId, ids: &MediaIds) -> Result<Vec<Attachment>> {
+        if ids.as_slice().is_empty() {
+            return Ok(Vec::new());
+        }
+        self.ports.unnamed.find_uploads(owner, ids.as_slice()).await
+    }
+
+    /// Stores the files of images under other keys as well, which are on record before; an image that is not there stays as it
+    /// is.
+    pub(crate) async fn copy(&self, attachments: &[Attachment]) -> Result<Vec<Attachment>> {
+        let mut copies = Vec::with_capacity(attachments.len());
+        for attachment in attachments {
+            let original = &attachment.key;
+            let Some(bytes) = self.read(original, Rendition::Original).await? else {
+                copies.push(attachment.clone());
+                continue;
+            };
+            let thumbnail = self.read(original, Rendition::Thumbnail).await?;
+            let copy = Attachment { key: self.ports.store.new_key(original.format())?, ..attachment.clone() };
+            self.ports.unnamed.announce(&copy.key, self.clock.now()).await?;
+            self.put_files(&copy.key, bytes, thumbnail).await?;
+            copies.push(copy);
+        }
+        Ok(copies)
+    }
+
+    async fn read(&self, key: &ImageKey, rendition: Rendition) -> Result<Option<Bytes>> {
+        let Some(image) = self.ports.store.open(key, rendition, None).await? else { return Ok(None) };
         let bytes: Vec<Bytes> = image.bytes.try_collect().await?;
-        self.put(Some(CleanImage { format: key.format(), bytes: bytes.concat().into() })).await
+        Ok(Some(bytes.concat().into()))
     }
 
-    /// Takes back a stored image after the row that was to name it failed with `error`. Only after a sure rejection:
-    /// where the row may exist all the same, the image is left as it is, on record if there is no row.
-    pub(crate) async fn take_back(&self, key: Option<ImageKey>, error: Error) -> Error {
+    /// Takes back stored images after the row that was to name them failed with `error`. Only after a sure rejection:
+    /// where the row may exist all the same, they are left as they are, on record if there is no row.
+    pub(crate) async fn take_back(&self, keys: impl Keys, error: Error) -> Error {
         if error.is_rejection() {
-            self.drop_unnamed(key).await;
+            self.drop_unnamed(keys).await;
         }
         error
     }
 
-    /// Deletes an image that no row names, and then the record of it. A failure leaves both to the sweep.
-    pub(crate) async fn drop_unnamed(&self, key: Option<ImageKey>) {
-        if let Some(key) = key
-            && self.ports.store.delete(&key).await.is_ok()
-        {
-            let _ = self.ports.unnamed.forget(&[key]).await;
+    /// Deletes images that no row names, and then the record of them. A failure leaves both to the sweep.
+    pub(crate) async fn drop_unnamed(&self, keys: impl Keys) {
+        for key in keys {
+            if self.ports.store.delete(&key).await.is_ok() {
+                let _ = self.ports.unnamed.forget(&[key]).await;
+            }
         }
     }
 }
+
+/// Some images, or one, or none.
+pub(crate) trait Keys: IntoIterator<Item = ImageKey, IntoIter: Send> + Send {}
+
+impl<T: IntoIterator<Item = ImageKey, IntoIter: Send> + Send> Keys for T {}

@@ -1,4 +1,6 @@
 mod check;
+mod previews;
+mod uploads;
 
 use std::sync::Arc;
 
@@ -30,6 +32,24 @@ fn a_key_parses_back_and_nothing_else_does() {
     ] {
         assert_eq!(ImageKey::parse(bad), None, "{bad}");
     }
+}
+
+#[test]
+fn the_files_of_an_image_are_named_after_its_key_and_its_id_is_what_is_random_of_it() {
+    let key = ImageKey::new([0xab; 16], ImageFormat::WebP);
+    for (rendition, name, format) in [
+        (Rendition::Original, "abababababababababababababababab.webp", ImageFormat::WebP),
+        (Rendition::Thumbnail, "abababababababababababababababab.webp.thumb.jpg", ImageFormat::Jpeg),
+    ] {
+        assert_eq!(key.file_name(rendition), name);
+        assert_eq!(ImageKey::parse_file_name(name), Some((key.clone(), rendition)));
+        assert_eq!(key.format_of(rendition), format);
+        assert_eq!(ImageKey::parse(name).is_some(), rendition == Rendition::Original, "{name}");
+    }
+    for bad in [".thumb.jpg", "abababababababababababababababab.webp.thumb.jpg.thumb.jpg"] {
+        assert_eq!(ImageKey::parse_file_name(bad), None, "{bad}");
+    }
+    assert_eq!(key.id().uuid().as_bytes(), &[0xab; 16]);
 }
 
 #[test]
@@ -106,7 +126,9 @@ fn images(store: MockImageStore, unnamed: MockUnreferencedImages) -> Images {
 }
 
 fn clean() -> CleanImage {
-    CleanImage { format: ImageFormat::Png, bytes: Bytes::from_static(b"clean") }
+    let preview = Preview { width: 3, height: 2, blurhash: "LEHV".to_owned() };
+    let (bytes, thumbnail) = (Bytes::from_static(b"clean"), Bytes::from_static(b"small"));
+    CleanImage { format: ImageFormat::Png, bytes, preview, thumbnail }
 }
 
 #[tokio::test]
@@ -119,13 +141,16 @@ async fn an_image_is_on_record_before_it_is_stored() {
         .in_sequence(&mut order)
         .withf(|k, at| (k, *at) == (&key(1), NOW))
         .returning(|_, _| Ok(()));
-    store
-        .expect_put()
-        .once()
-        .in_sequence(&mut order)
-        .withf(|k, bytes| *k == key(1) && bytes == "clean")
-        .returning(|_, _| Ok(()));
-    assert_eq!(images(store, unnamed).put(Some(clean())).await.unwrap(), Some(key(1)));
+    for (rendition, file) in [(Rendition::Original, "clean"), (Rendition::Thumbnail, "small")] {
+        store
+            .expect_put()
+            .once()
+            .in_sequence(&mut order)
+            .withf(move |k, of, bytes| (k, *of) == (&key(1), rendition) && bytes == file)
+            .returning(|_, _, _| Ok(()));
+    }
+    let stored = Attachment { key: key(1), preview: Some(clean().preview), alt: None };
+    assert_eq!(images(store, unnamed).put(Some(clean())).await.unwrap(), Some(stored));
 }
 
 #[tokio::test]
@@ -154,5 +179,5 @@ async fn an_image_is_taken_back_only_when_its_row_was_surely_refused() {
 async fn an_image_that_cannot_be_deleted_stays_on_record() {
     let mut store = MockImageStore::new();
     store.expect_delete().once().returning(|_| Err(Error::unavailable("no answer")));
-    images(store, MockUnreferencedImages::new()).drop_unnamed(Some(key(1))).await;
+    images(store, MockUnreferencedImages::new()).drop_unnamed([key(1)]).await;
 }

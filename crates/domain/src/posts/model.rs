@@ -8,7 +8,7 @@ use crate::entities::Entities;
 use crate::error::ViolationKind::{NotAllowed, Required};
 use crate::error::{Error, FieldErrors, FieldName, Forbidden, Resource, Result, Violation};
 use crate::id::{PostId, UserId};
-use crate::media::ImageKey;
+use crate::media::{Attachment, AttachmentsEdit, ImageKey, MediaIds};
 use crate::relation::Standing;
 use crate::text;
 use crate::version::{Versions, next_version};
@@ -149,8 +149,8 @@ pub struct Post {
     pub text: PostText,
     /// What the text names; `None` while that was not extracted.
     pub entities: Option<Entities>,
-    /// Its image.
-    pub image: Option<ImageKey>,
+    /// Its images, [`Attachment::MAX`] at most, in the order in which they are shown.
+    pub attachments: Vec<Attachment>,
     /// Who may view it.
     pub visibility: Visibility,
     /// Whether an administrator has hidden it: then only its author and administrators may.
@@ -174,17 +174,17 @@ impl Post {
         }
     }
 
-    /// Returns its image, if that is shown: not that of a hidden post (`contract`: Safety).
-    pub fn shown_image(&self) -> Option<&ImageKey> {
-        self.image.as_ref().filter(|_| !self.is_hidden)
+    /// Returns those of its images that are shown: none of a hidden post (`contract`: Safety).
+    pub fn shown_attachments(&self) -> &[Attachment] {
+        if self.is_hidden { &[] } else { &self.attachments }
     }
 
-    /// Returns the post after an edit at `at`, and the image that no longer belongs to it.
+    /// Returns the post after an edit at `at`, and the images that no longer belong to it.
     ///
     /// # Errors
     /// [`Error::Forbidden`] when the post is hidden; [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming the text when neither text
-    /// nor image would be left.
-    pub fn apply(mut self, edit: &PostEdit, at: Timestamp) -> Result<(Self, Option<ImageKey>)> {
+    /// nor image would be left, or the media when one is neither the post's nor an upload.
+    pub fn apply(mut self, edit: &PostEdit, at: Timestamp) -> Result<(Self, Vec<ImageKey>)> {
         if self.is_hidden {
             return Err(HIDDEN);
         }
@@ -198,17 +198,14 @@ impl Post {
         if let Some(visibility) = edit.visibility {
             self.visibility = visibility;
         }
-        match &edit.image {
-            ImageEdit::Keep => {}
-            ImageEdit::Remove => self.image = None,
-            ImageEdit::Replace(key) => self.image = Some(key.clone()),
-        }
-        Self::ensure_not_empty(&self.text, self.image.is_some())?;
+        self.attachments = edit.attachments.apply(&before.attachments)?;
+        Self::ensure_not_empty(&self.text, !self.attachments.is_empty())?;
         if self == before {
-            return Ok((before, None));
+            return Ok((before, Vec::new()));
         }
         self.updated_at = next_version(before.updated_at, at);
-        let replaced = before.image.filter(|old| self.image.as_ref() != Some(old));
+        let keys = before.attachments.into_iter().map(|attachment| attachment.key);
+        let replaced = keys.filter(|old| self.attachments.iter().all(|attachment| attachment.key != *old)).collect();
         Ok((self, replaced))
     }
 }
@@ -339,18 +336,6 @@ pub struct PostView<A = Author> {
     pub bookmarked_by_viewer: bool,
 }
 
-/// What becomes of a post's image.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum ImageEdit {
-    /// It stays.
-    #[default]
-    Keep,
-    /// It goes.
-    Remove,
-    /// This one takes its place.
-    Replace(ImageKey),
-}
-
 /// A change of a post; what is `None` stays.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PostEdit {
@@ -360,8 +345,8 @@ pub struct PostEdit {
     pub entities: Option<Entities>,
     /// Who may view it from now on.
     pub visibility: Option<Visibility>,
-    /// What becomes of the image.
-    pub image: ImageEdit,
+    /// What becomes of the images.
+    pub attachments: AttachmentsEdit,
     /// The versions it is meant for.
     pub versions: Versions,
 }
@@ -373,9 +358,11 @@ pub struct PostFields {
     pub text: Option<PostText>,
     /// The visibility.
     pub visibility: Option<Visibility>,
-    /// An image file.
+    /// An image file: the only image of the post from then on.
     pub image: Option<bytes::Bytes>,
-    /// Whether the image is to be removed; a new image wins.
+    /// The images that the post is to have; a file wins.
+    pub media: Option<MediaIds>,
+    /// Whether all images are to be removed; those that are given win.
     pub remove_image: bool,
     /// What is invalid among them, to be reported together with what the rules find.
     pub errors: FieldErrors,

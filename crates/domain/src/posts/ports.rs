@@ -10,7 +10,7 @@ use crate::entities::Hashtag;
 use crate::error::Result;
 use crate::id::{PostId, UserId};
 use crate::idempotency::AttemptId;
-use crate::media::ImageKey;
+use crate::media::{Attachment, ImageKey};
 use crate::notices::Notice;
 use crate::page::{Page, PageRequest};
 use crate::relation::{NewRelation, Standing};
@@ -47,8 +47,8 @@ pub struct FeedRequest {
 pub struct EditedPost {
     /// The post now.
     pub view: PostView,
-    /// The image no row names any more.
-    pub replaced_image: Option<ImageKey>,
+    /// The images that no row names any more.
+    pub replaced_images: Vec<ImageKey>,
 }
 
 /// A change of whether a post is hidden.
@@ -56,10 +56,10 @@ pub struct EditedPost {
 pub struct PostHiding {
     /// Whether it is from now on.
     pub hidden: bool,
-    /// The image that the post has.
-    pub image: Option<ImageKey>,
-    /// The copy of it that takes its place.
-    pub copy: Option<ImageKey>,
+    /// The images that the post has.
+    pub before: Vec<Attachment>,
+    /// Those that take their place.
+    pub after: Vec<Attachment>,
 }
 
 /// Keeps posts and their likes. Each method is one atomic change or one consistent read, and a read takes a number of
@@ -115,7 +115,7 @@ pub trait PostRepository: Send + Sync {
     async fn edit(&self, id: PostId, viewer: Viewer, edit: &PostEdit, at: Timestamp) -> Result<EditedPost>;
 
     /// Hides a post, or shows it again, and records `entry`; returns whether the post was not hidden, or shown, already. MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such
-    /// post, and with [`Error::Stale`](crate::Error::Stale) when it has another image.
+    /// post, and with [`Error::Stale`](crate::Error::Stale) when it has other images.
     async fn set_hidden(&self, id: PostId, hiding: &PostHiding, entry: &AuditEntry) -> Result<bool>;
 
     /// Deletes a post with its likes and comments; returns it as it was. It is gone from every read and for every

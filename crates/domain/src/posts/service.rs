@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use super::{
-    Audience, FeedRequest, ImageEdit, Liker, Post, PostAccess, PostEdit, PostFields, PostHiding, PostRepository,
-    PostView, VisibleTo,
+    Audience, FeedRequest, Liker, Post, PostAccess, PostEdit, PostFields, PostHiding, PostRepository, PostView,
+    VisibleTo,
 };
 use crate::accounts::{Account, AccountRepository, Admin, Member, Viewer};
 use crate::audit::{Action, Actor, AuditEntry, Hiding, Target};
 use crate::clock::Clock;
 use crate::entities::{Hashtag, entities_of_text};
-use crate::error::{Error, FieldErrors, FieldName, Resource, Result};
+use crate::error::{Error, FieldName, Resource, Result};
 use crate::follows::FollowRepository;
 use crate::id::{IdGenerator, PostId, RelationId, UserId};
 use crate::idempotency::{Attempt, Outcome};
 use crate::limits::Requester;
-use crate::media::{CleanImage, ImagePorts, Images};
+use crate::media::{Attachment, AttachmentsEdit, ImageKey, ImagePorts, Images};
 use crate::notices::{Act, NotificationKind, Subject};
 use crate::page::{Page, PageRequest};
 use crate::relation::NewRelation;
@@ -43,8 +41,12 @@ pub struct OwnPost(PostId, Viewer);
 #[derive(Debug, Clone, Copy)]
 pub struct ManagedPost(PostId, Admin);
 
-/// How often it is tried to hide a post whose author changes its image meanwhile.
+/// How often it is tried to hide a post whose author changes its images meanwhile.
 const HIDING_ATTEMPTS: usize = 3;
+
+fn keys_of(attachments: impl IntoIterator<Item = Attachment>) -> Vec<ImageKey> {
+    attachments.into_iter().map(|attachment| attachment.key).collect()
+}
 
 impl Posts {
     /// The use cases over these ports.
@@ -62,7 +64,7 @@ impl Posts {
     /// Publishes a post. Without a visibility it is PUBLIC.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming the text, the visibility or the image; [`Error::TooLarge`] for the image;
+    /// [`Error::Invalid`] naming the text, the visibility, the image or the media; [`Error::TooLarge`] for the image;
     /// [`Error::Unavailable`] when too many images of the requester, or of all, are being checked; [`Error::NotFound`] when
     /// the post was published before, and is deleted.
     pub async fn create(
@@ -75,24 +77,30 @@ impl Posts {
         if let Some(Outcome::PostCreated(id)) = attempt.outcome() {
             return self.get(author, id).await;
         }
-        let PostFields { text, visibility, image, mut errors, .. } = fields;
-        let (text, visibility, has_image) = (text.unwrap_or_default(), visibility.unwrap_or_default(), image.is_some());
-        let image = self.clean(requester, image, &mut errors).await?;
+        let PostFields { text, visibility, image, media, mut errors, .. } = fields;
+        let (text, visibility) = (text.unwrap_or_default(), visibility.unwrap_or_default());
+        let media = media.filter(|_| image.is_none()).unwrap_or_default();
+        let has_image = image.is_some() || !media.as_slice().is_empty();
+        let image = self.images.clean(requester, FieldName::Image, image, &mut errors).await?;
         errors.absorb(Post::ensure_not_empty(&text, has_image))?;
         errors.into_result()?;
+        let uploads = media.pick(&self.images.find_uploads(author.id(), &media).await?)?;
 
         let entities = entities_of_text(&*self.accounts, text.as_str(), author.id()).await?;
         let image = self.images.put(image).await?;
+        let new_key = image.as_ref().map(|image| image.key.clone());
+        let attachments = image.into_iter().chain(uploads).collect();
         let now = self.clock.now();
         let id = PostId::new(self.ids.generate());
         let act = Act { actor: author.id(), subject: Subject::Post(id), at: now };
         let notices = act.tell_of_post(&*self.ids, &entities);
         let entities = Some(entities);
         let (author, is_hidden) = (author.id(), false);
-        let post = Post { id, author, text, entities, image, visibility, is_hidden, created_at: now, updated_at: now };
+        let (created_at, updated_at) = (now, now);
+        let post = Post { id, author, text, entities, attachments, visibility, is_hidden, created_at, updated_at };
         match self.posts.create(&post, &notices, attempt.id()).await {
             Ok(view) => Ok(view),
-            Err(error) => Err(self.images.take_back(post.image, error).await),
+            Err(error) => Err(self.images.take_back(new_key, error).await),
         }
     }
 
@@ -163,7 +171,7 @@ impl Posts {
     /// Changes what is given of a post. When nothing is, the post stays as it is.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming the text, the visibility or the image; [`Error::TooLarge`] for the image;
+    /// [`Error::Invalid`] naming the text, the visibility, the image or the media; [`Error::TooLarge`] for the image;
     /// [`Error::Stale`] when the edit is not meant for the present version; [`Error::NotFound`] when the post was deleted
     /// meanwhile; [`Error::Unavailable`] when too many images of the requester, or of all, are being checked.
     pub async fn update(
@@ -173,38 +181,43 @@ impl Posts {
         fields: PostFields,
         versions: Versions,
     ) -> Result<PostView> {
-        let PostFields { text, visibility, image, remove_image, mut errors } = fields;
-        let image = self.clean(requester, image, &mut errors).await?;
+        let PostFields { text, visibility, image, media, remove_image, mut errors } = fields;
+        let image = self.images.clean(requester, FieldName::Image, image, &mut errors).await?;
         errors.into_result()?;
 
         let entities = match &text {
             Some(text) => Some(entities_of_text(&*self.accounts, text.as_str(), viewer.id).await?),
             None => None,
         };
-        let key = self.images.put(image).await?;
-        let image = match &key {
-            Some(key) => ImageEdit::Replace(key.clone()),
-            None if remove_image => ImageEdit::Remove,
-            None => ImageEdit::Keep,
+        let image = self.images.put(image).await?;
+        let new_key = image.as_ref().map(|image| image.key.clone());
+        let attachments = match (image, media) {
+            (Some(image), _) => AttachmentsEdit::replace(image),
+            (None, Some(media)) => {
+                let uploads = self.images.find_uploads(viewer.id, &media).await?;
+                AttachmentsEdit::Set(media, uploads)
+            }
+            (None, None) if remove_image => AttachmentsEdit::REMOVE,
+            (None, None) => AttachmentsEdit::Keep,
         };
-        let edit = PostEdit { text, entities, visibility, image, versions };
+        let edit = PostEdit { text, entities, visibility, attachments, versions };
         match self.posts.edit(id, viewer, &edit, self.clock.now()).await {
             Ok(edited) => {
-                self.images.drop_unnamed(edited.replaced_image).await;
+                self.images.drop_unnamed(edited.replaced_images).await;
                 Ok(edited.view)
             }
-            Err(error) => Err(self.images.take_back(key, error).await),
+            Err(error) => Err(self.images.take_back(new_key, error).await),
         }
     }
 
-    /// Deletes a post with its likes, comments and image.
+    /// Deletes a post with its likes, comments and images.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller is not the author.
     pub async fn delete(&self, caller: &Member, id: PostId) -> Result<()> {
         self.access(caller, id).await?.ensure_author(caller)?;
         let deleted = self.posts.delete(id, self.clock.now()).await?;
-        self.images.drop_unnamed(deleted.image).await;
+        self.images.drop_unnamed(keys_of(deleted.attachments)).await;
         Ok(())
     }
 
@@ -217,11 +230,11 @@ impl Posts {
         Ok(ManagedPost(id, *admin))
     }
 
-    /// Hides a post, or shows it again; nothing happens when it is hidden, or shown, already. Its image gets another key when it
-    /// is hidden, so that nobody who knows the old one is served it (`contract`: Safety).
+    /// Hides a post, or shows it again; nothing happens when it is hidden, or shown, already. Its images get other keys when it
+    /// is hidden, so that nobody who knows the old ones is served them (`contract`: Safety).
     ///
     /// # Errors
-    /// [`Error::NotFound`] when the post was deleted meanwhile; [`Error::Stale`] when its image is changed again and again.
+    /// [`Error::NotFound`] when the post was deleted meanwhile; [`Error::Stale`] when its images are changed again and again.
     pub async fn set_hidden(&self, ManagedPost(id, admin): ManagedPost, hiding: &Hiding) -> Result<()> {
         let mut outcome = Ok(());
         for _ in 0..HIDING_ATTEMPTS {
@@ -238,24 +251,28 @@ impl Posts {
         if post.is_hidden == *hidden {
             return Ok(());
         }
-        let copy = match post.image.as_ref().filter(|_| *hidden) {
-            Some(shown) => self.images.copy(shown).await?,
-            None => None,
-        };
+        let before = post.attachments;
+        let after = if *hidden { self.images.copy(&before).await? } else { before.clone() };
         let action = if *hidden { Action::PostHidden } else { Action::PostShown };
         let (actor, now) = (Actor::Account(admin.id()), self.clock.now());
         let entry = AuditEntry::new(&*self.ids, now, actor, action, Target::Post(id)).with_details(reason.as_str());
-        let hiding = PostHiding { hidden: *hidden, image: post.image, copy };
-        match self.posts.set_hidden(id, &hiding, &entry).await {
+        let hiding = PostHiding { hidden: *hidden, before, after };
+        let outcome = self.posts.set_hidden(id, &hiding, &entry).await;
+        let PostHiding { before, after, .. } = hiding;
+        // One that could not be copied is among both.
+        let only_in = |these: &[Attachment], others: &[Attachment]| {
+            keys_of(these.iter().filter(|it| !others.contains(it)).cloned())
+        };
+        match outcome {
             Ok(true) => {
-                self.images.drop_unnamed(hiding.copy.and(hiding.image)).await;
+                self.images.drop_unnamed(only_in(&before, &after)).await;
                 Ok(())
             }
             Ok(false) => {
-                self.images.drop_unnamed(hiding.copy).await;
+                self.images.drop_unnamed(only_in(&after, &before)).await;
                 Ok(())
             }
-            Err(error) => Err(self.images.take_back(hiding.copy, error).await),
+            Err(error) => Err(self.images.take_back(only_in(&after, &before), error).await),
         }
     }
 
@@ -323,15 +340,6 @@ impl Posts {
         let access = self.access(caller, id).await?;
         access.ensure_may_view(caller)?;
         Ok(access)
-    }
-
-    async fn clean(
-        &self,
-        requester: &Requester,
-        upload: Option<Bytes>,
-        errors: &mut FieldErrors,
-    ) -> Result<Option<CleanImage>> {
-        self.images.clean(requester, FieldName::Image, upload, errors).await
     }
 
     fn new_like(&self, liker: &Member, post: PostAccess) -> NewRelation {

@@ -1,5 +1,6 @@
 //! What the tests of the post rules share.
 
+mod attachments;
 mod edits;
 mod hiding;
 mod viewing;
@@ -20,7 +21,8 @@ use crate::follows::MockFollowRepository;
 use crate::id::{MockIdGenerator, PostId, RelationId, SessionId, UserId};
 use crate::limits::{ClientAddress, Requester};
 use crate::media::{
-    CleanImage, ImageFormat, ImageKey, ImagePorts, MockImageCleaner, MockImageStore, MockUnreferencedImages,
+    AltText, Attachment, AttachmentsEdit, CleanImage, ImageFormat, ImageKey, ImagePorts, MediaIds, MockImageCleaner,
+    MockImageStore, MockUnreferencedImages, Preview, Rendition,
 };
 use crate::page::{Page, PageRequest};
 use crate::relation::{NewRelation, Standing};
@@ -67,7 +69,14 @@ fn new_image() -> ImageKey {
 }
 
 fn clean() -> CleanImage {
-    CleanImage { format: ImageFormat::Gif, bytes: Bytes::from_static(b"clean") }
+    let preview = Preview { width: 3, height: 2, blurhash: "LEHV".to_owned() };
+    let (bytes, thumbnail) = (Bytes::from_static(b"clean"), Bytes::from_static(b"small"));
+    CleanImage { format: ImageFormat::Gif, bytes, preview, thumbnail }
+}
+
+/// The clean image as it is attached to a post.
+fn attached() -> Attachment {
+    Attachment { key: new_image(), preview: Some(clean().preview), alt: None }
 }
 
 fn post(content: &str, image: Option<ImageKey>) -> Post {
@@ -76,7 +85,7 @@ fn post(content: &str, image: Option<ImageKey>) -> Post {
         author: AUTHOR,
         text: text(content),
         entities: names(""),
-        image,
+        attachments: image.map(Attachment::bare).into_iter().collect(),
         visibility: Visibility::Public,
         is_hidden: false,
         created_at: BEFORE,
@@ -148,12 +157,14 @@ impl Ports {
             .in_sequence(order)
             .withf(|key, at| (key, *at) == (&new_image(), NOW))
             .returning(|_, _| Ok(()));
-        self.images
-            .expect_put()
-            .once()
-            .in_sequence(order)
-            .withf(|key, bytes| (key, bytes) == (&new_image(), &clean().bytes))
-            .returning(|_, _| Ok(()));
+        for (rendition, file) in [(Rendition::Original, clean().bytes), (Rendition::Thumbnail, clean().thumbnail)] {
+            self.images
+                .expect_put()
+                .once()
+                .in_sequence(order)
+                .withf(move |key, of, bytes| (key, *of, bytes) == (&new_image(), rendition, &file))
+                .returning(|_, _, _| Ok(()));
+        }
     }
 
     /// Deletes an image, then its record, so many times.

@@ -42,6 +42,8 @@ spellings! {
     Visibility "visibility",
     Image "image",
     RemoveImage "removeImage",
+    Media "mediaIds",
+    Alt "alt",
     Post "postId",
     Comment "commentId",
     ReplyTo "replyToId",

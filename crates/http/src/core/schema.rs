@@ -5,6 +5,7 @@ use agora_domain::accounts::{Biography, DisplayName, Email, Password, Role, User
 use agora_domain::audit::{Action, Reason, TargetKind};
 use agora_domain::blocks::MuteHours;
 use agora_domain::comments::CommentText;
+use agora_domain::media::{AltText, Attachment};
 use agora_domain::notices::NotificationKind;
 use agora_domain::notifications::{Excerpt, NotificationPolicy};
 use agora_domain::posts::{PostText, Visibility};
@@ -85,6 +86,22 @@ fn instant(description: &str) -> ObjectBuilder {
 pub(crate) fn image_or_null() -> ObjectBuilder {
     let example = "https://agora.example.org/media/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png";
     nullable(formatted("The absolute address of the image; null without one.", example, "uri"))
+}
+
+/// Returns the schema of the images that a post is to have.
+pub(crate) fn media_ids() -> Array {
+    let id = formatted(
+        "The `id` of an upload, or of an image that the post has.",
+        "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0",
+        "uuid",
+    );
+    let ids = ArrayBuilder::new().items(id).max_items(Some(Attachment::MAX)).unique_items(true);
+    ids.description(Some("The images of the post, in the order in which they are shown.")).build()
+}
+
+fn pixels_or_null(description: &str) -> ObjectBuilder {
+    let pixels = ObjectBuilder::new().schema_type(SchemaType::from_iter([Type::Integer, Type::Null]));
+    pixels.minimum(Some(1)).description(Some(description)).examples([json!(1200)])
 }
 
 pub(crate) fn product_images() -> Array {
@@ -188,8 +205,24 @@ schemas! {
         .schema_type(Type::String)
         .format(format("binary"))
         .description(Some("A JPEG, PNG, GIF or WebP image, judged by its content; 5 MiB unless configured otherwise."));
+    image_url = formatted(
+        "The absolute address of the image.", "https://agora.example.org/media/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png", "uri",
+    );
+    thumbnail_or_null = nullable(formatted(
+        "The absolute address of a small JPEG of it, at most 400 pixels wide and high; null while there is none.",
+        "https://agora.example.org/media/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png.thumb.jpg", "uri",
+    ));
+    width_or_null = pixels_or_null("The width of the image in pixels; null while it is not known.");
+    height_or_null = pixels_or_null("The height of the image in pixels; null while it is not known.");
+    blurhash_or_null = nullable(text(
+        "A blurred picture to show until the image is there (https://blurha.sh); null while there is none.",
+        "LEHV6nWB2yk8pyo0adR*.7kCMdnj",
+    ));
+    alt = bounded(
+        "What the image shows, for those who do not see it; a blank text is none.", "A grey cat on a red sofa", 0, AltText::MAX_CHARS,
+    );
+    alt_or_null = nullable(bounded("What the image shows.", "A grey cat on a red sofa", 1, AltText::MAX_CHARS));
     post_content = bounded("The text; empty only beside an image.", "Hello, Agora!", 0, PostText::MAX_CHARS);
-    post_text = bounded("The text of the post, trimmed.", "Hello, Agora!", 1, PostText::MAX_CHARS);
     form_text = bounded(
         "The text of the post, trimmed. It may be blank beside an image.", "Hello, Agora!", 0, PostText::MAX_CHARS,
     );

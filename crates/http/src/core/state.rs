@@ -19,7 +19,7 @@ use agora_domain::id::IdGenerator;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
 use agora_domain::mail::AccountMail;
-use agora_domain::media::{ImageKey, Media};
+use agora_domain::media::{ImageKey, Media, Rendition};
 use agora_domain::notifications::Notifications;
 use agora_domain::people::People;
 use agora_domain::posts::Posts;
@@ -70,7 +70,7 @@ pub struct Services {
     pub products: Products,
     /// Posts, users and products found by their words.
     pub search: Search,
-    /// Stored images.
+    /// Images, and their upload.
     pub media: Media,
     /// How often a client may try to log in and to register.
     pub limits: Limits,
@@ -137,9 +137,9 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Returns the address at which clients fetch an image: where it is kept, or else here.
-    pub(crate) fn image_url(&self, key: &ImageKey) -> String {
-        let here = || format!("{}/media/{}", self.public_url, key.as_str());
-        self.services.media.public_url(key).unwrap_or_else(here)
+    /// Returns the address at which clients fetch a file of an image: where it is kept, or else here.
+    pub(crate) fn image_url(&self, key: &ImageKey, rendition: Rendition) -> String {
+        let here = || format!("{}/media/{}", self.public_url, key.file_name(rendition));
+        self.services.media.public_url(key, rendition).unwrap_or_else(here)
     }
 }

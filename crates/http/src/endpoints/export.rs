@@ -13,7 +13,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use agora_domain::accounts::Caller;
 use agora_domain::comments::Reply;
 use agora_domain::export::{Export, ExportPart, ExportedComment, ExportedRelation, RelationKind};
-use agora_domain::media::{ImageKey, OpenImage};
+use agora_domain::media::{Attachment, ImageKey, OpenImage};
 use agora_domain::posts::Post;
 use agora_domain::reports::Report;
 use agora_domain::{Error, Result};
@@ -217,12 +217,17 @@ fn post(post: &Post) -> Value {
     json!({
         "id": post.id.uuid(),
         "content": post.text.as_str(),
-        "image": post.shown_image().map(image_path),
+        "image": post.shown_attachments().first().map(|first| image_path(&first.key)),
+        "attachments": post.shown_attachments().iter().map(attachment).collect::<Vec<_>>(),
         "visibility": post.visibility.as_str(),
         "hidden": post.is_hidden,
         "createdAt": Instant(post.created_at),
         "updatedAt": Instant(post.updated_at),
     })
+}
+
+fn attachment(attachment: &Attachment) -> Value {
+    json!({ "image": image_path(&attachment.key), "alt": attachment.alt.as_ref().map(|alt| alt.as_str()) })
 }
 
 fn comment(ExportedComment { comment, reply }: &ExportedComment) -> Value {

@@ -1,4 +1,4 @@
-//! `/media`: stored images.
+//! `/api/media` and `/media`: images.
 
 use std::error::Error as _;
 
@@ -7,31 +7,82 @@ use actix_web::http::{Method, StatusCode, header};
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use agora_domain::Error;
-use agora_domain::error::Resource;
-use agora_domain::media::{ByteRange, ImageKey};
+use agora_domain::accounts::Member;
+use agora_domain::error::{FieldName, Resource};
+use agora_domain::media::{AltText, ByteRange, ImageKey, UploadFields};
 use futures_util::TryStreamExt;
+use garde::Validate;
+use serde::Deserialize;
+use utoipa::ToSchema;
 
-use crate::core::{ApiError, RequestContext, State};
-use crate::request::{ImageConditions, PathText, preconditions};
-use crate::response::{HandlerResult, Image};
+use crate::core::{ApiError, RequestContext, State, schema, schema_variants, spelling};
+use crate::request::{
+    Auth, Body, Field, FormBody, ImageConditions, PathText, RequestedBy, Submission, optional, preconditions,
+};
+use crate::response::{AttachmentBody, HandlerResult, Image, Rendered, answers, respond};
+
+/// What an uploaded image shows.
+#[derive(Deserialize, Validate, ToSchema)]
+#[schema(as = UploadTexts)]
+pub(crate) struct UploadRequest {
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::alt, required = false)]
+    alt: Field<Option<AltText>>,
+}
+
+impl FormBody for UploadRequest {
+    const TEXTS: &'static [FieldName] = &[FieldName::Alt];
+    const IMAGE: FieldName = FieldName::Image;
+}
+
+schema_variants! {
+    /// An image to be attached to a post.
+    NewUpload of UploadRequest: |form| {
+        schema::set(form, spelling(UploadRequest::IMAGE), schema::image_file());
+        form.required.push(spelling(UploadRequest::IMAGE).to_owned());
+    };
+}
+
+answers! {
+    /// An image that was uploaded.
+    AttachmentAnswer { AttachmentBody<'static> }
+}
+
+/// Upload an image
+///
+/// To be attached to a post of the caller by its `id` (`mediaIds`) within an hour; then it is deleted, unless a post has it.
+#[utoipa::path(get, path = "", operation_id = "uploadMedia", tag = "Images",
+    request_body(content((NewUpload = "multipart/form-data"))),
+    responses((status = 201, description = "`Image uploaded successfully`", body = AttachmentAnswer)))]
+pub(crate) async fn upload(
+    state: Data<State>,
+    caller: Auth<Member>,
+    RequestedBy(requester): RequestedBy,
+    body: Body,
+) -> HandlerResult {
+    let Submission { body, image, errors } = body.form_or_json::<UploadRequest>(state.max_image_bytes).await?;
+    let fields = UploadFields { image, alt: body.alt.value().flatten(), errors };
+    let upload = state.services.media.upload(&caller, &requester, fields).await?;
+    respond(Rendered::created("Image uploaded successfully", AttachmentBody::of(&upload, &state)))
+}
 
 /// Read an image
 ///
-/// Whoever knows the random key may read the image. It never changes and may be kept for ever. Where images are
+/// Whoever knows the random key may read the image, and its thumbnail. It never changes and may be kept for ever. Where images are
 /// served from elsewhere, the answer leads there, for any well-formed key.
 #[utoipa::path(get, path = "", operation_id = "getImage", tag = "Images", params(ImageConditions), responses(Image))]
 pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: HttpRequest) -> HandlerResult {
     // A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag.
-    let key = ImageKey::parse(&key).ok_or(Error::NotFound(Resource::Image))?;
-    if let Some(url) = state.services.media.public_url(&key) {
+    let (key, rendition) = ImageKey::parse_file_name(&key).ok_or(Error::NotFound(Resource::Image))?;
+    if let Some(url) = state.services.media.public_url(&key, rendition) {
         return Ok(elsewhere(url));
     }
-    let tag = format!("\"{}\"", key.as_str());
+    let tag = format!("\"{}\"", key.file_name(rendition));
     let range = requested_range(&request, &tag);
     let (known, head) = (preconditions::has(&request, &tag), request.method() == Method::HEAD);
     // Where no bytes are sent, none are fetched.
     let fetched = if known || head { Some(ByteRange::Last(0)) } else { range };
-    let image = state.services.media.open(&key, fetched).await?;
+    let image = state.services.media.open(&key, rendition, fetched).await?;
     if known {
         return Ok(caching(HttpResponse::build(StatusCode::NOT_MODIFIED), &tag).finish());
     }
@@ -40,7 +91,7 @@ pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: Ht
     let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
     let mut response = caching(HttpResponse::build(status), &tag);
     response
-        .insert_header((header::CONTENT_TYPE, key.format().media_type()))
+        .insert_header((header::CONTENT_TYPE, key.format_of(rendition).media_type()))
         .insert_header((header::ACCEPT_RANGES, "bytes"));
     if range.is_some() {
         let last = served.end.saturating_sub(1);

@@ -5,7 +5,7 @@
 use actix_web::http::header;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
-use agora_domain::media::ImageKey;
+use agora_domain::media::{ImageKey, Rendition};
 use bytes::Bytes;
 use include_dir::{Dir, include_dir};
 
@@ -86,7 +86,8 @@ impl WebPage {
 /// Returns what a page may load: its own parts, answers of this service, and images from where the service says that they are, which
 /// may be another name of its own, or a store of its own.
 fn policy(state: &State) -> String {
-    let images = ImageKey::parse("00000000000000000000000000000000.png").map(|key| state.image_url(&key));
+    let images =
+        ImageKey::parse("00000000000000000000000000000000.png").map(|key| state.image_url(&key, Rendition::Original));
     // The scheme, nothing, the host: the rest is where on the host they are.
     let host = images.unwrap_or_default().splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
     format!(

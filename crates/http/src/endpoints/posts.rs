@@ -4,6 +4,7 @@ use actix_web::web::Data;
 use agora_domain::accounts::{Account, Admin, Member};
 use agora_domain::error::FieldName;
 use agora_domain::id::{PostId, UserId};
+use agora_domain::media::MediaIds;
 use agora_domain::page::{Page, PageRequest};
 use agora_domain::posts::{FeedRequest, Liker, PostFields, PostText, PostView, Visibility};
 use garde::Validate;
@@ -37,10 +38,13 @@ pub(crate) struct PostRequest {
     #[garde(custom(optional))]
     #[schema(schema_with = schema::visibility, required = false)]
     visibility: Field<Option<Visibility>>,
-    /// True removes the image.
+    /// True removes all images.
     #[garde(custom(optional))]
     #[schema(value_type = bool, required = false)]
     remove_image: Field<bool>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::media_ids, required = false)]
+    media_ids: Field<MediaIds>,
 }
 
 impl FormBody for PostRequest {
@@ -53,20 +57,20 @@ impl FormBody for PostRequest {
 schema_variants! {
     /// What changes of a post; what is absent stays.
     PostChangeForm of PostRequest: |form| {
-        let remove = "`true` removes the image, unless another one comes with it.";
+        let remove = "`true` removes all images, unless another one comes with it.";
         schema::set(form, "removeImage", schema::boolean(remove));
+        form.properties.remove(spelling(FieldName::Media));
         schema::set(form, spelling(PostRequest::IMAGE), schema::image_file());
     };
-    /// A post without an image.
+    /// A post with text, images that were uploaded before, or both.
     NewPost of PostRequest: |post| {
         post.properties.remove("removeImage");
-        post.required.push("text".to_owned());
-        schema::set(post, "text", schema::post_text());
         schema::set(post, "visibility", schema::new_visibility());
     };
     /// A post with text, an image, or both.
     NewPostForm of PostRequest: |form| {
         form.properties.remove("removeImage");
+        form.properties.remove(spelling(FieldName::Media));
         schema::set(form, "visibility", schema::new_visibility());
         schema::set(form, spelling(PostRequest::IMAGE), schema::image_file());
     };
@@ -78,6 +82,7 @@ pub(crate) async fn post_fields(body: Body, max_image_bytes: usize) -> Result<Po
         text: body.text.or(body.content).value(),
         visibility: body.visibility.value().flatten(),
         image,
+        media: body.media_ids.value(),
         remove_image: body.remove_image.value().unwrap_or_default(),
         errors,
     })
@@ -106,7 +111,8 @@ pub(super) async fn page_by_public_authors(
 
 /// Publish a post
 ///
-/// A post holds text, an image, or both; without either it is not created (400). An image can come in a form alone.
+/// A post holds text, images, or both; without either it is not created (400). A form can hold one image itself; up to four that
+/// were uploaded before (`POST /api/media`) are named by `mediaIds`, in JSON alone.
 #[utoipa::path(get, path = "", operation_id = "createPost", tag = "Posts",
     request_body(content((NewPostForm = "multipart/form-data"), (NewPost = "application/json"))),
     responses((status = 201, description = "`Post created successfully`", body = PostAnswer), NotFound))]
@@ -197,7 +203,8 @@ pub(crate) async fn list_by_tag(request: ListRequest, caller: Auth<Member>, tag:
 /// Change a post
 ///
 /// For its author. What is given changes; with nothing given, or without a body, the post stays as it is. A blank
-/// text clears the text of a post with an image.
+/// text clears the text of a post with an image. An image in a form takes the place of all images; `mediaIds` are those that the
+/// post has from then on, in this order: of those that it has, and of uploads.
 #[utoipa::path(get, path = "", operation_id = "updatePost", tag = "Posts", params(IfMatchHeader),
     request_body(content((PostChangeForm = "multipart/form-data"), (PostRequest = "application/json"))),
     responses((status = 200, description = "`Post updated successfully`", body = PostAnswer), NotFound))]
@@ -218,7 +225,7 @@ pub(crate) async fn update(
 
 /// Delete a post
 ///
-/// For its author. Its likes, its comments and its image go with it.
+/// For its author. Its likes, its comments and its images go with it.
 #[utoipa::path(get, path = "", operation_id = "deletePost", tag = "Posts",
     responses((status = 200, description = "`Post deleted successfully`", body = Done), NotFound))]
 pub(crate) async fn delete(state: Data<State>, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {

@@ -11,8 +11,9 @@ use agora_domain::audit::Reason;
 use agora_domain::blocks::MuteHours;
 use agora_domain::comments::CommentText;
 use agora_domain::error::{Violation, ViolationKind};
-use agora_domain::id::{CommentId, NotificationId, PostId};
+use agora_domain::id::{CommentId, MediaId, NotificationId, PostId};
 use agora_domain::mail::MailToken;
+use agora_domain::media::{AltText, MediaIds};
 use agora_domain::notifications::NotificationPolicy;
 use agora_domain::posts::{PostText, Visibility};
 use agora_domain::products::{Category, Description, ImageUrl, Price, ProductName, Sku, Stock, Variant, VariantFields};
@@ -250,6 +251,7 @@ texts! {
     Option<ReportNote>: ReportNote::parse;
     Uuid: parse_id;
     PostText: PostText::parse;
+    Option<AltText>: AltText::parse;
     // A blank form field is one that was not filled in.
     Option<Visibility>: |name| Some(name.trim()).filter(|name| !name.is_empty()).map(str::parse).transpose();
     CommentText: CommentText::parse;
@@ -343,6 +345,17 @@ impl FieldValue for Vec<Variant> {
     fn read(input: Vec<VariantInput>) -> Result<Self, Violation> {
         let fields = |VariantInput { color, size, stock }| VariantFields { color, size, stock };
         Variant::parse_all(input.into_iter().map(fields).collect())
+    }
+}
+
+impl FieldValue for MediaIds {
+    type Input = Vec<String>;
+    const EXPECTED: &'static str = "an array of strings";
+
+    fn read(input: Vec<String>) -> Result<Self, Violation> {
+        let ids = input.iter().map(|id| parse_uuid(id.trim()).map(MediaId::from)).collect::<Option<_>>();
+        let malformed = || Violation::new(ViolationKind::InvalidFormat, format!("{NAME} must be UUIDs"));
+        Self::parse(ids.ok_or_else(malformed)?)
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) use self::schemas::{
     ThreadedCommentsAnswer, UserAnswer, UsersAnswer, answers,
 };
 pub(crate) use self::views::{
-    AdminAuthorBody, AdminPost, AuthorBody, CommentBody, EntityBody, Instant, LikerBody, MiniBody, Post, PostBody,
-    PostByPublicAuthor, ProfileBody, PublicAuthorBody, RelationshipBody, ThreadedCommentBody, UserBody,
+    AdminAuthorBody, AdminPost, AttachmentBody, AuthorBody, CommentBody, EntityBody, Instant, LikerBody, MiniBody,
+    Post, PostBody, PostByPublicAuthor, ProfileBody, PublicAuthorBody, RelationshipBody, ThreadedCommentBody, UserBody,
     UserSummaryBody, image_url, views,
 };

@@ -6,7 +6,7 @@ use agora_domain::accounts::{Account, Author, UserPreview, UserSummary};
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{CommentView, ThreadedComment};
 use agora_domain::entities::{Entities, Entity, Named};
-use agora_domain::media::ImageKey;
+use agora_domain::media::{Attachment, ImageKey, Rendition};
 use agora_domain::people::{Profile, Relationship};
 use agora_domain::posts::{Liker, PostView, SHOWN_LIKERS};
 use serde::{Serialize, Serializer};
@@ -45,7 +45,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 pub(crate) fn image_url(state: &State, key: Option<&ImageKey>) -> Option<String> {
-    key.map(|key| state.image_url(key))
+    key.map(|key| state.image_url(key, Rendition::Original))
 }
 
 /// A role of an account.
@@ -207,6 +207,20 @@ views! {
         profile_picture: Option<String> [schema::image_or_null] = image_url(state, user.profile_picture.as_ref()),
     }
 
+    /// An image of a post, or one that was uploaded to become that.
+    AttachmentBody as Attachment of attachment: Attachment, state: &State {
+        /// Names the image in `mediaIds`.
+        id: Uuid = attachment.id().uuid(),
+        url: String [schema::image_url] = state.image_url(&attachment.key, Rendition::Original),
+        thumbnail_url: Option<String> [schema::thumbnail_or_null] =
+            attachment.preview.as_ref().map(|_| state.image_url(&attachment.key, Rendition::Thumbnail)),
+        width: Option<u32> [schema::width_or_null] = attachment.preview.as_ref().map(|preview| preview.width),
+        height: Option<u32> [schema::height_or_null] = attachment.preview.as_ref().map(|preview| preview.height),
+        blurhash: Option<&'a str> [schema::blurhash_or_null] =
+            attachment.preview.as_ref().map(|preview| preview.blurhash.as_str()),
+        alt: Option<&'a str> [schema::alt_or_null] = attachment.alt.as_ref().map(|alt| alt.as_str()),
+    }
+
     /// A comment in its thread.
     ThreadedCommentBody as ThreadedComment of view: ThreadedComment, state: &State {
         /// Names the comment.
@@ -346,6 +360,8 @@ pub(crate) struct PostBody<'a, A> {
     entities: EntityList<'a>,
     #[schema(schema_with = schema::image_or_null, required = true)]
     image: Option<String>,
+    #[schema(schema_with = attachments)]
+    attachments: Vec<AttachmentBody<'a>>,
     #[schema(schema_with = schema::visibility)]
     visibility: &'static str,
     #[schema(schema_with = schema::created_at)]
@@ -373,11 +389,13 @@ pub(crate) struct PostBody<'a, A> {
 impl<'a, A> PostBody<'a, A> {
     pub(crate) fn of<V>(view: &'a PostView<V>, state: &State, author: impl FnOnce(&'a V) -> A) -> Self {
         let post = &view.post;
+        let shown = post.shown_attachments();
         Self {
             id: post.id.uuid(),
             content: post.text.as_str(),
             entities: EntityList(post.entities.as_ref()),
-            image: image_url(state, post.shown_image()),
+            image: image_url(state, shown.first().map(|first| &first.key)),
+            attachments: shown.iter().map(|attachment| AttachmentBody::of(attachment, state)).collect(),
             visibility: post.visibility.as_str(),
             created_at: Instant(post.created_at),
             updated_at: Instant(post.updated_at),
@@ -420,6 +438,16 @@ fn entities() -> Array {
     ArrayBuilder::new()
         .items(schema::reference::<EntityBody>())
         .description(Some("What the text names, in its order; no two overlap."))
+        .examples([json!([])])
+        .build()
+}
+
+/// Returns the schema of the images of a post.
+fn attachments() -> Array {
+    ArrayBuilder::new()
+        .items(schema::reference::<AttachmentBody<'static>>())
+        .description(Some("Its images, in the order in which they are shown. The first one is also `image`."))
+        .max_items(Some(Attachment::MAX))
         .examples([json!([])])
         .build()
 }

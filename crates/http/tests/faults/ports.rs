@@ -128,7 +128,7 @@ impl Ports {
             store: Arc::new(self.store),
             unnamed: Arc::new(MockUnreferencedImages::new()),
         };
-        let media = Media::new(Arc::clone(&images.store));
+        let media = Media::new(images.clone(), clock.clone());
         let mut counters = MockCounters::new();
         counters.expect_get().returning(|_, now| Window { begun: now, count: 0 });
         let limits = Limits { counters: Arc::new(counters), clock: clock.clone() };

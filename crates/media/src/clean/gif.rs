@@ -5,14 +5,16 @@ use std::num::NonZeroU64;
 use ::gif::{DecodeOptions, Decoder, Encoder, MemoryLimit};
 use image::metadata::Orientation;
 
-use super::{ImageLimits, Result, pixels::Pixels, undecodable};
+use super::pixels::Pixels;
+use super::shrink::{Darkness, Place, Shrinker, Shrunk, opaque};
+use super::{ImageLimits, Result, undecodable};
 
 /// Writes the file anew with its frames, palettes and timing only. The compressed pixels are copied as they are, so
 /// nothing is lost and the file does not grow; then what was written is decoded once.
-pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
+pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, Shrunk)> {
     let cleaned = copy(upload, limits)?;
-    decode(&cleaned, limits)?;
-    Ok(cleaned)
+    let shrunk = decode(&cleaned, limits)?;
+    Ok((cleaned, shrunk))
 }
 
 fn copy(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
@@ -49,24 +51,46 @@ fn copy(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Decodes every frame. Not of the upload: how its compressed pixels are cut into blocks can decide whether what comes
+/// Decodes every frame, and makes the thumbnail of the first one, where it is on the screen. Not of the upload: how its compressed pixels are cut into blocks can decide whether what comes
 /// after the last pixel is looked at.
-fn decode(cleaned: &[u8], limits: &ImageLimits) -> Result<()> {
+fn decode(cleaned: &[u8], limits: &ImageLimits) -> Result<Shrunk> {
     let mut pixels = reader(cleaned, limits, false)?;
+    let mut shrinker = Shrinker::new((pixels.width().into(), pixels.height().into()));
     let mut buffer = Vec::new();
-    while pixels.next_frame_info().map_err(|_| undecodable())?.is_some() {
+    let mut is_first = true;
+    while let Some(frame) = pixels.next_frame_info().map_err(|_| undecodable())? {
+        let (x, top, transparent) = (frame.left.into(), u32::from(frame.top), frame.transparent);
         buffer.resize(pixels.buffer_size(), 0);
         pixels.read_into_buffer(&mut buffer).map_err(|_| undecodable())?;
+        if std::mem::take(&mut is_first) {
+            let colours = colours(pixels.palette().map_err(|_| undecodable())?, transparent);
+            let colour = |[number]: &[u8; 1]| colours.get(usize::from(*number)).copied().unwrap_or_default();
+            for (y, row) in (top..).zip(buffer.chunks_exact(pixels.line_length().max(1))) {
+                shrinker.add(Place { x, y, step: 1 }, row.as_chunks().0, colour);
+            }
+        }
     }
-    Ok(())
+    shrinker.finish(Orientation::NoTransforms)
+}
+
+/// Returns what each number of a colour adds to a thumbnail. One that the palette does not have is transparent, too.
+fn colours(palette: &[u8], transparent: Option<u8>) -> [Darkness; 256] {
+    let mut colours = [Darkness::default(); 256];
+    for (colour, rgb) in colours.iter_mut().zip(palette.as_chunks().0) {
+        *colour = opaque(*rgb);
+    }
+    if let Some(colour) = transparent.and_then(|number| colours.get_mut(usize::from(number))) {
+        *colour = Darkness::default();
+    }
+    colours
 }
 
 /// Returns what the header says of the pixels in memory: frames are decoded one by one, to a byte for each pixel.
 pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
     let [_, _, _, _, _, _, w0, w1, h0, h1, ..] = upload else { return Err(undecodable()) };
-    let [width, height] = [[*w0, *w1], [*h0, *h1]].map(u16::from_le_bytes);
-    let decoding = limits.check_pixels(width.into(), height.into())?;
-    Ok((Pixels { decoding, turning: 0 }, Orientation::NoTransforms))
+    let [width, height] = [[*w0, *w1], [*h0, *h1]].map(|side| u32::from(u16::from_le_bytes(side)));
+    let decoding = limits.check_pixels(width, height)?;
+    Ok((Pixels { size: (width, height), decoding, turning: 0 }, Orientation::NoTransforms))
 }
 
 /// Returns a reader of the frames, either decoding them or handing out their compressed pixels.

@@ -12,6 +12,7 @@ use image::{DynamicImage, ImageDecoder, ImageEncoder, ImageError};
 
 use super::orientation::{OrientedView, orientation_of, profile_fits};
 use super::pixels::Pixels;
+use super::shrink::{Shrunk, shrink};
 use super::{ImageLimits, Result, icc, take, take_array, undecodable};
 
 /// The quality of an image that had to be encoded again: hardly any loss to be seen.
@@ -33,16 +34,16 @@ struct Stripped {
     orientation: Orientation,
 }
 
-pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
+pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, Shrunk)> {
     let Stripped { bytes, orientation } = strip(upload, limits)?;
     let mut decoder = JpegDecoder::new(Cursor::new(&bytes)).map_err(|_| undecodable())?;
     let profile = decoder.icc_profile().map_err(|_| undecodable())?;
     let picture = DynamicImage::from_decoder(decoder).map_err(|_| undecodable())?;
+    let shrunk = shrink(&picture, orientation)?;
     if orientation == Orientation::NoTransforms {
-        Ok(bytes)
-    } else {
-        encode(&picture, orientation, profile, upload.len())
+        return Ok((bytes, shrunk));
     }
+    Ok((encode(&picture, orientation, profile, upload.len())?, shrunk))
 }
 
 /// Returns what the header says of the pixels in memory, up to the first scan.
@@ -78,17 +79,17 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
 fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits, upload: usize) -> Result<Pixels> {
     let [_, h1, h0, w1, w0, count, components @ ..] = frame else { return Err(undecodable()) };
     let [width, height] = [[*w1, *w0], [*h1, *h0]].map(|side| u32::from(u16::from_be_bytes(side)));
-    let size = limits.check_pixels(width, height)?;
+    let pixels = limits.check_pixels(width, height)?;
     let factors: Vec<(u64, u64)> =
         components.chunks_exact(3).map(|it| (u64::from(it[1] >> 4), u64::from(it[1] & 15))).collect();
     let most = |factor: fn(&(u64, u64)) -> u64| factors.iter().map(factor).max().unwrap_or(1).max(1);
     let (across, down) = (most(|it| it.0), most(|it| it.1));
     let blocks = u64::from(width).div_ceil(8 * across) * u64::from(height).div_ceil(8 * down);
     let samples: u64 = factors.iter().map(|(h, v)| blocks.saturating_mul(64 * h * v)).sum();
-    let picture = size * if *count == 1 { 1 } else { 3 };
+    let picture = pixels * if *count == 1 { 1 } else { 3 };
     let kept = if kind == 0xc2 || scanned != *count { samples.saturating_mul(2) } else { 0 };
-    let turning = picture.saturating_add(max_encoded_bytes(size, upload));
-    Ok(Pixels { decoding: picture.saturating_add(kept), turning })
+    let turning = picture.saturating_add(max_encoded_bytes(pixels, upload));
+    Ok(Pixels { size: (width, height), decoding: picture.saturating_add(kept), turning })
 }
 
 /// Returns the most bytes of what is encoded again, of which the upload had so many pixels and bytes. Photographs stay

@@ -9,7 +9,7 @@ use agora_domain::media::{ImageFormat, ImageProblem};
 use image::metadata::Orientation;
 
 use super::pixels::Pixels;
-use super::{ImageLimits, Result, gif, jpeg, png, webp};
+use super::{ImageLimits, Result, gif, jpeg, png, shrink, webp};
 
 /// What is allocated besides the pixels and the file: tables, rows, the encoder's state.
 const BESIDES: u64 = 2 * 1024 * 1024;
@@ -35,5 +35,7 @@ pub(super) fn needed(format: ImageFormat, upload: &[u8], limits: &ImageLimits) -
     };
     let turning = if orientation == Orientation::NoTransforms { 0 } else { pixels.turning };
     let file = (upload.len() as u64).saturating_mul(COPIES);
-    Ok(pixels.decoding.max(turning).saturating_add(file).saturating_add(BESIDES))
+    // The thumbnail is there as well while the image is turned.
+    let shrinking = shrink::memory(pixels.size);
+    Ok(pixels.decoding.max(turning).saturating_add(shrinking).saturating_add(file).saturating_add(BESIDES))
 }

@@ -2,7 +2,7 @@
 //!
 //! Every format is handled alike: its file structure is read and written anew with a list of the parts that are needed
 //! to render the image, so that anything unknown is left out; the result is then decoded in full. What is stored
-//! is thus exactly what was checked.
+//! is thus exactly what was checked. The thumbnail and the preview are made of the pixels as they are decoded.
 
 mod gif;
 mod icc;
@@ -12,6 +12,7 @@ mod memory;
 mod orientation;
 mod pixels;
 mod png;
+mod shrink;
 #[cfg(test)]
 mod tests;
 mod vp8l;
@@ -36,7 +37,7 @@ type Result<T> = std::result::Result<T, ImageProblem>;
 /// The memory is reckoned from an image's header: 3 bytes for each pixel of a JPEG, 9 when it is progressive and all its
 /// colours are at full resolution; none of a PNG; one of a GIF; 4.5 to 10.5 of a WebP. With an orientation to be applied,
 /// it is 4 of a JPEG and twice its file, up to 16 of a PNG, whose pixels are in memory as often as its file, and 12 of a
-/// WebP.
+/// WebP. Each pixel of the thumbnail, which has 400 × 400 at most, takes 16 more.
 pub struct Cleaner {
     limits: ImageLimits,
     workers: Workers,
@@ -102,13 +103,13 @@ fn without_panic<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Re
 }
 
 pub(crate) fn clean(format: ImageFormat, upload: &[u8], limits: &ImageLimits) -> Result<CleanImage> {
-    let bytes = match format {
+    let (bytes, shrink::Shrunk { preview, thumbnail }) = match format {
         ImageFormat::Jpeg => jpeg::clean(upload, limits),
         ImageFormat::Png => png::clean(upload, limits),
         ImageFormat::Gif => gif::clean(upload, limits),
         ImageFormat::WebP => webp::clean(upload, limits),
     }?;
-    Ok(CleanImage { format, bytes: bytes.into() })
+    Ok(CleanImage { format, bytes: bytes.into(), preview, thumbnail: thumbnail.into() })
 }
 
 pub(crate) fn format_of(upload: &[u8]) -> Result<ImageFormat> {

@@ -2,22 +2,13 @@
 //! so it is applied to the pixels before the metadata goes.
 
 use image::metadata::Orientation;
-use image::{DynamicImage, GenericImageView, ImageDecoder};
-
-use super::{Result, undecodable};
+use image::{DynamicImage, GenericImageView};
 
 /// Returns the orientation that a block of EXIF asks for; none when it does not say.
 pub(super) fn orientation_of(exif: &[u8]) -> Orientation {
     // PNG and WebP hold bare TIFF data, but some writers leave the prefix that JPEG has.
     let tiff = exif.strip_prefix(b"Exif\0\0").unwrap_or(exif);
     Orientation::from_exif_chunk(tiff).unwrap_or(Orientation::NoTransforms)
-}
-
-/// Decodes an image and turns it upright.
-pub(super) fn upright(decoder: impl ImageDecoder, orientation: Orientation) -> Result<DynamicImage> {
-    let mut picture = DynamicImage::from_decoder(decoder).map_err(|_| undecodable())?;
-    picture.apply_orientation(orientation);
-    Ok(picture)
 }
 
 /// Returns the width and height that a picture of this size has once its orientation is applied.

@@ -9,6 +9,7 @@ use image::metadata::Orientation;
 
 use super::orientation::{orientation_of, oriented_size, stored_position};
 use super::pixels::Pixels;
+use super::shrink::{Place, Shrinker, Shrunk};
 use super::{ImageLimits, Result, icc, take, take_array, undecodable};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
@@ -40,7 +41,7 @@ impl Chunk<'_> {
     }
 }
 
-pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
+pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, Shrunk)> {
     let chunks = chunks(upload)?;
     let Some(Chunk { kind: [b'I', b'H', b'D', b'R'], data: [w3, w2, w1, w0, h3, h2, h1, h0, ..], .. }) = chunks.first()
     else {
@@ -67,25 +68,26 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     let kept: Vec<&Chunk<'_>> = chunks.iter().enumerate().filter(is_kept).map(|(_, chunk)| chunk).collect();
     let mut bytes = SIGNATURE.to_vec();
     bytes.extend(kept.iter().flat_map(|chunk| chunk.whole));
-    decode(&bytes, limits).map_err(|_| undecodable())?;
+    let shrinker = decode(&bytes, limits).map_err(|_| undecodable())?;
 
-    let exif = chunks.iter().find(|chunk| chunk.kind == *b"eXIf");
-    let orientation = exif.map_or(Orientation::NoTransforms, |chunk| orientation_of(chunk.data));
     // An animation stays as it is: cameras do not make any, and viewers do not turn them.
-    if animated || orientation == Orientation::NoTransforms {
-        return Ok(bytes);
+    let exif = chunks.iter().find(|chunk| chunk.kind == *b"eXIf" && !animated);
+    let orientation = exif.map_or(Orientation::NoTransforms, |chunk| orientation_of(chunk.data));
+    let shrunk = shrinker.finish(orientation)?;
+    if orientation == Orientation::NoTransforms {
+        return Ok((bytes, shrunk));
     }
     let mut turned = encode_oriented(&bytes, orientation, limits).map_err(|_| undecodable())?;
     let colour = kept.iter().filter(|chunk| chunk.is_any(&COLOUR)).flat_map(|chunk| chunk.whole);
     turned.splice(HEADER..HEADER, colour.copied());
-    Ok(turned)
+    Ok((turned, shrunk))
 }
 
 /// Returns what the header says of the pixels in memory. Only what is turned is decoded as a whole.
 pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
     let [width, height] = [16, 20].map(|at| take_array(&mut upload.get(at..).unwrap_or_default()));
     let (width, height) = (u32::from_be_bytes(width?), u32::from_be_bytes(height?));
-    let size = limits.check_pixels(width, height)?;
+    let pixels = limits.check_pixels(width, height)?;
     let (depth, colour) = (upload.get(24).copied(), upload.get(25).copied());
     let (mut orientation, mut animated, mut transparent) = (Orientation::NoTransforms, false, false);
     let mut rest = upload.get(SIGNATURE.len()..).ok_or_else(undecodable)?;
@@ -107,8 +109,8 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
         _ => 4,
     };
     let channels = channels + u64::from(transparent);
-    let picture = size * channels * if depth == Some(16) { 2 } else { 1 };
-    Ok((Pixels { decoding: u64::from(width) * 16, turning: picture * 2 }, orientation))
+    let picture = pixels * channels * if depth == Some(16) { 2 } else { 1 };
+    Ok((Pixels { size: (width, height), decoding: u64::from(width) * 16, turning: picture * 2 }, orientation))
 }
 
 /// Returns whether the data of a chunk iCCP is a name, the one method of compression that there is, and a profile to be
@@ -166,17 +168,26 @@ fn check_animation(chunks: &[Chunk<'_>], canvas: u64, limits: &ImageLimits) -> R
 }
 
 /// Reads the header. Rows of numbers of colours are then read as colours, as for showing.
-fn reader<'a>(bytes: &'a [u8], limits: &ImageLimits) -> std::result::Result<Reader<'a>, png::DecodingError> {
+fn reader<'a>(
+    bytes: &'a [u8],
+    limits: &ImageLimits,
+    transformations: png::Transformations,
+) -> std::result::Result<Reader<'a>, png::DecodingError> {
     let mut decoder = png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: decoder_bytes(limits) });
     decoder.set_ignore_iccp_chunk(true);
-    decoder.set_transformations(png::Transformations::EXPAND);
+    decoder.set_transformations(png::Transformations::EXPAND | transformations);
     decoder.read_info()
 }
 
-/// Decodes every row of every frame. It keeps no more than a row.
-fn decode(bytes: &[u8], limits: &ImageLimits) -> std::result::Result<(), png::DecodingError> {
-    let mut reader = reader(bytes, limits)?;
+/// Decodes every row of every frame. It keeps no more than a row, and what the thumbnail is made of: the picture that is
+/// shown where animations are not. That has the size of the image, whether it is the first frame or stands before it.
+fn decode(bytes: &[u8], limits: &ImageLimits) -> std::result::Result<Shrinker, png::DecodingError> {
+    // The thumbnail has eight bits a sample.
+    let mut reader = reader(bytes, limits, png::Transformations::STRIP_16)?;
+    let channels = reader.output_color_type().0.samples();
     let info = reader.info();
+    let mut shrinker = Shrinker::new(info.size());
+    let mut places = places(info.size(), info.interlaced);
     // A picture that stands before the first frame is not counted as one.
     let pictures = match info.animation_control() {
         Some(control) => control.num_frames.saturating_add(u32::from(info.frame_control().is_none())),
@@ -187,9 +198,36 @@ fn decode(bytes: &[u8], limits: &ImageLimits) -> std::result::Result<(), png::De
         if picture > 0 {
             reader.next_frame_info()?;
         }
-        while reader.read_row(&mut row)?.is_some() {}
+        while reader.read_row(&mut row)?.is_some() {
+            // There is none for the rows of further pictures.
+            if let Some(place) = places.next() {
+                shrinker.add_row(place, channels, &row);
+            }
+        }
     }
-    reader.finish()
+    reader.finish()?;
+    Ok(shrinker)
+}
+
+/// The passes of an interlaced picture: where the first pixel of each is and how far the next one, across and down.
+const PASSES: [[(u32, u32); 2]; 7] = [
+    [(0, 8), (0, 8)],
+    [(4, 8), (0, 8)],
+    [(0, 4), (4, 8)],
+    [(2, 4), (0, 4)],
+    [(0, 2), (2, 4)],
+    [(1, 2), (0, 2)],
+    [(0, 1), (1, 2)],
+];
+
+/// Returns the places of a picture's rows in the order in which they are stored. A row of an interlaced one may be
+/// followed by leftovers of a longer one, which then lie outside the image.
+fn places((width, height): (u32, u32), interlaced: bool) -> impl Iterator<Item = Place> {
+    let passes: &[_] = if interlaced { &PASSES } else { &[[(0, 1), (0, 1)]] };
+    let passes = passes.iter().filter(move |[(x, _), _]| *x < width);
+    passes.flat_map(move |&[(x, step), (top, down)]| {
+        (top..height).step_by(down as usize).map(move |y| Place { x, y, step })
+    })
 }
 
 /// Returns what a decoder may allocate: it adds up the rows of all frames, and a pixel has eight bytes at most.
@@ -204,7 +242,7 @@ fn encode_oriented(
     orientation: Orientation,
     limits: &ImageLimits,
 ) -> std::result::Result<Vec<u8>, Box<dyn std::error::Error>> {
-    let mut reader = reader(bytes, limits)?;
+    let mut reader = reader(bytes, limits, png::Transformations::IDENTITY)?;
     let mut stored = vec![0; reader.output_buffer_size().ok_or(png::DecodingError::LimitsExceeded)?];
     let stored_as = reader.next_frame(&mut stored)?;
     let (width, height) = oriented_size(orientation, (stored_as.width, stored_as.height));

@@ -10,8 +10,9 @@ use image::codecs::webp::{WebPDecoder, WebPEncoder};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageEncoder};
 
-use super::orientation::{orientation_of, profile_fits, upright};
+use super::orientation::{orientation_of, profile_fits};
 use super::pixels::Pixels;
+use super::shrink::{Shrinker, Shrunk, shrink};
 use super::{ImageLimits, Result, icc, take, take_array, undecodable, vp8l};
 
 /// The most bytes that the prefix codes of a lossless picture may take in memory. Those of a screenshot of 35 megapixels
@@ -31,17 +32,31 @@ struct Chunk<'a> {
 
 struct Stripped {
     bytes: Vec<u8>,
-    /// What to do to a still picture. An animation stays as it is and was decoded already.
-    still: Option<Orientation>,
+    content: Content,
 }
 
-pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
-    let Stripped { bytes, still } = strip(upload, limits)?;
-    let Some(orientation) = still else { return Ok(bytes) };
+enum Content {
+    /// A still picture that was not decoded yet, and what to do to it.
+    Still(Orientation),
+    /// An animation, which stays as it is and was decoded already.
+    Animated(Shrunk),
+}
+
+pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, Shrunk)> {
+    let Stripped { bytes, content } = strip(upload, limits)?;
+    let orientation = match content {
+        Content::Still(orientation) => orientation,
+        Content::Animated(shrunk) => return Ok((bytes, shrunk)),
+    };
     let mut decoder = decoder(&bytes)?;
     let profile = decoder.icc_profile().map_err(|_| undecodable())?;
-    let picture = upright(decoder, orientation)?;
-    if orientation == Orientation::NoTransforms { Ok(bytes) } else { encode(&picture, profile) }
+    let mut picture = DynamicImage::from_decoder(decoder).map_err(|_| undecodable())?;
+    let shrunk = shrink(&picture, orientation)?;
+    if orientation == Orientation::NoTransforms {
+        return Ok((bytes, shrunk));
+    }
+    picture.apply_orientation(orientation);
+    Ok((encode(&picture, profile)?, shrunk))
 }
 
 /// Returns what the header says of the pixels in memory. A lossy picture is decoded to planes and transparency of its
@@ -52,21 +67,22 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     let first = *chunks.first().ok_or_else(undecodable)?;
     if first.kind != *b"VP8X" {
         let (width, height) = picture_size(first)?;
-        let pixels = limits.check_pixels(width, height)?;
-        return Ok((by_coding(pixels, first.kind == *b"VP8L", false), Orientation::NoTransforms));
+        limits.check_pixels(width, height)?;
+        return Ok((by_coding((width, height), first.kind == *b"VP8L", false), Orientation::NoTransforms));
     }
     let [flags, _, _, _, size @ ..] = take_array::<10>(&mut &*first.data)?;
-    let (width, height) = size_of(size);
-    let pixels = limits.check_pixels(width, height)?;
+    let size = size_of(size);
+    limits.check_pixels(size.0, size.1)?;
     if flags & ANIMATION != 0 {
-        return Ok((by_coding(pixels, false, true), Orientation::NoTransforms));
+        return Ok((by_coding(size, false, true), Orientation::NoTransforms));
     }
     let has = |kind| find(&chunks, kind).is_some();
     let orientation = find(&chunks, b"EXIF").map_or(Orientation::NoTransforms, |exif| orientation_of(exif.data));
-    Ok((by_coding(pixels, !has(b"VP8 "), has(b"ALPH") || flags & ALPHA != 0), orientation))
+    Ok((by_coding(size, !has(b"VP8 "), has(b"ALPH") || flags & ALPHA != 0), orientation))
 }
 
-fn by_coding(pixels: u64, lossless: bool, transparent: bool) -> Pixels {
+fn by_coding(size: (u32, u32), lossless: bool, transparent: bool) -> Pixels {
+    let pixels = u64::from(size.0) * u64::from(size.1);
     // In halves of a byte for each pixel. A picture that is turned is written without loss: there are the picture, the
     // encoder's file and the one with its header, of four bytes for each pixel each when it is noise.
     let turning = 24;
@@ -76,7 +92,7 @@ fn by_coding(pixels: u64, lossless: bool, transparent: bool) -> Pixels {
         (false, true) => 21,
     };
     let codes = if lossless || transparent { MAX_CODES } else { 0 };
-    Pixels { decoding: pixels * decoding / 2 + codes, turning: pixels * turning / 2 }
+    Pixels { size, decoding: pixels * decoding / 2 + codes, turning: pixels * turning / 2 }
 }
 
 fn decoder(file: &[u8]) -> Result<WebPDecoder<Cursor<&[u8]>>> {
@@ -106,7 +122,7 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
         let (width, height) = picture_size(first)?;
         limits.check_pixels(width, height)?;
         check_codes(&[first], (width, height))?;
-        return Ok(Stripped { bytes: file([first]), still: Some(Orientation::NoTransforms) });
+        return Ok(Stripped { bytes: file([first]), content: Content::Still(Orientation::NoTransforms) });
     }
 
     let [flags, _, _, _, size @ ..] = take_array::<10>(&mut &*first.data)?;
@@ -118,13 +134,13 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     if flags & ANIMATION == 0 {
         let bytes = file(before.chain(picture(&chunks, canvas)?));
         let orientation = find(&chunks, b"EXIF").map_or(Orientation::NoTransforms, |exif| orientation_of(exif.data));
-        return Ok(Stripped { bytes, still: Some(orientation) });
+        return Ok(Stripped { bytes, content: Content::Still(orientation) });
     }
     let control = find(&chunks, b"ANIM").ok_or_else(undecodable)?;
     let control = Chunk { data: control.data.get(..6).ok_or_else(undecodable)?, ..control };
-    let frames = clean_frames(&frames(&chunks, canvas, limits)?)?;
+    let (frames, shrunk) = clean_frames(&frames(&chunks, canvas, limits)?, canvas)?;
     let frames = frames.iter().map(|data| Chunk { kind: *b"ANMF", data });
-    Ok(Stripped { bytes: file(before.chain([control]).chain(frames)), still: None })
+    Ok(Stripped { bytes: file(before.chain([control]).chain(frames)), content: Content::Animated(shrunk) })
 }
 
 fn chunks(mut body: &[u8]) -> Result<Vec<Chunk<'_>>> {
@@ -213,6 +229,12 @@ impl Frame<'_> {
         let [_, _, _, _, _, _, size @ .., _, _, _, _] = self.head;
         size
     }
+
+    /// Left and top.
+    fn place(&self) -> (u32, u32) {
+        let [x0, x1, x2, y0, y1, y2, ..] = self.head;
+        (u32::from_le_bytes([x0, x1, x2, 0]) * 2, u32::from_le_bytes([y0, y1, y2, 0]) * 2)
+    }
 }
 
 /// Returns the frames of an animation, of which none has been decoded.
@@ -223,8 +245,7 @@ fn frames<'a>(parts: &[Chunk<'a>], canvas: (u32, u32), limits: &ImageLimits) -> 
         let mut data = chunk.data;
         let head = take_array(&mut data)?;
         let frame = Frame { head, data };
-        let [x0, x1, x2, y0, y1, y2, ..] = frame.head;
-        let (left, top) = (u32::from_le_bytes([x0, x1, x2, 0]) * 2, u32::from_le_bytes([y0, y1, y2, 0]) * 2);
+        let (left, top) = frame.place();
         let (width, height) = size_of(frame.size());
         if left + width > canvas.0 || top + height > canvas.1 {
             return Err(undecodable());
@@ -236,21 +257,26 @@ fn frames<'a>(parts: &[Chunk<'a>], canvas: (u32, u32), limits: &ImageLimits) -> 
     if frames.is_empty() { Err(undecodable()) } else { Ok(frames) }
 }
 
-/// Returns what the frames of an animation consist of. Each is decoded as a picture of its own, which takes less time
-/// and memory than to composite the animation.
-fn clean_frames(frames: &[Frame<'_>]) -> Result<Vec<Vec<u8>>> {
-    let clean = |frame: &Frame<'_>| {
+/// Returns what the frames of an animation consist of, and the thumbnail of the first one, where it is on the canvas. Each
+/// is decoded as a picture of its own, which takes less time and memory than to composite the animation.
+fn clean_frames(frames: &[Frame<'_>], canvas: (u32, u32)) -> Result<(Vec<Vec<u8>>, Shrunk)> {
+    let mut shrinker = Shrinker::new(canvas);
+    let mut cleaned = Vec::new();
+    for frame in frames {
         let picture = picture(&chunks(frame.data)?, size_of(frame.size()))?;
         let opaque = picture.iter().all(|chunk| chunk.kind == *b"VP8 ");
         let header = header(if opaque { 0 } else { ALPHA }, frame.size());
         let still = file([Chunk { kind: *b"VP8X", data: &header }].into_iter().chain(picture.iter().copied()));
-        upright(decoder(&still)?, Orientation::NoTransforms)?;
+        let pixels = DynamicImage::from_decoder(decoder(&still)?).map_err(|_| undecodable())?;
+        if cleaned.is_empty() {
+            shrinker.add_picture(frame.place(), &pixels);
+        }
 
         let mut kept = frame.head.to_vec();
         picture.into_iter().for_each(|chunk| push(&mut kept, chunk));
-        Ok(kept)
-    };
-    frames.iter().map(clean).collect()
+        cleaned.push(kept);
+    }
+    Ok((cleaned, shrinker.finish(Orientation::NoTransforms)?))
 }
 
 /// Width and height as VP8X and ANMF write them: 24 bits each, less one.

@@ -31,7 +31,7 @@ pub(super) fn objects_at(path: &Path) -> Result<Arc<dyn ObjectStore>, OpenError>
 /// How old a half-written file is before it counts as abandoned: much longer than any upload takes.
 const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// Removes what a crash in the middle of a write left: the store writes to `KEY#N` and renames it, and never lists such
+/// Removes what a crash in the middle of a write left: the store writes to `NAME#N` and renames it, and never lists such
 /// names. Whatever cannot be read or removed is left for the next time.
 fn remove_abandoned(directory: &Path) {
     let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
@@ -39,8 +39,8 @@ fn remove_abandoned(directory: &Path) {
         entries(directory).filter(|entry| entry.file_name().len() == 2).flat_map(|entry| entries(&entry.path()));
     let is_draft = |file: &fs::DirEntry| {
         let name = file.file_name();
-        let key = name.to_str().and_then(|name| name.split_once('#')).and_then(|(key, _)| ImageKey::parse(key));
-        key.is_some()
+        let name = name.to_str().and_then(|name| name.split_once('#')).map(|(name, _)| name);
+        name.and_then(ImageKey::parse_file_name).is_some()
     };
     let is_old = |file: &fs::DirEntry| {
         let age = file.metadata().and_then(|it| it.modified()).map(|modified| modified.elapsed().unwrap_or_default());
@@ -71,7 +71,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::time::SystemTime;
 
-    use agora_domain::media::{ImageFormat, ImageStore};
+    use agora_domain::media::{ImageFormat, ImageStore, Rendition};
 
     use super::*;
     use crate::open;
@@ -83,9 +83,13 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         let key = format!("ab{}.png", "0".repeat(30));
         let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-        for (name, is_old) in
-            [(format!("{key}#1"), true), (format!("{key}#2"), false), (key.clone(), true), ("notes#1".to_owned(), true)]
-        {
+        for (name, is_old) in [
+            (format!("{key}#1"), true),
+            (format!("{key}#2"), false),
+            (format!("{key}.thumb.jpg#1"), true),
+            (key.clone(), true),
+            ("notes#1".to_owned(), true),
+        ] {
             let file = File::create(folder.join(name)).unwrap();
             if is_old {
                 file.set_modified(old).unwrap();
@@ -104,9 +108,10 @@ mod tests {
         let url = Url::from_file_path(&path).unwrap();
         let store = open(url.as_str()).await.unwrap();
         let key = store.new_key(ImageFormat::Gif).unwrap();
-        store.put(&key, "GIF89a".into()).await.unwrap();
+        store.put(&key, Rendition::Original, "GIF89a".into()).await.unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
-        assert!(open(url.as_str()).await.unwrap().open(&key, None).await.unwrap().is_some(), "kept after reopening");
+        let reopened = open(url.as_str()).await.unwrap();
+        assert!(reopened.open(&key, Rendition::Original, None).await.unwrap().is_some(), "kept after reopening");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use agora_domain::clock::Timestamp;
 use agora_domain::error::{Error, Result};
-use agora_domain::media::{ByteRange, ImageFormat, ImageKey, ImageStore, OpenImage, StoredImage};
+use agora_domain::media::{ByteRange, ImageFormat, ImageKey, ImageStore, OpenImage, Rendition, StoredImage};
 use async_trait::async_trait;
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::stream::BoxStream;
@@ -29,11 +29,11 @@ use tracing::{Instrument, Span};
 use crate::failure::Failure;
 use crate::limit::{ANSWER, each_within, for_upload, within};
 
-/// Keeps each image as one object.
+/// Keeps each file of an image as one object.
 ///
-/// The image of key `ab….jpg` is the object `ab/ab….jpg`: on 256 folders even millions of images are spread so
+/// The image of key `ab….jpg` is the object `ab/ab….jpg`, its thumbnail `ab/ab….jpg.thumb.jpg`: on 256 folders even millions of images are spread so
 /// that each of them can still be listed by hand. Only these folders are ever looked into, and in them only objects
-/// that are named like a key, so that others may lie next to them.
+/// that are named like a file of an image, so that others may lie next to them.
 ///
 /// To keep the images under a prefix, pass an [`object_store::prefix::PrefixStore`].
 ///
@@ -73,10 +73,10 @@ impl ObjectImageStore {
         Self { public_base: base, ..self }
     }
 
-    /// Reads part of an object, or all of it. `None` when there is none of that key.
-    async fn read(&self, key: &ImageKey, range: Option<Range<u64>>) -> Result<Option<OpenImage>> {
+    /// Reads part of an object, or all of it. `None` when there is none at that path.
+    async fn read(&self, path: &Path, range: Option<Range<u64>>) -> Result<Option<OpenImage>> {
         let options = GetOptions { range: range.map(Into::into), ..GetOptions::default() };
-        let outcome = traced("get", within(ANSWER, self.objects.get_opts(&path_of(key), options))).await;
+        let outcome = traced("get", within(ANSWER, self.objects.get_opts(path, options))).await;
         let Some(found) = found(outcome)? else { return Ok(None) };
         Ok(Some(OpenImage {
             size: found.meta.size,
@@ -85,12 +85,12 @@ impl ObjectImageStore {
         }))
     }
 
-    fn attributes(&self, key: &ImageKey) -> Attributes {
+    fn attributes(&self, format: ImageFormat) -> Attributes {
         if !self.describes {
             return Attributes::new();
         }
         Attributes::from_iter([
-            (Attribute::ContentType, key.format().media_type()),
+            (Attribute::ContentType, format.media_type()),
             (Attribute::CacheControl, "public, max-age=31536000, immutable"),
         ])
     }
@@ -104,27 +104,28 @@ impl ImageStore for ObjectImageStore {
         Ok(ImageKey::new(random, format))
     }
 
-    async fn put(&self, key: &ImageKey, bytes: Bytes) -> Result<()> {
+    async fn put(&self, key: &ImageKey, rendition: Rendition, bytes: Bytes) -> Result<()> {
         let limit = for_upload(bytes.len());
         // Without the condition that nothing is there: 128 random bits are not drawn twice, not every S3 server knows
         // conditions, and with one, a second attempt after a lost answer would fail on the first one's object.
-        let options =
-            PutOptions { mode: PutMode::Overwrite, attributes: self.attributes(key), ..PutOptions::default() };
-        let path = path_of(key);
+        let attributes = self.attributes(key.format_of(rendition));
+        let options = PutOptions { mode: PutMode::Overwrite, attributes, ..PutOptions::default() };
+        let path = path_of(key, rendition);
         let put = self.objects.put_opts(&path, PutPayload::from(bytes), options);
         traced("put", within(limit, put)).await.map_err(unavailable)?;
         Ok(())
     }
 
-    async fn open(&self, key: &ImageKey, range: Option<ByteRange>) -> Result<Option<OpenImage>> {
-        let Some(range) = range else { return self.read(key, None).await };
-        let Some(meta) = found(traced("head", within(ANSWER, self.objects.head(&path_of(key)))).await)? else {
+    async fn open(&self, key: &ImageKey, rendition: Rendition, range: Option<ByteRange>) -> Result<Option<OpenImage>> {
+        let path = path_of(key, rendition);
+        let Some(range) = range else { return self.read(&path, None).await };
+        let Some(meta) = found(traced("head", within(ANSWER, self.objects.head(&path))).await)? else {
             // The answer to HEAD has no body: only that to GET tells a missing bucket from a missing image.
-            self.read(key, None).await?;
+            self.read(&path, None).await?;
             return Ok(None);
         };
         match range.within(meta.size) {
-            Some(range) => self.read(key, Some(range)).await,
+            Some(range) => self.read(&path, Some(range)).await,
             None => {
                 Ok(Some(OpenImage { size: meta.size, range: None, bytes: stream::empty::<Result<Bytes>>().boxed() }))
             }
@@ -132,27 +133,34 @@ impl ImageStore for ObjectImageStore {
     }
 
     async fn delete(&self, key: &ImageKey) -> Result<()> {
-        found(traced("delete", within(ANSWER, self.objects.delete(&path_of(key)))).await)?;
+        // The original last: as long as it is there, the image is listed, and whatever is left of it is found.
+        for rendition in [Rendition::Thumbnail, Rendition::Original] {
+            found(traced("delete", within(ANSWER, self.objects.delete(&path_of(key, rendition)))).await)?;
+        }
         Ok(())
     }
 
     async fn list(&self) -> Result<BoxStream<'static, Result<ImageKey>>> {
         let objects = Arc::clone(&self.objects);
         let listed = stream::iter(0..=u8::MAX).flat_map(move |folder| listed(&*objects, folder));
-        let keys = listed.try_filter_map(|meta| future::ok(key_of(&meta)));
+        let keys = listed.try_filter_map(|meta| {
+            let original = file_of(&meta).filter(|(_, rendition)| *rendition == Rendition::Original);
+            future::ok(original.map(|(key, _)| key))
+        });
         Ok(keys.map_err(unavailable).boxed())
     }
 
     async fn list_folder(&self, folder: u8) -> Result<BoxStream<'static, Result<StoredImage>>> {
-        let images = listed(&*self.objects, folder).try_filter_map(|meta| {
+        let files = listed(&*self.objects, folder).try_filter_map(|meta| {
             let modified = Timestamp::from_unix_millis(meta.last_modified.timestamp_millis());
-            future::ok(key_of(&meta).map(|key| StoredImage { key, bytes: meta.size, modified }))
+            let file = file_of(&meta);
+            future::ok(file.map(|(key, rendition)| StoredImage { key, rendition, bytes: meta.size, modified }))
         });
-        Ok(images.map_err(unavailable).boxed())
+        Ok(files.map_err(unavailable).boxed())
     }
 
-    fn public_url(&self, key: &ImageKey) -> Option<String> {
-        self.public_base.as_ref().map(|base| format!("{base}/{}", path_of(key)))
+    fn public_url(&self, key: &ImageKey, rendition: Rendition) -> Option<String> {
+        self.public_base.as_ref().map(|base| format!("{base}/{}", path_of(key, rendition)))
     }
 }
 
@@ -182,16 +190,16 @@ fn listed(objects: &dyn ObjectStore, folder: u8) -> BoxStream<'static, object_st
     each_within(ANSWER, objects.list(Some(&Path::from(format!("{folder:02x}")))))
 }
 
-fn path_of(key: &ImageKey) -> Path {
-    let name = key.as_str();
+fn path_of(key: &ImageKey, rendition: Rendition) -> Path {
+    let name = key.file_name(rendition);
     let folder: String = name.chars().take(2).collect();
-    Path::from_iter([&folder, name])
+    Path::from_iter([folder, name])
 }
 
-/// Returns the key of the image that an object is; `None` for anything else.
-fn key_of(meta: &ObjectMeta) -> Option<ImageKey> {
-    let key = ImageKey::parse(meta.location.filename()?)?;
-    (path_of(&key) == meta.location).then_some(key)
+/// Returns the image, and which file of it an object is; `None` for anything else.
+fn file_of(meta: &ObjectMeta) -> Option<(ImageKey, Rendition)> {
+    let (key, rendition) = ImageKey::parse_file_name(meta.location.filename()?)?;
+    (path_of(&key, rendition) == meta.location).then_some((key, rendition))
 }
 
 /// Returns what was found; `None` when there is no such object. That there is no such bucket is a failure: else every

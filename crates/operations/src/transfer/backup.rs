@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use agora_config::Config;
 use agora_database::{Database, Snapshot, schema_version};
 use agora_domain::clock::Clock;
-use agora_domain::media::ImageKey;
+use agora_domain::media::{ImageKey, Rendition};
 use agora_media::ObjectImageStore;
 use anyhow::{Result, ensure};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -130,20 +130,23 @@ async fn save_images(
         // Not kept open for the time that this takes.
         drop(snapshot);
         progress.phase("images", Some(u64::try_from(new.len())?));
-        let fetched = stream::iter(new).map(async |key| {
-            let image = images::read(store, &key, memory).await?;
-            Ok::<_, anyhow::Error>((key, image))
+        let files = new.into_iter().flat_map(|key| Rendition::ALL.map(|rendition| (key.clone(), rendition)));
+        let fetched = stream::iter(files).map(async |(key, rendition)| {
+            let file = images::read(store, &key, rendition, memory).await?;
+            Ok::<_, anyhow::Error>((key, rendition, file))
         });
         let mut fetched = std::pin::pin!(fetched.buffer_unordered(images::AT_ONCE));
-        while let Some((key, image)) = fetched.try_next().await? {
-            match image {
-                Some((bytes, _room)) => {
-                    archive.append(&format!("images/{}", key.as_str()), &bytes)?;
-                    saved.insert(key, turn);
-                }
-                None => drop(gone.insert(key)),
+        while let Some((key, rendition, file)) = fetched.try_next().await? {
+            if let Some((bytes, _room)) = &file {
+                archive.append(&format!("images/{}", key.file_name(rendition)), bytes)?;
             }
-            progress.advance(1)?;
+            if rendition == Rendition::Original {
+                match file {
+                    Some(_) => drop(saved.insert(key, turn)),
+                    None => drop(gone.insert(key)),
+                }
+                progress.advance(1)?;
+            }
         }
         turn += 1;
     }

@@ -31,7 +31,7 @@ fn read_entry(name: &str, bytes: &[u8]) -> Result<()> {
         HEADER => drop(serde_json::from_slice::<Header>(bytes)?),
         SUMMARY => drop(serde_json::from_slice::<Summary>(bytes)?),
         UNNAMED => drop(keys_from_lines(bytes)?),
-        name if restore::image_key(name).is_some() => {}
+        name if restore::image_file(name).is_some() => {}
         name => {
             let table = restore::table(name).context("no table")?;
             let lines = Rows::from_lines(table, std::str::from_utf8(bytes)?)?.to_lines()?;

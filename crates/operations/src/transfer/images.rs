@@ -2,7 +2,7 @@
 
 use agora_database::Snapshot;
 use agora_domain::Result;
-use agora_domain::media::{ByteRange, ImageKey, ImageStore, OpenImage};
+use agora_domain::media::{ByteRange, ImageKey, ImageStore, OpenImage, Rendition};
 use agora_media::ObjectImageStore;
 use anyhow::{Context, bail, ensure};
 use bytes::{Bytes, BytesMut};
@@ -67,13 +67,14 @@ pub(crate) async fn room(memory: &Semaphore, bytes: u64) -> anyhow::Result<Semap
     Ok(memory.acquire_many(kib).await?)
 }
 
-/// Returns all bytes of an image, and their room; nothing when there is none of that key.
+/// Returns all bytes of a file of an image, and their room; nothing when there is none.
 pub(crate) async fn read<'a>(
     store: &ObjectImageStore,
     key: &ImageKey,
+    rendition: Rendition,
     memory: &'a Semaphore,
 ) -> anyhow::Result<Option<(Bytes, SemaphorePermit<'a>)>> {
-    let Some(mut image) = store.open(key, None).await.operator_context(SOURCE)? else { return Ok(None) };
+    let Some(mut image) = store.open(key, rendition, None).await.operator_context(SOURCE)? else { return Ok(None) };
     ensure!(image.size <= MAX_BYTES, "{SOURCE}: {} is no image: it is too long", key.as_str());
     let room = room(memory, image.size).await?;
     let mut all = BytesMut::with_capacity(usize::try_from(image.size)?);
@@ -100,16 +101,40 @@ async fn is(image: Option<OpenImage>, expected: &[u8]) -> Result<bool> {
     Ok(left.is_empty())
 }
 
-/// Puts an image where it is not yet, and makes sure that it is.
-pub(crate) async fn put(store: &ObjectImageStore, key: &ImageKey, bytes: Bytes) -> anyhow::Result<Tally> {
+/// Puts a file of an image where it is not yet, and makes sure that it is. The image counts with its original.
+pub(crate) async fn put(
+    store: &ObjectImageStore,
+    key: &ImageKey,
+    rendition: Rendition,
+    bytes: Bytes,
+) -> anyhow::Result<Tally> {
     let tally = Tally { bytes: u64::try_from(bytes.len())?, ..Tally::default() };
-    if is(store.open(key, None).await.operator_context(TARGET)?, &bytes).await.operator_context(TARGET)? {
-        return Ok(Tally { present: 1, ..tally });
+    let one = u64::from(rendition == Rendition::Original);
+    let found = async || {
+        let image = store.open(key, rendition, None).await.operator_context(TARGET)?;
+        is(image, &bytes).await.operator_context(TARGET)
+    };
+    if found().await? {
+        return Ok(Tally { present: one, ..tally });
     }
-    store.put(key, bytes.clone()).await.operator_context(TARGET)?;
-    let arrived = is(store.open(key, None).await.operator_context(TARGET)?, &bytes).await.operator_context(TARGET)?;
-    ensure!(arrived, "{TARGET}: {} did not arrive as it was sent", key.as_str());
-    Ok(Tally { written: 1, ..tally })
+    store.put(key, rendition, bytes.clone()).await.operator_context(TARGET)?;
+    ensure!(found().await?, "{TARGET}: {} did not arrive as it was sent", key.file_name(rendition));
+    Ok(Tally { written: one, ..tally })
+}
+
+/// Copies the files of an image; nothing of one that is not there.
+async fn copy_one(
+    from: &ObjectImageStore,
+    to: &ObjectImageStore,
+    key: &ImageKey,
+    memory: &Semaphore,
+) -> anyhow::Result<Tally> {
+    let mut tally = Tally::default();
+    for rendition in Rendition::ALL {
+        let Some((bytes, _room)) = read(from, key, rendition, memory).await? else { break };
+        tally.add(&put(to, key, rendition, bytes).await?);
+    }
+    Ok(tally)
 }
 
 /// Copies every image. One that vanishes meanwhile is passed over.
@@ -120,13 +145,11 @@ pub(crate) async fn copy(
 ) -> anyhow::Result<Tally> {
     progress.phase("images", None);
     let memory = &memory();
-    let arrivals = from.list().await.operator_context(SOURCE)?.map(async |key| {
-        let key = key.operator_context(SOURCE)?;
-        match read(from, &key, memory).await? {
-            Some((bytes, _room)) => put(to, &key, bytes).await,
-            None => Ok(Tally::default()),
-        }
-    });
+    let arrivals = from
+        .list()
+        .await
+        .operator_context(SOURCE)?
+        .map(async |key| copy_one(from, to, &key.operator_context(SOURCE)?, memory).await);
     let mut arrivals = std::pin::pin!(arrivals.buffer_unordered(AT_ONCE));
     let mut tally = Tally::default();
     while let Some(arrival) = arrivals.try_next().await? {
@@ -139,7 +162,7 @@ pub(crate) async fn copy(
 /// Returns those of the keys that the store has no image of. No image is read for that.
 pub(crate) async fn missing(store: &ObjectImageStore, keys: Vec<ImageKey>) -> Result<Vec<ImageKey>> {
     let looked = stream::iter(keys).map(async |key| {
-        let found = store.open(&key, Some(ByteRange::Last(0))).await?;
+        let found = store.open(&key, Rendition::Original, Some(ByteRange::Last(0))).await?;
         Ok(found.is_none().then_some(key))
     });
     looked.buffer_unordered(AT_ONCE).try_filter_map(async |key| Ok(key)).try_collect().await

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use agora_config::{Config, Secret};
 use agora_database::{Load, Rows, Table};
-use agora_domain::media::{ImageKey, ImageStore};
+use agora_domain::media::{ImageKey, ImageStore, Rendition};
 use agora_media::ObjectImageStore;
 use anyhow::{Context, Result, ensure};
 use futures_util::stream::FuturesUnordered;
@@ -60,7 +60,7 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
     let memory = images::memory();
     let mut arriving = FuturesUnordered::new();
     while let Some(Entry { name, bytes }) = entries.next().await? {
-        if let Some(key) = image_key(&name) {
+        if let Some((key, rendition)) = image_file(&name) {
             // Some arrive while this one waits for room.
             let mut room = std::pin::pin!(room(&memory, u64::try_from(bytes.len())?));
             let room = loop {
@@ -71,7 +71,7 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
             };
             arriving.push(async move {
                 let _room = room;
-                images::put(store, &key, bytes).await
+                images::put(store, &key, rendition, bytes).await
             });
             continue;
         }
@@ -157,8 +157,9 @@ impl Contents {
     }
 }
 
-pub(super) fn image_key(name: &str) -> Option<ImageKey> {
-    name.strip_prefix("images/").and_then(ImageKey::parse)
+/// Returns which file of which image an entry is; nothing when it is none.
+pub(super) fn image_file(name: &str) -> Option<(ImageKey, Rendition)> {
+    name.strip_prefix("images/").and_then(ImageKey::parse_file_name)
 }
 
 /// Returns the table of an entry such as `rows/users-000001.jsonl`.
@@ -172,7 +173,7 @@ async fn refuse_others(archive: &File, store: &ObjectImageStore) -> Result<()> {
     let present = store.list().await.operator_context(images::TARGET)?.try_collect();
     let mut present: HashSet<ImageKey> = present.await.operator_context(images::TARGET)?;
     archive::read(archive, |entry| {
-        image_key(&entry.name).map(|key| present.remove(&key));
+        image_file(&entry.name).map(|(key, _)| present.remove(&key));
         !present.is_empty()
     })?;
     let advice = "restore into a new one, or delete what another restore left in it";

@@ -25,7 +25,7 @@ use uuid::Uuid;
 use super::notifications::member;
 use crate::Repositories;
 use crate::run::{assert_fails, pages, together};
-use crate::world::{World, at};
+use crate::world::{World, at, attached};
 
 async fn delete(db: &Repositories, w: &World, user: UserId) {
     db.deletions.delete(user, w.now()).await.unwrap();
@@ -167,7 +167,7 @@ async fn live(db: &Repositories, w: &World) -> Lives {
     let image = w.new_image();
     let first = w.post_saying(ada.id, "Good #morning").await;
     let named = image.clone();
-    let second = w.post_with(ada.id, |post| post.image = Some(named)).await;
+    let second = w.post_with(ada.id, |post| post.attachments = attached(Some(named))).await;
     let post = w.post(bob.id).await;
     let above = w.comment(post.id, cleo.id).await;
     let mut of_ada = w.new_comment(post.id, ada.id);

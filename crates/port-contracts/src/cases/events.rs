@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::Repositories;
 use crate::run::assert_fails;
-use crate::world::{ANYBODY, World, post_text};
+use crate::world::{ANYBODY, World, attached, post_text};
 
 /// Returns the place behind all that has happened.
 async fn now(db: &Repositories) -> Position {
@@ -83,7 +83,7 @@ pub async fn what_changes_nothing_puts_nothing_on_the_log(db: Repositories) {
     assert_fails!(db.posts.delete(gone, w.now()).await, Error::NotFound(Resource::Post));
     assert_fails!(db.comments.create(&w.new_comment(gone, bob), None).await, Error::NotFound(Resource::Post));
     let unnamed = w.new_post(ada);
-    let with_unknown_image = agora_domain::posts::Post { image: Some(w.new_image()), ..unnamed };
+    let with_unknown_image = agora_domain::posts::Post { attachments: attached(Some(w.new_image())), ..unnamed };
     assert!(db.posts.create(&with_unknown_image, &[], None).await.is_err());
     db.follows.set(bob, ada, w.new_relation()).await.unwrap();
     assert_eq!(since(&db, at).await, []);

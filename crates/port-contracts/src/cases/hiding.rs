@@ -18,12 +18,12 @@ use agora_domain::search::{Needles, PostSearch, Query};
 use super::notifications::{Telling, member};
 use crate::Repositories;
 use crate::run::assert_fails;
-use crate::world::{ANYBODY, World, comment_text, dice, entities, post_text};
+use crate::world::{ANYBODY, World, attached, comment_text, dice, entities, post_text};
 
 const ADMIN: Viewer = Viewer { sees_all: true, ..ANYBODY };
 
 async fn set(db: &Repositories, w: &World, post: PostId, hidden: bool) -> bool {
-    let hiding = PostHiding { hidden, image: None, copy: None };
+    let hiding = PostHiding { hidden, before: Vec::new(), after: Vec::new() };
     db.posts.set_hidden(post, &hiding, &w.entry()).await.unwrap()
 }
 
@@ -117,7 +117,7 @@ pub async fn a_hidden_post_cannot_be_edited_but_deleted(db: Repositories) {
     assert_fails!(db.posts.edit(post.id, ANYBODY, &edit, w.now()).await, Error::Forbidden(Forbidden::Hidden));
     assert_eq!(db.posts.delete(post.id, w.now()).await.unwrap(), Post { is_hidden: true, ..post.clone() });
     assert_eq!(db.posts.find(post.id, ANYBODY).await.unwrap(), None);
-    let hiding = PostHiding { hidden: true, image: None, copy: None };
+    let hiding = PostHiding { hidden: true, before: Vec::new(), after: Vec::new() };
     assert_fails!(db.posts.set_hidden(post.id, &hiding, &w.entry()).await, Error::NotFound(Resource::Post));
 }
 
@@ -125,9 +125,9 @@ pub async fn a_hidden_post_names_a_copy_of_its_image(db: Repositories) {
     let w = World::new(&db);
     let [author] = w.users().await;
     let (shown, copy, other) = (w.new_image(), w.image().await, w.image().await);
-    let post = w.post_with(author, |post| post.image = Some(shown.clone())).await;
-    let hide = async |image, copy: Option<_>| {
-        let hiding = PostHiding { hidden: true, image, copy };
+    let post = w.post_with(author, |post| post.attachments = attached(Some(shown.clone()))).await;
+    let hide = async |before: Option<_>, after: Option<_>| {
+        let hiding = PostHiding { hidden: true, before: attached(before), after: attached(after) };
         db.posts.set_hidden(post.id, &hiding, &w.entry()).await
     };
     for image in [None, Some(other.clone())] {
@@ -138,11 +138,12 @@ pub async fn a_hidden_post_names_a_copy_of_its_image(db: Repositories) {
     assert!(hide(Some(shown.clone()), Some(copy.clone())).await.unwrap());
     assert_eq!(w.unnamed().await, [shown, other].into(), "what nobody is to be served is to be deleted");
     let hidden = db.posts.find(post.id, ANYBODY).await.unwrap().unwrap().view.post;
-    assert_eq!(hidden, Post { is_hidden: true, image: Some(copy.clone()), ..post });
-    assert_eq!(hidden.shown_image(), None);
-    let showing = PostHiding { hidden: false, image: Some(copy.clone()), copy: None };
+    assert_eq!(hidden, Post { is_hidden: true, attachments: attached(Some(copy.clone())), ..post });
+    assert_eq!(hidden.shown_attachments(), []);
+    let has = attached(Some(copy));
+    let showing = PostHiding { hidden: false, before: has.clone(), after: has.clone() };
     assert!(db.posts.set_hidden(hidden.id, &showing, &w.entry()).await.unwrap());
-    assert_eq!(db.posts.find(hidden.id, ANYBODY).await.unwrap().unwrap().view.post.shown_image(), Some(&copy));
+    assert_eq!(db.posts.find(hidden.id, ANYBODY).await.unwrap().unwrap().view.post.shown_attachments(), has);
 }
 
 /// What is known of the comments on a post: who wrote them, in which thread they are and whether they are hidden.

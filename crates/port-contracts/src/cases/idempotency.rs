@@ -12,7 +12,7 @@ use agora_domain::{Error, Result};
 
 use crate::Repositories;
 use crate::run::{assert_fails, together};
-use crate::world::{World, at};
+use crate::world::{World, at, attached};
 
 const CONTENT: Fingerprints = Fingerprints::only(Fingerprint([7; 32]));
 const OTHER_CONTENT: Fingerprints = Fingerprints::only(Fingerprint([8; 32]));
@@ -214,7 +214,7 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
     db.accounts.create(&account, begun("account").await).await.unwrap();
     let (plain, mut pictured) = (w.new_post(ada), w.new_post(ada));
     db.posts.create(&plain, &[], begun("post").await).await.unwrap();
-    pictured.image = Some(w.image().await);
+    pictured.attachments = attached(Some(w.image().await));
     db.posts.create(&pictured, &[], begun("picture").await).await.unwrap();
     let comment = w.new_comment(post, bob);
     db.comments.create(&comment, begun("comment").await).await.unwrap();

@@ -4,16 +4,16 @@ use std::collections::HashSet;
 
 use agora_domain::accounts::{Account, NewAccount, ProfileChanges, Viewer};
 use agora_domain::error::{ImageCollected, Resource};
-use agora_domain::media::{ImageFormat, ImageKey};
-use agora_domain::posts::{ImageEdit, Post, PostEdit};
+use agora_domain::media::{Attachment, AttachmentsEdit, ImageFormat, ImageKey};
+use agora_domain::posts::{Post, PostEdit};
 use agora_domain::{Error, Result};
 
 use crate::Repositories;
 use crate::run::{assert_fails, done_or_missing, together};
-use crate::world::{ANYBODY, World, at, biography, post_text};
+use crate::world::{ANYBODY, World, at, attached, biography, post_text};
 
 fn replace(image: &ImageKey) -> PostEdit {
-    PostEdit { image: ImageEdit::Replace(image.clone()), ..PostEdit::default() }
+    PostEdit { attachments: AttachmentsEdit::replace(Attachment::bare(image.clone())), ..PostEdit::default() }
 }
 
 fn picture(image: &ImageKey) -> ProfileChanges {
@@ -77,7 +77,7 @@ pub async fn a_row_takes_the_image_that_it_names_off_the_record(db: Repositories
     let left = w.image().await;
     let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_image())).await.id;
     let bob = w.account("Bob").await.id;
-    w.post_with(ada, |post| post.image = Some(w.new_image())).await;
+    w.post_with(ada, |post| post.attachments = attached(Some(w.new_image()))).await;
     let post = w.post(ada).await.id;
     db.posts.edit(post, ANYBODY, &replace(&w.image().await), w.now()).await.unwrap();
     db.accounts.update_profile(bob, &picture(&w.image().await), w.now()).await.unwrap();
@@ -94,7 +94,7 @@ impl Rows {
     async fn new(w: &World) -> Self {
         let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_image())).await;
         let bob = w.account("Bob").await;
-        let hers = w.post_with(ada.id, |post| post.image = Some(w.new_image())).await;
+        let hers = w.post_with(ada.id, |post| post.attachments = attached(Some(w.new_image()))).await;
         let his = w.post(bob.id).await;
         Self { pictured: (ada, hers), bare: (bob, his) }
     }
@@ -113,7 +113,7 @@ impl Rows {
             refused(db.accounts.update_profile(account.id, &changes, w.now()).await.map(drop));
             assert_eq!(db.accounts.find(account.id).await.unwrap().as_ref(), Some(account));
         }
-        let post = Post { image: Some(key.clone()), ..w.new_post(self.bare.0.id) };
+        let post = Post { attachments: attached(Some(key.clone())), ..w.new_post(self.bare.0.id) };
         refused(db.posts.create(&post, &[], None).await.map(drop));
         assert_eq!(db.posts.find(post.id, Viewer::ordinary(post.author)).await.unwrap(), None);
         let new: NewAccount = w.new_account_with("Cleo", |account| account.profile_picture = Some(key.clone()));
@@ -148,13 +148,13 @@ pub async fn an_image_given_up_is_on_record_from_the_time_of_the_change(db: Repo
     let ada = w.account_with("Ada", |account| account.profile_picture = Some(profile.clone())).await.id;
     let mut posts = Vec::new();
     for key in [&replaced, &removed, &deleted] {
-        posts.push(w.post_with(ada, |post| post.image = Some(key.clone())).await.id);
+        posts.push(w.post_with(ada, |post| post.attachments = attached(Some(key.clone()))).await.id);
     }
-    w.post_with(ada, |post| post.image = Some(w.new_image())).await;
+    w.post_with(ada, |post| post.attachments = attached(Some(w.new_image()))).await;
     let new = [w.image().await, w.image().await];
     let change = |n: i64| at(100_000 + n);
     db.posts.edit(posts[0], ANYBODY, &replace(&new[0]), change(1)).await.unwrap();
-    let remove = PostEdit { image: ImageEdit::Remove, ..PostEdit::default() };
+    let remove = PostEdit { attachments: AttachmentsEdit::REMOVE, ..PostEdit::default() };
     db.posts.edit(posts[1], ANYBODY, &remove, change(2)).await.unwrap();
     db.posts.delete(posts[2], change(3)).await.unwrap();
     assert_fails!(db.posts.delete(posts[2], change(5)).await, Error::NotFound(Resource::Post));
@@ -171,7 +171,7 @@ pub async fn a_change_of_something_else_leaves_the_record(db: Repositories) {
     let Rows { pictured: (ada, post), bare: (_, other) } = Rows::new(&w).await;
     let left = w.image().await;
     let text = PostEdit { text: Some(post_text("Edited")), ..PostEdit::default() };
-    let same = replace(post.image.as_ref().unwrap());
+    let same = replace(&post.attachments[0].key);
     for edit in [PostEdit::default(), text, same] {
         db.posts.edit(post.id, ANYBODY, &edit, w.now()).await.unwrap();
     }
@@ -186,7 +186,7 @@ pub async fn a_change_of_something_else_leaves_the_record(db: Repositories) {
 pub async fn an_image_is_named_by_two_rows_never(db: Repositories) {
     let w = World::new(&db);
     let Rows { pictured: (ada, post), bare: (bob, other) } = Rows::new(&w).await;
-    for named in [ada.profile_picture.unwrap(), post.image.unwrap()] {
+    for named in [ada.profile_picture.unwrap(), post.attachments[0].key.clone()] {
         assert!(db.posts.edit(other.id, ANYBODY, &replace(&named), w.now()).await.is_err());
         assert!(db.accounts.update_profile(bob.id, &picture(&named), w.now()).await.is_err());
     }
@@ -194,7 +194,7 @@ pub async fn an_image_is_named_by_two_rows_never(db: Repositories) {
     let key = w.image().await;
     let outcomes = together((0..20).map(|_| {
         let db = db.clone();
-        let post = Post { image: Some(key.clone()), ..w.new_post(bob.id) };
+        let post = Post { attachments: attached(Some(key.clone())), ..w.new_post(bob.id) };
         async move { db.posts.create(&post, &[], None).await.is_ok() }
     }))
     .await;
@@ -210,7 +210,7 @@ pub async fn an_image_is_either_named_or_marked(db: Repositories) {
     let outcomes = together((0..70).map(|n| {
         let db = db.clone();
         let key = keys.get(n).cloned();
-        let post = Post { image: key.clone(), ..w.new_post(ada) };
+        let post = Post { attachments: attached(key.clone()), ..w.new_post(ada) };
         async move {
             match key {
                 Some(key) => (db.posts.create(&post, &[], None).await.is_ok().then_some(key), vec![]),
@@ -249,7 +249,18 @@ pub async fn images_given_and_given_up_at_once_are_all_accounted_for(db: Reposit
     .await;
     let mut named: HashSet<ImageKey> =
         db.accounts.find(ada).await.unwrap().unwrap().profile_picture.into_iter().collect();
-    named.extend(db.posts.find(posts[1], Viewer::ordinary(ada)).await.unwrap().unwrap().view.post.image);
+    named.extend(
+        db.posts
+            .find(posts[1], Viewer::ordinary(ada))
+            .await
+            .unwrap()
+            .unwrap()
+            .view
+            .post
+            .attachments
+            .into_iter()
+            .map(|image| image.key),
+    );
     assert_eq!(named.len(), 2);
     assert_eq!(db.posts.find(posts[0], Viewer::ordinary(ada)).await.unwrap(), None);
     let unnamed = w.unnamed().await;
@@ -268,7 +279,7 @@ pub async fn named_images_are_found_by_the_beginning_of_their_keys_each_with_who
     let posted =
         [(ada, key(0, 0)), (ben, key(0, 0xff)), (ada, key(0x9f, 1)), (ada, key(0xff, 0)), (ben, key(0xff, 0xff))];
     for (author, key) in &posted {
-        w.post_with(*author, |post| post.image = Some(key.clone())).await;
+        w.post_with(*author, |post| post.attachments = attached(Some(key.clone()))).await;
     }
     w.post(ada).await;
     let shown = key(0x9f, 0);
@@ -292,7 +303,7 @@ pub async fn of_keys_those_that_rows_name_and_those_on_record_are_told(db: Repos
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let [posted, shown, marked, recorded] = [w.image().await, w.image().await, w.image().await, w.new_image()];
-    w.post_with(ada, |post| post.image = Some(w.new_image())).await;
+    w.post_with(ada, |post| post.attachments = attached(Some(w.new_image()))).await;
     let post = w.post(ada).await;
     db.posts.edit(post.id, ANYBODY, &replace(&posted), w.now()).await.unwrap();
     db.accounts.update_profile(ada, &picture(&shown), w.now()).await.unwrap();

@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "the name of a case states the behaviour")]
 
 pub(crate) mod accounts;
+pub(crate) mod attachments;
 pub(crate) mod audit_log;
 pub(crate) mod blocks;
 pub(crate) mod bookmarks;

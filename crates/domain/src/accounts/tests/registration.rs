@@ -6,7 +6,7 @@ use mockall::Sequence;
 use super::*;
 use crate::error::{Conflict, Resource, Violation};
 use crate::idempotency::Attempt;
-use crate::media::{CleanImage, ImageFormat, ImageKey, ImageProblem};
+use crate::media::{CleanImage, ImageFormat, ImageKey, ImageProblem, Preview, Rendition};
 
 /// The value as parsed, or the message.
 fn parsed<T>(result: Result<T, Violation>, show: impl Fn(&T) -> &str) -> Result<String, String> {
@@ -233,7 +233,9 @@ fn key(random: [u8; 16]) -> ImageKey {
 }
 
 fn clean() -> CleanImage {
-    CleanImage { format: ImageFormat::Png, bytes: Bytes::from_static(b"clean") }
+    let preview = Preview { width: 3, height: 2, blurhash: "LEHV".to_owned() };
+    let (bytes, thumbnail) = (Bytes::from_static(b"clean"), Bytes::from_static(b"small"));
+    CleanImage { format: ImageFormat::Png, bytes, preview, thumbnail }
 }
 
 /// Ports that clean the picture and store it under `NEW`.
@@ -254,13 +256,15 @@ fn store_picture(ports: &mut Ports, order: &mut Sequence) {
         .in_sequence(order)
         .withf(|new, at| (new, *at) == (&key(NEW), NOW))
         .returning(|_, _| Ok(()));
-    ports
-        .images
-        .expect_put()
-        .once()
-        .in_sequence(order)
-        .withf(|new, bytes| (new, bytes) == (&key(NEW), &clean().bytes))
-        .returning(|_, _| Ok(()));
+    for (rendition, file) in [(Rendition::Original, clean().bytes), (Rendition::Thumbnail, clean().thumbnail)] {
+        ports
+            .images
+            .expect_put()
+            .once()
+            .in_sequence(order)
+            .withf(move |new, of, bytes| (new, *of, bytes) == (&key(NEW), rendition, &file))
+            .returning(|_, _, _| Ok(()));
+    }
 }
 
 fn with_picture() -> ProfileFields {

@@ -22,7 +22,8 @@ fn key(n: u8) -> ImageKey {
 
 /// Returns the image of a number, of as many bytes, stored at an instant.
 fn stored(n: u8, modified: i64) -> StoredImage {
-    StoredImage { key: key(n), bytes: n.into(), modified: Timestamp::from_unix_millis(modified) }
+    let (rendition, modified) = (Rendition::Original, Timestamp::from_unix_millis(modified));
+    StoredImage { key: key(n), rendition, bytes: n.into(), modified }
 }
 
 fn usage(images: u64, bytes: u64) -> Usage {
@@ -56,8 +57,8 @@ impl Scenario {
             .once()
             .withf(|folder| *folder == FOLDER)
             .returning(move |_| Ok(stream::iter(listed.clone()).map(Ok).boxed()));
-        store.expect_open().returning(move |key, range| {
-            assert_eq!(range, Some(ByteRange::Last(0)), "no image is read");
+        store.expect_open().returning(move |key, rendition, range| {
+            assert_eq!((rendition, range), (Rendition::Original, Some(ByteRange::Last(0))), "no image is read");
             let image = || OpenImage { size: 1, range: None, bytes: stream::empty().boxed() };
             Ok(found_later.contains(key).then(image))
         });
@@ -134,4 +135,38 @@ async fn the_first_of_many_lost_images_are_named() {
     let named = keys.iter().map(|key| (key.clone(), ADA)).collect();
     let report = Scenario { named, named_later: keys, ..Scenario::default() }.check(false).await;
     assert_eq!((report.lost, report.first_lost.len()), (20, MediaCheck::MAX_LOST));
+}
+
+#[tokio::test]
+async fn a_thumbnail_counts_with_its_image_and_goes_with_it() {
+    let thumbnail = |n, modified| StoredImage { rendition: Rendition::Thumbnail, ..stored(n, modified) };
+    let place = Scenario {
+        listed: vec![
+            thumbnail(1, 0),
+            stored(1, 0),
+            // Nothing knows these: of the second, a file is new; of the third, there is nothing else.
+            stored(2, 0),
+            thumbnail(2, 0),
+            stored(4, 0),
+            thumbnail(4, 9_999),
+            thumbnail(8, 0),
+            // The image itself is lost.
+            thumbnail(16, 0),
+        ],
+        named: vec![(key(1), ADA), (key(16), BEN)],
+        named_later: vec![key(16)],
+        deleted: vec![key(2), key(8)],
+        ..Scenario::default()
+    };
+    let expected = MediaReport {
+        named: usage(1, 2),
+        users: HashMap::from([(ADA, usage(1, 2))]),
+        unknown: usage(3, 20),
+        deletable: usage(2, 12),
+        deleted: usage(2, 12),
+        lost: 1,
+        first_lost: vec![(key(16), BEN)],
+        ..MediaReport::default()
+    };
+    assert_eq!(place.check(true).await, expected);
 }

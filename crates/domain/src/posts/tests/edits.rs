@@ -8,49 +8,52 @@ use crate::version::Versions;
 type Outcome = Option<(&'static str, Option<ImageKey>, Option<ImageKey>)>;
 
 /// A post's text and image, what becomes of the image, the text given, the outcome.
-type Row = ((&'static str, Option<ImageKey>), ImageEdit, Option<&'static str>, Outcome);
+type Row = ((&'static str, Option<ImageKey>), AttachmentsEdit, Option<&'static str>, Outcome);
 
 #[test]
 fn an_edit_keeps_replaces_and_removes_text_and_image() {
-    use ImageEdit::{Keep, Remove};
+    use AttachmentsEdit::{Keep, Set};
+    let bare = |key| AttachmentsEdit::replace(Attachment::bare(key));
     let (old, new) = (|| Some(old_image()), || Some(new_image()));
-    let replace = || ImageEdit::Replace(new_image());
+    let (replace, remove) = (|| bare(new_image()), || Set(MediaIds::default(), Vec::new()));
     let table: [Row; 24] = [
         (("old", None), Keep, None, Some(("old", None, None))),
         (("old", None), Keep, Some("new"), Some(("new", None, None))),
         (("old", None), Keep, Some(" "), None),
-        (("old", None), Remove, None, Some(("old", None, None))),
-        (("old", None), Remove, Some("new"), Some(("new", None, None))),
-        (("old", None), Remove, Some(""), None),
+        (("old", None), remove(), None, Some(("old", None, None))),
+        (("old", None), remove(), Some("new"), Some(("new", None, None))),
+        (("old", None), remove(), Some(""), None),
         (("old", None), replace(), None, Some(("old", new(), None))),
         (("old", None), replace(), Some("new"), Some(("new", new(), None))),
         (("old", None), replace(), Some(""), Some(("", new(), None))),
         (("old", old()), Keep, None, Some(("old", old(), None))),
         (("old", old()), Keep, Some("new"), Some(("new", old(), None))),
         (("old", old()), Keep, Some(" "), Some(("", old(), None))),
-        (("old", old()), Remove, None, Some(("old", None, old()))),
-        (("old", old()), Remove, Some("new"), Some(("new", None, old()))),
-        (("old", old()), Remove, Some(""), None),
+        (("old", old()), remove(), None, Some(("old", None, old()))),
+        (("old", old()), remove(), Some("new"), Some(("new", None, old()))),
+        (("old", old()), remove(), Some(""), None),
         (("old", old()), replace(), None, Some(("old", new(), old()))),
         (("old", old()), replace(), Some("new"), Some(("new", new(), old()))),
         (("old", old()), replace(), Some(""), Some(("", new(), old()))),
         (("", old()), Keep, None, Some(("", old(), None))),
         (("", old()), Keep, Some("new"), Some(("new", old(), None))),
-        (("", old()), Remove, None, None),
-        (("", old()), Remove, Some("new"), Some(("new", None, old()))),
+        (("", old()), remove(), None, None),
+        (("", old()), remove(), Some("new"), Some(("new", None, old()))),
         (("", old()), replace(), None, Some(("", new(), old()))),
         (("", new()), replace(), None, Some(("", new(), None))),
     ];
     for ((content, image), image_edit, given, expected) in table {
         let before = post(content, image);
-        let edit = PostEdit { text: given.map(text), entities: names(""), image: image_edit, ..PostEdit::default() };
+        let edit =
+            PostEdit { text: given.map(text), entities: names(""), attachments: image_edit, ..PostEdit::default() };
         let case = format!("{before:?}, {edit:?}");
         match (before.clone().apply(&edit, NOW), expected) {
             (Ok((after, replaced)), Some((content, image, no_longer_named))) => {
-                let is_changed = content != before.text.as_str() || image != before.image;
+                let attachments: Vec<Attachment> = image.map(Attachment::bare).into_iter().collect();
+                let is_changed = content != before.text.as_str() || attachments != before.attachments;
                 let updated_at = if is_changed { NOW } else { BEFORE };
-                assert_eq!(after, Post { text: text(content), image, updated_at, ..before }, "{case}");
-                assert_eq!(replaced, no_longer_named, "{case}");
+                assert_eq!(after, Post { text: text(content), attachments, updated_at, ..before }, "{case}");
+                assert!(replaced.iter().eq(&no_longer_named), "{case}");
             }
             (Err(Error::Invalid(errors)), None) => {
                 assert_eq!(listed(&errors), [(FieldName::Text, "Text or an image is required".to_owned())], "{case}");
@@ -66,10 +69,10 @@ fn an_edit_that_changes_nothing_leaves_the_time_of_the_last_change() {
         PostEdit::default(),
         PostEdit { text: Some(text("old")), ..PostEdit::default() },
         PostEdit { visibility: Some(Visibility::Public), ..PostEdit::default() },
-        PostEdit { image: ImageEdit::Replace(old_image()), ..PostEdit::default() },
+        PostEdit { attachments: AttachmentsEdit::replace(Attachment::bare(old_image())), ..PostEdit::default() },
     ] {
         let before = post("old", Some(old_image()));
-        assert_eq!(before.clone().apply(&edit, NOW).unwrap(), (before, None), "{edit:?}");
+        assert_eq!(before.clone().apply(&edit, NOW).unwrap(), (before, Vec::new()), "{edit:?}");
     }
 }
 
@@ -78,7 +81,7 @@ fn an_edit_changes_the_visibility_alone() {
     let edit = PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() };
     let before = post("old", Some(old_image()));
     let after = Post { visibility: Visibility::Private, updated_at: NOW, ..before.clone() };
-    assert_eq!(before.apply(&edit, NOW).unwrap(), (after, None));
+    assert_eq!(before.apply(&edit, NOW).unwrap(), (after, Vec::new()));
 }
 
 #[test]
@@ -88,7 +91,7 @@ fn what_a_text_names_changes_with_the_text() {
     let (after, _) = before.clone().apply(&edit("#new"), NOW).unwrap();
     assert_eq!((after.text, after.entities, after.updated_at), (text("#new"), names("0 4 #new"), NOW));
     // Not even when others have such a name by now.
-    assert_eq!(before.clone().apply(&edit("#old"), NOW).unwrap(), (before.clone(), None));
+    assert_eq!(before.clone().apply(&edit("#old"), NOW).unwrap(), (before.clone(), Vec::new()));
     let hidden = PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() };
     assert_eq!(before.apply(&hidden, NOW).unwrap().0.entities, names("0 4 #old"));
 }
@@ -109,12 +112,9 @@ async fn what_a_new_text_names_is_worked_out_and_nothing_looked_up_without_one()
             .times(looked_up)
             .withf(|keys, author| keys == ["other"] && *author == Some(AUTHOR))
             .returning(known);
-        ports
-            .posts
-            .expect_edit()
-            .once()
-            .withf(move |_, _, edit, _| edit.entities == expected)
-            .returning(|_, _, _, _| Ok(EditedPost { view: view(post("as stored", None)), replaced_image: None }));
+        ports.posts.expect_edit().once().withf(move |_, _, edit, _| edit.entities == expected).returning(
+            |_, _, _, _| Ok(EditedPost { view: view(post("as stored", None)), replaced_images: Vec::new() }),
+        );
         let (posts, own) = ports.owning().await;
         posts.update(own, &requester(), fields(given), Versions::Any).await.unwrap();
     }
@@ -166,17 +166,17 @@ fn an_edit_meant_for_another_version_is_stale_and_one_that_is_not_makes_a_later_
 async fn fields_become_an_edit() {
     let remove = |fields| PostFields { remove_image: true, ..fields };
     let visible = |visibility| PostFields { visibility: Some(visibility), ..PostFields::default() };
-    let replace = || ImageEdit::Replace(new_image());
+    let replace = || AttachmentsEdit::replace(attached());
     let worded = |given| PostEdit { text: Some(text(given)), entities: names(""), ..PostEdit::default() };
     for (fields, expected) in [
         (fields(None), PostEdit::default()),
         (fields(Some(" new ")), worded("new")),
         (fields(Some(" ")), worded("")),
         (visible(Visibility::Followers), PostEdit { visibility: Some(Visibility::Followers), ..PostEdit::default() }),
-        (remove(fields(None)), PostEdit { image: ImageEdit::Remove, ..PostEdit::default() }),
-        (with_upload(None), PostEdit { image: replace(), ..PostEdit::default() }),
+        (remove(fields(None)), PostEdit { attachments: AttachmentsEdit::REMOVE, ..PostEdit::default() }),
+        (with_upload(None), PostEdit { attachments: replace(), ..PostEdit::default() }),
         // With both, the new image wins.
-        (remove(with_upload(Some("new"))), PostEdit { image: replace(), ..worded("new") }),
+        (remove(with_upload(Some("new"))), PostEdit { attachments: replace(), ..worded("new") }),
     ] {
         let mut ports = if fields.image.is_some() { Ports::storing_image() } else { Ports::default() };
         let wanted = expected.clone();
@@ -185,7 +185,9 @@ async fn fields_become_an_edit() {
             .expect_edit()
             .once()
             .withf(move |id, viewer, edit, at| (*id, viewer.id, *at) == (POST, AUTHOR, NOW) && *edit == wanted)
-            .returning(|_, _, _, _| Ok(EditedPost { view: view(post("as stored", None)), replaced_image: None }));
+            .returning(|_, _, _, _| {
+                Ok(EditedPost { view: view(post("as stored", None)), replaced_images: Vec::new() })
+            });
         let (posts, own) = ports.owning().await;
         assert_eq!(
             posts.update(own, &requester(), fields, Versions::Any).await.unwrap(),
@@ -219,7 +221,7 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
         ports.store_image(&mut order);
         ports.posts.expect_edit().once().in_sequence(&mut order).returning(|_, _, _, _| {
             let view = view(post("old", Some(new_image())));
-            Ok(EditedPost { view, replaced_image: Some(old_image()) })
+            Ok(EditedPost { view, replaced_images: vec![old_image()] })
         });
         ports
             .images
@@ -237,8 +239,8 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
             .returning(|_| Ok(()));
         let (posts, own) = ports.owning().await;
         assert_eq!(
-            posts.update(own, &requester(), with_upload(None), Versions::Any).await.unwrap().post.image,
-            Some(new_image())
+            posts.update(own, &requester(), with_upload(None), Versions::Any).await.unwrap().post.attachments,
+            [Attachment::bare(new_image())]
         );
     }
 }

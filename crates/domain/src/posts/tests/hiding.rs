@@ -62,9 +62,9 @@ fn a_hidden_post_is_there_for_its_author_and_administrators_alone() {
 #[test]
 fn a_hidden_post_shows_no_image_and_takes_no_edit() {
     let shown = post("hello", Some(old_image()));
-    assert_eq!(shown.shown_image(), Some(&old_image()));
+    assert_eq!(shown.shown_attachments(), [Attachment::bare(old_image())]);
     let hidden = Post { is_hidden: true, ..shown };
-    assert_eq!(hidden.shown_image(), None);
+    assert_eq!(hidden.shown_attachments(), []);
     let edited = hidden.apply(&PostEdit::default(), NOW);
     assert!(matches!(edited, Err(Error::Forbidden(Forbidden::Hidden))));
 }
@@ -99,14 +99,25 @@ fn with_post(image: Option<ImageKey>, is_hidden: bool) -> Ports {
     ports
 }
 
-/// Finds the image and stores it under another key as well, so many times.
+/// Finds both files of the image and stores them under another key as well, so many times.
 fn copy_image(ports: &mut Ports, times: usize) {
-    ports.images.expect_open().times(times).withf(|key, range| *key == old_image() && range.is_none()).returning(
-        |_, _| {
-            let bytes = [&b"cl"[..], b"ean"].map(|part| Ok(Bytes::from_static(part)));
-            Ok(Some(OpenImage { size: 5, range: Some(0..5), bytes: stream::iter(bytes).boxed() }))
-        },
-    );
+    for (rendition, parts) in [(Rendition::Original, [&b"cl"[..], b"ean"]), (Rendition::Thumbnail, [b"sm", b"all"])] {
+        ports
+            .images
+            .expect_open()
+            .times(times)
+            .withf(move |key, of, range| (key, *of) == (&old_image(), rendition) && range.is_none())
+            .returning(move |_, _, _| {
+                let bytes = parts.map(|part| Ok(Bytes::from_static(part)));
+                Ok(Some(OpenImage { size: 5, range: Some(0..5), bytes: stream::iter(bytes).boxed() }))
+            });
+        ports
+            .images
+            .expect_put()
+            .times(times)
+            .withf(move |key, of, bytes| (key, *of) == (&new_image(), rendition) && *bytes == parts.concat())
+            .returning(|_, _, _| Ok(()));
+    }
     ports
         .images
         .expect_new_key()
@@ -114,12 +125,10 @@ fn copy_image(ports: &mut Ports, times: usize) {
         .withf(|format| *format == ImageFormat::Png)
         .returning(|_| Ok(new_image()));
     ports.unnamed.expect_announce().times(times).withf(|key, _| *key == new_image()).returning(|_, _| Ok(()));
-    ports
-        .images
-        .expect_put()
-        .times(times)
-        .withf(|key, bytes| (key, &**bytes) == (&new_image(), b"clean"))
-        .returning(|_, _| Ok(()));
+}
+
+fn bare(key: fn() -> ImageKey) -> Vec<Attachment> {
+    vec![Attachment::bare(key())]
 }
 
 async fn set_hidden(ports: Ports, hidden: bool) -> Result<()> {
@@ -138,7 +147,7 @@ async fn a_post_is_hidden_with_a_copy_of_its_image_whose_original_is_deleted() {
             .expect_set_hidden()
             .once()
             .withf(|id, change, entry| {
-                let expected = PostHiding { hidden: true, image: Some(old_image()), copy: Some(new_image()) };
+                let expected = PostHiding { hidden: true, before: bare(old_image), after: bare(new_image) };
                 *id == POST && *change == expected && is_entry(entry, Action::PostHidden)
             })
             .returning(move |_, _, _| Ok(has_changed));
@@ -155,7 +164,7 @@ async fn a_post_is_shown_again_with_the_image_that_it_has() {
         .expect_set_hidden()
         .once()
         .withf(|_, change, entry| {
-            let expected = PostHiding { hidden: false, image: Some(old_image()), copy: None };
+            let expected = PostHiding { hidden: false, before: bare(old_image), after: bare(old_image) };
             *change == expected && is_entry(entry, Action::PostShown)
         })
         .returning(|_, _, _| Ok(true));

@@ -135,7 +135,7 @@ fn a_visibility_has_a_name() {
 async fn an_image_alone_is_a_post_with_empty_text() {
     for blank in [None, Some(""), Some("  ")] {
         let mut ports = Ports::storing_image();
-        let stored = Post { image: Some(new_image()), ..published("") };
+        let stored = Post { attachments: vec![attached()], ..published("") };
         let expected = view(stored.clone());
         ports
             .posts
@@ -221,7 +221,7 @@ async fn there_is_no_post_without_its_image() {
     ports.cleaner.expect_clean().returning(|_, _| Ok(clean()));
     ports.images.expect_new_key().returning(|_| Ok(new_image()));
     ports.unnamed.expect_announce().once().returning(|_, _| Ok(()));
-    ports.images.expect_put().once().returning(|_, _| Err(Error::unavailable("no answer")));
+    ports.images.expect_put().once().returning(|_, _, _| Err(Error::unavailable("no answer")));
     let refused = ports.build().create(&author(), &requester(), with_upload(Some("hello")), Attempt::Unnamed).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))));
 }

@@ -1,12 +1,16 @@
 use super::samples::{Random, animated_gif, jpeg, picture, png, png_chunk, webp_file, webp_header, webp_picture};
 use super::*;
 
-/// Whatever passes is fit to be stored: it decodes, and cleaning it again changes nothing.
+/// Whatever passes is fit to be stored: it decodes, its thumbnail as well, and cleaning it again changes nothing.
 async fn assert_refused_or_clean(upload: &[u8], what: &str) {
-    match clean(upload).await {
+    match clean_image(ImageLimits::default(), upload).await {
         Ok(cleaned) => {
-            image::load_from_memory(&cleaned).unwrap_or_else(|error| panic!("{what}: {error}"));
-            assert_eq!(clean(&cleaned).await.unwrap(), cleaned, "{what}");
+            let decoded = |file: &[u8]| image::load_from_memory(file).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let (picture, preview) = (decoded(&cleaned.bytes), &cleaned.preview);
+            assert_eq!((picture.width(), picture.height()), (preview.width, preview.height), "{what}");
+            let thumbnail = decoded(&cleaned.thumbnail);
+            assert!(thumbnail.width().max(thumbnail.height()) <= 400, "{what}");
+            assert_eq!(clean(&cleaned.bytes).await.unwrap(), cleaned.bytes, "{what}");
         }
         Err(ImageProblem::Unacceptable(_) | ImageProblem::TooLarge(_)) => {}
         Err(ImageProblem::Failed(error)) => panic!("{what}: {error:?}"),

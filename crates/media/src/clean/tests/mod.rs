@@ -7,6 +7,7 @@ mod icc;
 mod jpeg;
 mod png;
 mod samples;
+mod thumbnails;
 mod webp;
 
 use std::sync::{Arc, mpsc};
@@ -34,9 +35,12 @@ fn requester(account: u128, address: &str) -> Requester {
     Requester { account: Some(UserId::new(Uuid::from_u128(account))), address }
 }
 
+async fn clean_image(limits: ImageLimits, upload: &[u8]) -> Result<CleanImage> {
+    cleaner(limits).clean(Bytes::copy_from_slice(upload), &requester(1, "127.0.0.1")).await
+}
+
 async fn clean_within(limits: ImageLimits, upload: &[u8]) -> Result<Vec<u8>> {
-    let cleaned = cleaner(limits).clean(Bytes::copy_from_slice(upload), &requester(1, "127.0.0.1")).await?;
-    Ok(cleaned.bytes.to_vec())
+    Ok(clean_image(limits, upload).await?.bytes.to_vec())
 }
 
 async fn clean(upload: &[u8]) -> Result<Vec<u8>> {
@@ -59,9 +63,12 @@ async fn assert_only_metadata_goes(plain: &[u8], upload: &[u8]) {
 async fn assert_every_orientation_comes_out_upright(stored: impl Fn(&image::RgbImage, &[u8]) -> Vec<u8>) {
     for orientation in 1..=8 {
         let upload = stored(&samples::turned(orientation), &exif(orientation));
-        let cleaned = clean(&upload).await.unwrap();
-        assert!(!holds(&cleaned, SECRET), "orientation {orientation}");
-        samples::assert_looks_upright(&cleaned, orientation);
+        let cleaned = clean_image(ImageLimits::default(), &upload).await.unwrap();
+        for file in [&cleaned.bytes, &cleaned.thumbnail] {
+            assert!(!holds(file, SECRET), "orientation {orientation}");
+            samples::assert_looks_upright(file, orientation);
+        }
+        assert_eq!((cleaned.preview.width, cleaned.preview.height), (32, 16), "orientation {orientation}");
     }
 }
 
@@ -79,9 +86,8 @@ async fn every_format_is_known_by_its_content_and_kept_byte_for_byte_when_it_has
     let formats = [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::Gif, ImageFormat::WebP];
     assert!(formats.iter().all(|format| samples.iter().any(|(sample, _)| sample == format)));
     for (format, file) in samples {
-        let cleaned =
-            cleaner(ImageLimits::default()).clean(file.clone().into(), &requester(1, "127.0.0.1")).await.unwrap();
-        assert_eq!(cleaned, CleanImage { format, bytes: file.into() });
+        let cleaned = clean_image(ImageLimits::default(), &file).await.unwrap();
+        assert_eq!((cleaned.format, cleaned.bytes), (format, file.into()));
     }
 }
 
@@ -176,19 +182,20 @@ fn the_header_tells_how_much_memory_an_image_takes() {
     let mut jpeg = samples::jpeg(&samples::picture());
     let frame = jpeg.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
     jpeg[frame + 5..frame + 9].copy_from_slice(&[0x13, 0x88, 0x1f, 0x40]);
-    assert_eq!(megabytes(ImageFormat::Jpeg, &jpeg), 120);
+    // With a thumbnail of 400 x 250 pixels, of 16 bytes each.
+    assert_eq!(megabytes(ImageFormat::Jpeg, &jpeg), 121);
     let turned = samples::with_segment(&jpeg, 0xe1, &[b"Exif\0\0".as_slice(), &exif(6)].concat());
-    assert_eq!(megabytes(ImageFormat::Jpeg, &turned), 160);
+    assert_eq!(megabytes(ImageFormat::Jpeg, &turned), 161);
     jpeg[frame + 1] = 0xc2;
-    assert!(megabytes(ImageFormat::Jpeg, &jpeg) >= 240);
+    assert!(megabytes(ImageFormat::Jpeg, &jpeg) >= 241);
     let header = samples::png_chunk(b"IHDR", &[0, 0, 0x1f, 0x40, 0, 0, 0x13, 0x88, 16, 6, 0, 0, 0]);
     let png =
         |chunk: &[u8]| [b"\x89PNG\r\n\x1a\n".as_slice(), &header, chunk, &samples::png_chunk(b"IEND", &[])].concat();
-    assert_eq!(megabytes(ImageFormat::Png, &png(&[])), 0);
-    assert_eq!(megabytes(ImageFormat::Png, &png(&samples::png_chunk(b"eXIf", &exif(3)))), 640);
+    assert_eq!(megabytes(ImageFormat::Png, &png(&[])), 1);
+    assert_eq!(megabytes(ImageFormat::Png, &png(&samples::png_chunk(b"eXIf", &exif(3)))), 641);
     let lossy = [b"\0\0\0\x9d\x01\x2a".as_slice(), &8000u16.to_le_bytes(), &5000u16.to_le_bytes()].concat();
     let parts = [samples::webp_header(0, 8000, 5000), samples::webp_chunk(b"VP8 ", &lossy)];
-    assert_eq!(megabytes(ImageFormat::WebP, &samples::webp_file(&parts)), 180);
+    assert_eq!(megabytes(ImageFormat::WebP, &samples::webp_file(&parts)), 181);
     let turned = [parts.as_slice(), &[samples::webp_chunk(b"EXIF", &exif(6))]].concat();
-    assert_eq!(megabytes(ImageFormat::WebP, &samples::webp_file(&turned)), 480);
+    assert_eq!(megabytes(ImageFormat::WebP, &samples::webp_file(&turned)), 481);
 }

@@ -21,8 +21,8 @@ async fn expect_unavailable(store: &ObjectImageStore, key: &ImageKey) -> Vec<Cau
     let listed: Result<Vec<_>> = store.list().await.unwrap().try_collect().await;
     let outcomes = [
         put(store, "0123456789").await.map(|_| ()),
-        store.open(key, None).await.map(|_| ()),
-        store.open(key, Some(ByteRange::From(0))).await.map(|_| ()),
+        store.open(key, Rendition::Original, None).await.map(|_| ()),
+        store.open(key, Rendition::Original, Some(ByteRange::From(0))).await.map(|_| ()),
         store.delete(key).await,
         listed.map(|_| ()),
         store.probe().await,
@@ -44,7 +44,7 @@ async fn stores_of_different_prefixes_do_not_see_each_other() {
         store.probe().await.unwrap();
     }
     for store in [&other, &whole] {
-        assert!(store.open(&key, None).await.unwrap().is_none());
+        assert!(store.open(&key, Rendition::Original, None).await.unwrap().is_none());
         store.delete(&key).await.unwrap();
         assert!(keys(store).await.is_empty());
     }
@@ -67,9 +67,12 @@ async fn a_listing_goes_on_past_its_first_page() {
 async fn an_object_carries_what_its_readers_need_to_know() {
     let (_server, (store, objects)) = serve("s3://agora").await;
     let key = put(&store, "0123456789").await.unwrap();
-    let attributes = objects.get(&path_of(&key)).await.unwrap().attributes;
-    assert_eq!(attributes.get(&Attribute::ContentType).map(AsRef::as_ref), Some("image/webp"));
-    assert!(attributes.get(&Attribute::CacheControl).is_some_and(|value| value.contains("immutable")));
+    store.put(&key, Rendition::Thumbnail, "thumbnail".into()).await.unwrap();
+    for (rendition, media_type) in [(Rendition::Original, "image/webp"), (Rendition::Thumbnail, "image/jpeg")] {
+        let attributes = objects.get(&path_of(&key, rendition)).await.unwrap().attributes;
+        assert_eq!(attributes.get(&Attribute::ContentType).map(AsRef::as_ref), Some(media_type));
+        assert!(attributes.get(&Attribute::CacheControl).is_some_and(|value| value.contains("immutable")));
+    }
 }
 
 #[tokio::test]
@@ -143,7 +146,7 @@ async fn a_bucket_that_is_not_there_is_a_failure_not_a_missing_image() {
     let store = ObjectImageStore::new(bucket_objects("s3://agora", variables.into_iter()).await.unwrap());
     let key = ImageKey::new([7; 16], ImageFormat::Png);
     for range in [None, Some(ByteRange::From(0)), Some(ByteRange::Last(0))] {
-        let opened = store.open(&key, range).await.map(|image| image.is_some());
+        let opened = store.open(&key, Rendition::Original, range).await.map(|image| image.is_some());
         assert!(matches!(opened, Err(Error::Unavailable(_))), "{range:?}: {opened:?}");
     }
 
@@ -185,7 +188,7 @@ async fn a_server_that_never_answers_is_given_up_on_soon() {
 async fn an_image_whose_bytes_stop_coming_ends_in_a_failure() {
     let (server, (store, _)) = serve("s3://agora").await;
     let key = put_as(&store, ImageFormat::Png, vec![7; 20_000_000].into()).await.unwrap();
-    let mut image = store.open(&key, None).await.unwrap().unwrap();
+    let mut image = store.open(&key, Rendition::Original, None).await.unwrap().unwrap();
     image.bytes.next().await.unwrap().unwrap();
     server.fall_silent();
     time::pause();

@@ -33,6 +33,21 @@ async fn an_image_lies_in_the_folder_of_its_first_two_digits_and_nothing_else_is
 }
 
 #[tokio::test]
+async fn an_image_whose_thumbnail_cannot_be_deleted_stays_listed() {
+    let (store, directory) = store();
+    let key = put(&store, "0123456789").await.unwrap();
+    let folder = directory.path().join(&key.as_str()[..2]);
+    let thumbnail = folder.join(key.file_name(Rendition::Thumbnail));
+    // No file, and so nothing that can be deleted like one.
+    fs::create_dir(&thumbnail).unwrap();
+    assert!(matches!(store.delete(&key).await, Err(Error::Unavailable(_))));
+    assert_eq!(keys(&store).await, HashSet::from([key.clone()]));
+    fs::remove_dir(thumbnail).unwrap();
+    store.delete(&key).await.unwrap();
+    assert!(keys(&store).await.is_empty());
+}
+
+#[tokio::test]
 async fn a_storage_that_fails_is_unavailable() {
     let (store, directory) = store();
     let key = put(&store, "0123456789").await.unwrap();
@@ -40,7 +55,7 @@ async fn a_storage_that_fails_is_unavailable() {
     let folder = directory.path().join(&key.as_str()[..2]);
     fs::remove_dir_all(&folder).unwrap();
     fs::write(&folder, "x").unwrap();
-    assert!(matches!(store.open(&key, None).await, Err(Error::Unavailable(_))));
+    assert!(matches!(store.open(&key, Rendition::Original, None).await, Err(Error::Unavailable(_))));
     assert!(matches!(store.delete(&key).await, Err(Error::Unavailable(_))));
     fs::remove_dir_all(directory.path()).unwrap();
     fs::write(directory.path(), "x").unwrap();
@@ -51,8 +66,8 @@ async fn a_storage_that_fails_is_unavailable() {
 async fn a_file_that_is_shortened_while_it_is_read_fails_and_ends() {
     let (store, directory) = store();
     let key = store.new_key(ImageFormat::Png).unwrap();
-    store.put(&key, Bytes::from(vec![1; 100_000])).await.unwrap();
-    let mut image = store.open(&key, None).await.unwrap().unwrap().bytes;
+    store.put(&key, Rendition::Original, Bytes::from(vec![1; 100_000])).await.unwrap();
+    let mut image = store.open(&key, Rendition::Original, None).await.unwrap().unwrap().bytes;
     assert!(!image.try_next().await.unwrap().unwrap().is_empty());
     let path = directory.path().join(&key.as_str()[..2]).join(key.as_str());
     fs::File::options().write(true).open(path).unwrap().set_len(10).unwrap();

@@ -60,12 +60,21 @@ async fn put(store: &ObjectImageStore, bytes: &'static str) -> Result<ImageKey> 
 
 async fn put_as(store: &ObjectImageStore, format: ImageFormat, bytes: Bytes) -> Result<ImageKey> {
     let key = store.new_key(format)?;
-    store.put(&key, bytes).await?;
+    store.put(&key, Rendition::Original, bytes).await?;
     Ok(key)
 }
 
 async fn read(store: &ObjectImageStore, key: &ImageKey, range: Option<ByteRange>) -> (OpenImage, Vec<u8>) {
-    let mut open = store.open(key, range).await.unwrap().unwrap();
+    read_file(store, key, Rendition::Original, range).await
+}
+
+async fn read_file(
+    store: &ObjectImageStore,
+    key: &ImageKey,
+    rendition: Rendition,
+    range: Option<ByteRange>,
+) -> (OpenImage, Vec<u8>) {
+    let mut open = store.open(key, rendition, range).await.unwrap().unwrap();
     let bytes = std::mem::replace(&mut open.bytes, stream::empty().boxed());
     let parts: Vec<Bytes> = bytes.try_collect().await.unwrap();
     (open, parts.concat())
@@ -129,33 +138,57 @@ async fn a_range_outside_gives_the_size_and_no_bytes() {
 }
 
 #[tokio::test]
-async fn a_deleted_image_is_gone_and_a_missing_one_is_no_error() {
+async fn a_deleted_image_is_gone_with_its_thumbnail_and_a_missing_one_is_no_error() {
     let stores = stores().await;
     for (store, _) in &stores.all {
         let key = put(store, "0123456789").await.unwrap();
+        store.put(&key, Rendition::Thumbnail, "thumbnail".into()).await.unwrap();
         store.delete(&key).await.unwrap();
         store.delete(&key).await.unwrap();
-        assert!(store.open(&key, None).await.unwrap().is_none());
-        assert!(store.open(&key, Some(ByteRange::From(0))).await.unwrap().is_none());
+        for rendition in Rendition::ALL {
+            assert!(store.open(&key, rendition, None).await.unwrap().is_none());
+            assert!(store.open(&key, rendition, Some(ByteRange::From(0))).await.unwrap().is_none());
+        }
     }
 }
 
 #[tokio::test]
-async fn every_image_is_listed() {
+async fn a_thumbnail_is_read_back_beside_its_image() {
+    let stores = stores().await;
+    for (store, _) in &stores.all {
+        let key = put(store, "0123456789").await.unwrap();
+        assert!(store.open(&key, Rendition::Thumbnail, None).await.unwrap().is_none(), "there is none yet");
+        store.put(&key, Rendition::Thumbnail, "thumbnail".into()).await.unwrap();
+        let (open, bytes) = read_file(store, &key, Rendition::Thumbnail, Some(ByteRange::Last(4))).await;
+        assert_eq!((open.size, bytes.as_slice()), (9, b"nail".as_slice()));
+        assert_eq!(read(store, &key, None).await.1, b"0123456789");
+    }
+}
+
+#[tokio::test]
+async fn every_image_is_listed_once() {
     let stores = stores().await;
     for (store, _) in &stores.all {
         assert!(keys(store).await.is_empty());
         let mut stored = HashSet::new();
         for _ in 0..20 {
-            stored.insert(put(store, "0123456789").await.unwrap());
+            let key = put(store, "0123456789").await.unwrap();
+            store.put(&key, Rendition::Thumbnail, "thumbnail".into()).await.unwrap();
+            stored.insert(key);
         }
+        assert_eq!(keys(store).await, stored);
+        let listed: Vec<_> = store.list().await.unwrap().try_collect().await.unwrap();
+        assert_eq!(listed.len(), stored.len());
+        // A thumbnail whose original is gone is no image.
+        let key = store.new_key(ImageFormat::Png).unwrap();
+        store.put(&key, Rendition::Thumbnail, "thumbnail".into()).await.unwrap();
         assert_eq!(keys(store).await, stored);
     }
 }
 
 #[tokio::test]
 #[allow(clippy::disallowed_methods, reason = "files and servers stamp what they keep with the time of the system")]
-async fn the_images_of_a_folder_are_listed_with_their_sizes_and_times() {
+async fn the_files_of_a_folder_are_listed_with_their_sizes_and_times() {
     let stores = stores().await;
     for (store, objects) in &stores.all {
         let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
@@ -163,22 +196,25 @@ async fn the_images_of_a_folder_are_listed_with_their_sizes_and_times() {
         let keys = ["ab".repeat(16), "ab".to_owned() + &"cd".repeat(15), "cd".repeat(16)];
         let keys = keys.map(|stem| ImageKey::parse(&format!("{stem}.png")).unwrap());
         for (key, bytes) in keys.iter().zip(["0", "01", "012"]) {
-            store.put(key, bytes.into()).await.unwrap();
+            store.put(key, Rendition::Original, bytes.into()).await.unwrap();
         }
+        store.put(&keys[0], Rendition::Thumbnail, "0123".into()).await.unwrap();
         objects.put(&Path::from("ab/notes.txt"), "x".into()).await.unwrap();
-        let listed = async |folder| -> Vec<(ImageKey, u64)> {
+        let listed = async |folder| -> Vec<(ImageKey, Rendition, u64)> {
             let images: Vec<_> = store.list_folder(folder).await.unwrap().try_collect().await.unwrap();
             for image in &images {
                 // A store may keep whole seconds.
                 assert!((begun - 2_000..begun + 600_000).contains(&image.modified.unix_millis()), "{image:?}");
             }
-            let mut images: Vec<_> = images.into_iter().map(|image| (image.key, image.bytes)).collect();
-            images.sort_by_key(|(_, bytes)| *bytes);
-            images
+            let mut files: Vec<_> = images.into_iter().map(|it| (it.key, it.rendition, it.bytes)).collect();
+            files.sort_by_key(|(_, _, bytes)| *bytes);
+            files
         };
         let [one, two, three] = keys;
-        assert_eq!(listed(0xab).await, [(one, 1), (two, 2)]);
-        assert_eq!(listed(0xcd).await, [(three, 3)]);
+        let original = |key: &ImageKey, bytes| (key.clone(), Rendition::Original, bytes);
+        let expected = [original(&one, 1), original(&two, 2), (one, Rendition::Thumbnail, 4)];
+        assert_eq!(listed(0xab).await, expected);
+        assert_eq!(listed(0xcd).await, [original(&three, 3)]);
         assert_eq!(listed(0xef).await, []);
     }
 }
@@ -196,10 +232,15 @@ async fn objects_that_are_no_images_are_passed_over() {
             name.to_owned(),
             format!("cd/{name}"),
             format!("ab/ab/{name}"),
+            format!("cd/{name}.thumb.jpg"),
+            format!("ab/{name}.thumb.png"),
+            format!("ab/{name}.thumb.jpg.thumb.jpg"),
         ] {
             objects.put(&Path::from(foreign), "x".into()).await.unwrap();
         }
         assert_eq!(keys(store).await, HashSet::from([key]));
+        let listed: Vec<_> = store.list_folder(0xcd).await.unwrap().try_collect().await.unwrap();
+        assert!(listed.iter().all(|file| file.key.as_str() != name), "{listed:?}");
     }
 }
 
@@ -208,12 +249,17 @@ async fn clients_reach_the_objects_below_the_public_base_if_there_is_one() {
     let stores = stores().await;
     for (store, objects) in stores.all {
         let key = ImageKey::parse("abababababababababababababababab.png").unwrap();
-        assert_eq!(store.public_url(&key), None);
+        assert_eq!(store.public_url(&key, Rendition::Original), None);
         let store = store.with_public_base(Some("https://cdn.example.org/agora".to_owned()));
         let url = "https://cdn.example.org/agora/ab/abababababababababababababababab.png";
-        assert_eq!(store.public_url(&key).as_deref(), Some(url));
+        assert_eq!(store.public_url(&key, Rendition::Original).as_deref(), Some(url));
+        let thumbnail = format!("{url}.thumb.jpg");
+        assert_eq!(store.public_url(&key, Rendition::Thumbnail), Some(thumbnail));
         let key = put(&store, "0123456789").await.unwrap();
-        let path = store.public_url(&key).unwrap().replace("https://cdn.example.org/agora/", "");
-        objects.head(&Path::from(path)).await.expect("the object is where the address says");
+        store.put(&key, Rendition::Thumbnail, "thumbnail".into()).await.unwrap();
+        for rendition in Rendition::ALL {
+            let path = store.public_url(&key, rendition).unwrap().replace("https://cdn.example.org/agora/", "");
+            objects.head(&Path::from(path)).await.expect("the object is where the address says");
+        }
     }
 }

@@ -7,57 +7,58 @@ use agora_domain::Error;
 use agora_domain::comments::CommentTarget;
 use agora_domain::error::Resource;
 use agora_domain::id::UserId;
+use agora_domain::media::{Attachment, AttachmentsEdit};
 use agora_domain::page::{Page, PageRequest};
-use agora_domain::posts::{EditedPost, FeedRequest, ImageEdit, Post, PostEdit, PostText, PostView, Visibility};
+use agora_domain::posts::{EditedPost, FeedRequest, Post, PostEdit, PostText, PostView, Visibility};
 use agora_domain::version::Versions;
 
 use crate::Repositories;
 use crate::run::{assert_fails, together};
-use crate::world::{ANYBODY, World, entities, liker, post_text, untouched};
+use crate::world::{ANYBODY, World, attached, entities, liker, post_text, untouched};
 
 fn text(text: &str) -> PostEdit {
     PostEdit { text: Some(post_text(text)), entities: entities(text), ..PostEdit::default() }
 }
 
-fn image(image: ImageEdit) -> PostEdit {
-    PostEdit { image, ..PostEdit::default() }
+fn image(attachments: AttachmentsEdit) -> PostEdit {
+    PostEdit { attachments, ..PostEdit::default() }
 }
 
 pub async fn an_edit_changes_what_is_given_and_reports_the_image_replaced(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let (first, second, third) = (w.image().await, w.image().await, w.image().await);
-    let other = w.post_with(ada.id, |post| post.image = Some(w.new_image())).await;
+    let other = w.post_with(ada.id, |post| post.attachments = attached(Some(w.new_image()))).await;
     let mut expected = w.post(ada.id).await;
     let steps = [
         text("It's \"new\" 100% 👍"),
         PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() },
-        image(ImageEdit::Replace(first)),
+        image(AttachmentsEdit::replace(Attachment::bare(first))),
         text(""),
-        image(ImageEdit::Keep),
-        image(ImageEdit::Replace(second.clone())),
-        image(ImageEdit::Replace(second.clone())),
+        image(AttachmentsEdit::Keep),
+        image(AttachmentsEdit::replace(Attachment::bare(second.clone()))),
+        image(AttachmentsEdit::replace(Attachment::bare(second.clone()))),
         PostEdit {
             text: Some(post_text("Words again")),
             entities: entities("Words again"),
             visibility: Some(Visibility::Followers),
-            image: ImageEdit::Remove,
+            attachments: AttachmentsEdit::REMOVE,
             versions: Versions::Any,
         },
-        image(ImageEdit::Remove),
+        image(AttachmentsEdit::REMOVE),
         PostEdit {
             text: Some(PostText::default()),
             entities: entities(""),
             visibility: Some(Visibility::Public),
-            image: ImageEdit::Replace(third),
+            attachments: AttachmentsEdit::replace(Attachment::bare(third)),
             versions: Versions::Any,
         },
     ];
     for edit in steps {
         let now = w.now();
-        let (after, replaced_image) = expected.apply(&edit, now).unwrap();
+        let (after, replaced_images) = expected.apply(&edit, now).unwrap();
         let edited = db.posts.edit(after.id, ANYBODY, &edit, now).await.unwrap();
-        assert_eq!(edited, EditedPost { view: untouched(&after, &ada), replaced_image }, "{edit:?}");
+        assert_eq!(edited, EditedPost { view: untouched(&after, &ada), replaced_images }, "{edit:?}");
         assert_eq!(
             db.posts.find(after.id, Viewer::ordinary(ada.id)).await.unwrap().unwrap().view.post,
             after,
@@ -71,11 +72,11 @@ pub async fn an_edit_changes_what_is_given_and_reports_the_image_replaced(db: Re
 pub async fn an_edit_of_nothing_leaves_the_post_as_it_is(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
-    let post = w.post_with(ada.id, |post| post.image = Some(w.new_image())).await;
+    let post = w.post_with(ada.id, |post| post.attachments = attached(Some(w.new_image()))).await;
     let same = PostEdit { text: Some(post.text.clone()), visibility: Some(post.visibility), ..PostEdit::default() };
     for edit in [PostEdit::default(), same] {
         let edited = db.posts.edit(post.id, ANYBODY, &edit, w.now()).await.unwrap();
-        assert_eq!(edited, EditedPost { view: untouched(&post, &ada), replaced_image: None });
+        assert_eq!(edited, EditedPost { view: untouched(&post, &ada), replaced_images: Vec::new() });
         assert_eq!(db.posts.find(post.id, Viewer::ordinary(ada.id)).await.unwrap().unwrap().view.post, post);
     }
 }
@@ -99,9 +100,11 @@ pub async fn an_edit_that_breaks_a_rule_changes_nothing(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let words = w.post(ada).await;
-    let picture = w.post_with(ada, |post| (post.text, post.image) = (PostText::default(), Some(w.new_image()))).await;
+    let picture = w
+        .post_with(ada, |post| (post.text, post.attachments) = (PostText::default(), attached(Some(w.new_image()))))
+        .await;
     let empty = PostEdit { visibility: Some(Visibility::Private), ..text("") };
-    let removed = PostEdit { visibility: Some(Visibility::Private), ..image(ImageEdit::Remove) };
+    let removed = PostEdit { visibility: Some(Visibility::Private), ..image(AttachmentsEdit::REMOVE) };
     for (post, edit) in [(words, empty), (picture, removed)] {
         assert_fails!(db.posts.edit(post.id, ANYBODY, &edit, w.now()).await, Error::Invalid(_));
         assert_eq!(db.posts.find(post.id, Viewer::ordinary(ada)).await.unwrap().unwrap().view.post, post);
@@ -137,28 +140,32 @@ pub async fn edits_made_at_once_all_take_effect(db: Repositories) {
     let post = w.post(ada).await.id;
     let pictures = w.images(20).await;
     let others = [text("Edited"), PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() }];
-    let edits = pictures.iter().cloned().map(|key| image(ImageEdit::Replace(key))).chain(others);
+    let edits =
+        pictures.iter().cloned().map(|key| image(AttachmentsEdit::replace(Attachment::bare(key)))).chain(others);
     let outcomes = together(edits.map(|edit| {
         let (db, at) = (db.clone(), w.now());
         async move { db.posts.edit(post, ANYBODY, &edit, at).await }
     }))
     .await;
-    let replaced: Vec<_> = outcomes.into_iter().filter_map(|edited| edited.unwrap().replaced_image).collect();
-    let Post { text, visibility, image: last, .. } =
+    let replaced: Vec<_> = outcomes.into_iter().flat_map(|edited| edited.unwrap().replaced_images).collect();
+    let Post { text, visibility, attachments: last, .. } =
         db.posts.find(post, Viewer::ordinary(ada)).await.unwrap().unwrap().view.post;
     assert_eq!((text, visibility), (post_text("Edited"), Visibility::Private));
     // Each picture but the last was named once and given up once, so that none is left over.
     assert_eq!(replaced.len(), pictures.len() - 1);
     assert_eq!(w.unnamed().await, replaced.iter().cloned().collect());
-    let all: HashSet<_> = replaced.into_iter().chain(last).collect();
+    let all: HashSet<_> = replaced.into_iter().chain(last.into_iter().map(|last| last.key)).collect();
     assert_eq!(all, pictures.into_iter().collect());
 }
 
 pub async fn deleting_a_post_returns_it_and_takes_its_likes_and_comments_along(db: Repositories) {
     let w = World::new(&db);
     let [ada, fan] = w.accounts().await;
-    let post =
-        w.post_with(ada.id, |post| (post.image, post.visibility) = (Some(w.new_image()), Visibility::Followers)).await;
+    let post = w
+        .post_with(ada.id, |post| {
+            (post.attachments, post.visibility) = (attached(Some(w.new_image())), Visibility::Followers)
+        })
+        .await;
     let other = w.post(ada.id).await;
     for id in [post.id, other.id] {
         w.like(id, fan.id).await;
@@ -169,7 +176,7 @@ pub async fn deleting_a_post_returns_it_and_takes_its_likes_and_comments_along(d
     assert_eq!(db.posts.find_access(post.id, ada.id).await.unwrap(), None);
     assert_fails!(db.posts.delete(post.id, w.now()).await, Error::NotFound(Resource::Post));
     // The same again, but the image: that is on its way out.
-    leaves_nothing_behind(&db, &Post { image: None, ..post }, fan.id).await;
+    leaves_nothing_behind(&db, &Post { attachments: Vec::new(), ..post }, fan.id).await;
     let left = db.posts.find(other.id, Viewer::ordinary(fan.id)).await.unwrap().unwrap().view;
     assert_eq!((left.like_count, left.comment_count), (1, 1));
 }
@@ -232,7 +239,7 @@ pub async fn a_post_with_much_to_erase_is_gone_for_everybody_at_once_and_erased_
     let [ada, bob] = w.users().await;
     w.follow(bob, ada).await;
     let kept = w.post(ada).await;
-    let post = w.post_with(ada, |post| post.image = Some(w.new_image())).await;
+    let post = w.post_with(ada, |post| post.attachments = attached(Some(w.new_image()))).await;
     let mut comments = Vec::new();
     for _ in 0..1_100 {
         comments.push(w.comment(post.id, bob).await.id);
@@ -242,7 +249,7 @@ pub async fn a_post_with_much_to_erase_is_gone_for_everybody_at_once_and_erased_
     }
     let deleted = db.posts.delete(post.id, w.now()).await.unwrap();
     assert_eq!(deleted, post, "as it was");
-    assert!(w.unnamed().await.contains(post.image.as_ref().unwrap()), "its image is on record");
+    assert!(w.unnamed().await.contains(&post.attachments[0].key), "its image is on record");
 
     // Before and after its rows are erased.
     for is_erased in [false, true] {

@@ -12,7 +12,8 @@ use agora_domain::relation::{NewRelation, Standing};
 use crate::Repositories;
 use crate::run::{assert_fails, together};
 use crate::world::{
-    ANYBODY, INSTANTS, ODD_TEXTS, World, at, author, biography, display_name, liker, post_text, shuffled, untouched,
+    ANYBODY, INSTANTS, ODD_TEXTS, World, at, attached, author, biography, display_name, liker, post_text, shuffled,
+    untouched,
 };
 
 pub async fn creating_a_post_returns_it_as_its_author_sees_it(db: Repositories) {
@@ -36,7 +37,7 @@ pub async fn a_post_is_found_with_every_field_it_was_created_with(db: Repositori
         for (text, image) in [("Words", None), ("", Some(w.new_image())), ("Both", Some(w.new_image()))] {
             let post = w
                 .post_with(ada.id, |post| {
-                    (post.text, post.image, post.visibility) = (post_text(text), image, visibility);
+                    (post.text, post.attachments, post.visibility) = (post_text(text), attached(image), visibility);
                     post.updated_at = post.created_at.plus_millis(7);
                 })
                 .await;

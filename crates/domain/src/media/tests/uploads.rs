@@ -1,0 +1,71 @@
+//! Images that are uploaded to be attached to a post.
+
+use uuid::Uuid;
+
+use super::*;
+use crate::accounts::{Caller, Member, Roles, Session};
+use crate::error::{FieldErrors, FieldName};
+use crate::id::{SessionId, UserId};
+use crate::limits::{ClientAddress, Requester};
+
+const OWNER: UserId = UserId::new(Uuid::from_u128(1));
+
+fn owner() -> Member {
+    let session = Session { id: SessionId::new(Uuid::nil()), user: OWNER, opened_at: NOW };
+    Caller { user: OWNER, session, roles: Roles::USER }.member().unwrap()
+}
+
+fn requester() -> Requester {
+    Requester { account: Some(OWNER), address: ClientAddress::of(std::net::Ipv4Addr::new(192, 0, 2, 1).into()) }
+}
+
+fn media(cleaner: MockImageCleaner, store: MockImageStore, unnamed: MockUnreferencedImages) -> Media {
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(NOW);
+    let ports = ImagePorts { cleaner: Arc::new(cleaner), store: Arc::new(store), unnamed: Arc::new(unnamed) };
+    Media::new(ports, Arc::new(clock))
+}
+
+fn fields(image: Option<&'static str>, alt: &str) -> UploadFields {
+    let image = image.map(|image| Bytes::from_static(image.as_bytes()));
+    UploadFields { image, alt: AltText::parse(alt).unwrap(), errors: FieldErrors::default() }
+}
+
+#[tokio::test]
+async fn an_upload_is_on_record_with_whose_it_is_and_what_it_shows_before_it_is_stored() {
+    let mut order = Sequence::new();
+    let (mut cleaner, mut store) = (MockImageCleaner::new(), MockImageStore::new());
+    let mut unnamed = MockUnreferencedImages::new();
+    cleaner
+        .expect_clean()
+        .once()
+        .in_sequence(&mut order)
+        .withf(|upload, by| (&**upload, *by) == (b"upload", requester()))
+        .returning(|_, _| Ok(clean()));
+    store.expect_new_key().once().in_sequence(&mut order).returning(|_| Ok(key(1)));
+    let expected = Attachment { key: key(1), preview: Some(clean().preview), alt: AltText::parse("a cat").unwrap() };
+    let recorded = expected.clone();
+    unnamed
+        .expect_announce_upload()
+        .once()
+        .in_sequence(&mut order)
+        .withf(move |owner, upload, at| (*owner, upload, *at) == (OWNER, &recorded, NOW))
+        .returning(|_, _, _| Ok(()));
+    store.expect_put().times(2).in_sequence(&mut order).returning(|_, _, _| Ok(()));
+    let uploaded =
+        media(cleaner, store, unnamed).upload(&owner(), &requester(), fields(Some("upload"), " a cat ")).await;
+    assert_eq!(uploaded.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn an_upload_without_an_image_or_with_an_invalid_one_is_refused_and_nothing_stored() {
+    let mut cleaner = MockImageCleaner::new();
+    cleaner.expect_clean().returning(|_, _| Err(ImageProblem::Unacceptable("No image".to_owned())));
+    let media = media(cleaner, MockImageStore::new(), MockUnreferencedImages::new());
+    for (image, message) in [(None, "Image is required"), (Some("text"), "No image")] {
+        let refused = media.upload(&owner(), &requester(), fields(image, "")).await;
+        let Err(Error::Invalid(errors)) = refused else { panic!("{refused:?}") };
+        let told: Vec<_> = errors.iter().map(|(field, violations)| (field, violations[0].to_string())).collect();
+        assert_eq!(told, [(FieldName::Image, message.to_owned())]);
+    }
+}

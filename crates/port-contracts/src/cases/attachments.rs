@@ -1,0 +1,178 @@
+//! Images that are attached to posts.
+
+use std::collections::HashSet;
+
+use agora_domain::accounts::Viewer;
+use agora_domain::error::{Error, ImageCollected, Resource};
+use agora_domain::id::UserId;
+use agora_domain::media::{AltText, Attachment, AttachmentsEdit, ImageKey, MediaIds, Preview};
+use agora_domain::posts::{Post, PostEdit, PostHiding};
+
+use crate::Repositories;
+use crate::run::{assert_fails, together};
+use crate::world::{ANYBODY, World, at, attached, post_text};
+
+/// An image of which everything is known.
+fn described(key: ImageKey) -> Attachment {
+    let preview = Some(Preview { width: u32::MAX, height: 1, blurhash: "LEHV6nWB2yk8pyo0adR*.7kCMdnj".to_owned() });
+    Attachment { key, preview, alt: AltText::parse("A \"cat\"\n\u{1f408}").unwrap() }
+}
+
+async fn stored(db: &Repositories, post: &Post) -> Post {
+    db.posts.find(post.id, Viewer::ordinary(post.author)).await.unwrap().unwrap().view.post
+}
+
+fn set(images: &[Attachment]) -> PostEdit {
+    let ids = MediaIds::parse(images.iter().map(Attachment::id).collect()).unwrap();
+    PostEdit { attachments: AttachmentsEdit::Set(ids, images.to_vec()), ..PostEdit::default() }
+}
+
+fn keys(images: &[Attachment]) -> HashSet<ImageKey> {
+    images.iter().map(|image| image.key.clone()).collect()
+}
+
+pub async fn a_post_has_several_images_with_what_is_known_of_them(db: Repositories) {
+    let w = World::new(&db);
+    let [ada] = w.users().await;
+    let bare = || attached(Some(w.new_image()));
+    let full = || vec![described(w.new_image())];
+    let four = [bare(), full(), bare(), full()].concat();
+    for attachments in [bare(), full(), [full(), bare()].concat(), [bare(), full()].concat(), four] {
+        let post = w.post_with(ada, |post| post.attachments.clone_from(&attachments)).await;
+        assert_eq!(stored(&db, &post).await.attachments, attachments);
+    }
+}
+
+pub async fn each_image_of_a_post_is_named_and_comes_on_record_when_it_is_given_up(db: Repositories) {
+    let w = World::new(&db);
+    let [ada] = w.users().await;
+    let four: Vec<Attachment> = [(); 4].map(|()| described(w.new_image())).into();
+    let post = w.post_with(ada, |post| post.attachments.clone_from(&four)).await;
+    let named = async || {
+        let named = db.named_images.named_of(&keys(&four).into_iter().collect::<Vec<_>>()).await.unwrap();
+        let mut folders = HashSet::new();
+        for key in keys(&four) {
+            let folder = u8::from_str_radix(&key.as_str()[..2], 16).unwrap();
+            folders.extend(db.named_images.named_in(folder).await.unwrap());
+        }
+        folders.retain(|(key, _)| keys(&four).contains(key));
+        let owners: HashSet<UserId> = folders.iter().map(|(_, owner)| *owner).collect();
+        assert!(owners.is_subset(&[ada].into()));
+        let named: HashSet<ImageKey> = named.into_iter().collect();
+        assert_eq!(folders.into_iter().map(|(key, _)| key).collect::<HashSet<_>>(), named);
+        named
+    };
+    assert_eq!(named().await, keys(&four));
+    // In another order, and without one.
+    let three = [four[2].clone(), four[0].clone(), four[3].clone()];
+    let edited = db.posts.edit(post.id, ANYBODY, &set(&three), w.now()).await.unwrap();
+    assert_eq!(edited.replaced_images, [four[1].key.clone()]);
+    assert_eq!((stored(&db, &post).await.attachments, named().await), (three.to_vec(), keys(&three)));
+    assert_eq!(w.unnamed().await, [four[1].key.clone()].into());
+    // With another one, hidden under other keys, and deleted.
+    let more = described(w.image().await);
+    let two = [four[3].clone(), more];
+    db.posts.edit(post.id, ANYBODY, &set(&two), w.now()).await.unwrap();
+    let copies = [described(w.image().await), described(w.image().await)];
+    let hiding = PostHiding { hidden: true, before: two.to_vec(), after: copies.to_vec() };
+    assert!(db.posts.set_hidden(post.id, &hiding, &w.entry()).await.unwrap());
+    assert_eq!((stored(&db, &post).await.attachments, named().await), (copies.to_vec(), HashSet::new()));
+    assert_eq!(db.posts.delete(post.id, w.now()).await.unwrap().attachments, copies);
+    let given_up = [keys(&four), keys(&two), keys(&copies)].into_iter().flatten().collect();
+    assert_eq!(w.unnamed().await, given_up);
+}
+
+pub async fn a_post_with_an_image_that_is_not_on_record_is_refused_with_all_of_it(db: Repositories) {
+    let w = World::new(&db);
+    let [ada] = w.users().await;
+    let post = w.post(ada).await;
+    let known = [described(w.image().await), described(w.image().await)];
+    for images in [
+        [known[0].clone(), described(w.new_image()), known[1].clone()],
+        [described(w.new_image()), known[0].clone(), known[1].clone()],
+    ] {
+        let refused = |error: Error| match error {
+            Error::Unavailable(cause) => assert!(cause.is::<ImageCollected>(), "{cause}"),
+            other => panic!("{other:?}"),
+        };
+        let new = Post { attachments: images.to_vec(), ..w.new_post(ada) };
+        refused(db.posts.create(&new, &[], None).await.unwrap_err());
+        assert_eq!(db.posts.find(new.id, ANYBODY).await.unwrap(), None);
+        refused(db.posts.edit(post.id, ANYBODY, &set(&images), w.now()).await.unwrap_err());
+        assert_eq!(stored(&db, &post).await, post);
+    }
+    assert_eq!(w.unnamed().await, keys(&known));
+}
+
+pub async fn an_upload_is_found_by_its_owner_until_a_post_has_it_or_it_is_marked(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, bob] = w.users().await;
+    let uploads = [described(w.new_image()), described(w.new_image()), described(w.new_image())];
+    for (n, upload) in (0..).zip(&uploads) {
+        db.images.announce_upload(ada, upload, at(n)).await.unwrap();
+    }
+    let none_of_them = described(w.image().await);
+    let ids: Vec<_> = uploads.iter().chain([&none_of_them]).map(Attachment::id).collect();
+    let found = async |owner| {
+        let mut found = db.images.find_uploads(owner, &ids).await.unwrap();
+        found.sort_by_key(|found| ids.iter().position(|id| *id == found.id()));
+        found
+    };
+    assert_eq!(found(ada).await, uploads);
+    assert_eq!(db.images.find_uploads(ada, &ids[1..2]).await.unwrap(), uploads[1..2]);
+    assert_eq!(found(bob).await, []);
+    let post = Post { text: post_text("with an image"), attachments: uploads[1..2].to_vec(), ..w.new_post(ada) };
+    db.posts.create(&post, &[], None).await.unwrap();
+    assert_eq!(found(ada).await, [uploads[0].clone(), uploads[2].clone()]);
+    assert_eq!(db.images.mark_for_deletion(at(1), w.now(), 10).await.unwrap(), [uploads[0].key.clone()]);
+    assert_eq!(found(ada).await, uploads[2..]);
+    // What a post gives up is nobody's upload any more.
+    db.posts.delete(post.id, w.now()).await.unwrap();
+    assert_eq!(found(ada).await, uploads[2..]);
+}
+
+pub async fn of_posts_that_take_one_upload_at_once_one_has_it(db: Repositories) {
+    let w = World::new(&db);
+    let [ada] = w.users().await;
+    let upload = described(w.new_image());
+    db.images.announce_upload(ada, &upload, w.now()).await.unwrap();
+    let outcomes = together((0..20).map(|_| {
+        let db = db.clone();
+        let post = Post { attachments: vec![upload.clone()], ..w.new_post(ada) };
+        async move { db.posts.create(&post, &[], None).await.is_ok() }
+    }))
+    .await;
+    assert_eq!(outcomes.into_iter().filter(|has_it| *has_it).count(), 1);
+    assert_eq!(w.unnamed().await, HashSet::new());
+}
+
+pub async fn images_get_previews_the_newest_first_and_posts_stay_of_their_version(db: Repositories) {
+    let w = World::new(&db);
+    let [ada] = w.users().await;
+    assert_eq!(db.previews.next().await.unwrap(), None);
+    w.post(ada).await;
+    w.post_with(ada, |post| post.attachments = vec![described(w.new_image())]).await;
+    let mut posts = Vec::new();
+    for _ in 0..3 {
+        posts.push(w.post_with(ada, |post| post.attachments = attached(Some(w.new_image()))).await);
+    }
+    let key = |post: &Post| post.attachments[0].key.clone();
+    let preview = described(w.new_image()).preview;
+    for (post, preview) in posts[1..].iter().rev().zip([preview.clone(), None]) {
+        assert_eq!(db.previews.next().await.unwrap(), Some((post.id, key(post))));
+        for _ in 0..2 {
+            // Another node may have been quicker.
+            assert!(db.previews.store(post.id, &key(post), preview.clone()).await.unwrap());
+        }
+        let attachments = vec![Attachment { preview, ..Attachment::bare(key(post)) }];
+        assert_eq!(stored(&db, post).await, Post { attachments, ..post.clone() });
+    }
+    let last = &posts[0];
+    assert_eq!(db.previews.next().await.unwrap(), Some((last.id, key(last))));
+    assert!(!db.previews.store(last.id, &w.new_image(), preview.clone()).await.unwrap(), "it has another image");
+    assert_eq!(stored(&db, last).await, *last);
+    db.posts.delete(last.id, w.now()).await.unwrap();
+    assert!(!db.previews.store(last.id, &key(last), preview).await.unwrap(), "it is gone");
+    assert_eq!(db.previews.next().await.unwrap(), None);
+    assert_fails!(db.posts.delete(last.id, w.now()).await, Error::NotFound(Resource::Post));
+}

@@ -1,0 +1,7 @@
+DROP FUNCTION insert_post(
+    uuid, uuid, text, text[], text, smallint, timestamptz, timestamptz, text, text, text[], uuid[], smallint[], uuid[]
+);
+ALTER TABLE unnamed_images DROP COLUMN owner, DROP COLUMN upload;
+DROP TABLE post_images;
+DROP INDEX posts_without_preview;
+ALTER TABLE posts DROP COLUMN attachments;
