@@ -43,14 +43,17 @@ for (const [size, width] of SIZES) {
     await page.getByRole("button", { name: "Register" }).click();
     await heading(page, "Home");
 
-    // She posts a picture, which is shown.
+    // She posts a picture with what it shows, and takes another one back.
     await page.getByLabel("What is new?").fill("Hello, Agora! #first");
-    await page.getByLabel("Picture").setInputFiles(PICTURE);
+    await page.getByLabel("Add pictures").setInputFiles([PICTURE, { ...PICTURE, name: "other.png" }]);
+    await page.getByLabel("What picture.png shows").fill("Two dots");
+    await page.getByRole("button", { name: "Remove other.png" }).click();
+    await check(page, `${size}-composer`);
     await page.getByRole("button", { name: "Post", exact: true }).click();
     await heading(page, "Post");
     const post = page.getByRole("article", { name: `Post by ada-${size}` });
     await post.getByRole("link", { name: "#first" }).waitFor();
-    const picture = post.locator("img.picture");
+    const picture = post.getByRole("img", { name: "Two dots" });
     await picture.scrollIntoViewIfNeeded();
     await page.waitForFunction((image) => image.naturalWidth === 2, await picture.elementHandle());
     const { id: postId } = (await friend.client.get("/api/posts/public")).data[0];
@@ -71,6 +74,21 @@ for (const [size, width] of SIZES) {
     const reply = page.getByRole("article", { name: `Comment by ada-${size}` });
     await reply.getByRole("link", { name: `@bob-${size}` }).waitFor();
     await check(page, `${size}-post`);
+
+    // Of several, each is a thumbnail that leads to the picture.
+    await to("Home");
+    for (const name of ["1.png", "2.png", "3.png"]) {
+      await page.getByLabel("Add pictures").setInputFiles({ ...PICTURE, name });
+      await page.getByLabel(`What ${name} shows`).fill(`The picture ${name}`);
+    }
+    await page.getByRole("button", { name: "Post", exact: true }).click();
+    await heading(page, "Post");
+    const gallery = page.getByRole("list", { name: "Pictures" });
+    await gallery.getByRole("link", { name: "The picture 3.png" }).waitFor();
+    const thumbnail = await gallery.getByRole("img", { name: "The picture 1.png" }).elementHandle();
+    await page.waitForFunction((image) => image.naturalWidth === 2, thumbnail);
+    assert.match(await thumbnail.getAttribute("src"), /\.thumb\.jpg$/);
+    await check(page, `${size}-pictures`);
 
     // She reads what happened, and follows him.
     await page.getByRole("link", { name: /Notifications 2 unread/ }).waitFor();
@@ -124,7 +142,8 @@ for (const [size, width] of SIZES) {
 
     // She edits her post and deletes it.
     await to("Public");
-    const hers = page.getByRole("article", { name: `Post by ada-${size}` });
+    const all = page.getByRole("article", { name: `Post by ada-${size}` });
+    const hers = all.filter({ hasNot: page.getByRole("list", { name: "Pictures" }) });
     await hers.getByRole("button", { name: "Edit" }).click();
     await hers.getByLabel("Text").fill("Goodbye");
     await hers.getByRole("button", { name: "Save" }).click();

@@ -6,7 +6,7 @@ import { deleted, useKey } from "../../../shared/load";
 import { at } from "../../../shared/router";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
-import { Action, Avatar, Choice, file, Form, More, text, Time, UserLink } from "../../../shared/basics";
+import { Action, Avatar, Choice, Form, More, text, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
 import { Report } from "./report";
 import { Text } from "../../../shared/text";
@@ -14,6 +14,7 @@ import { Text } from "../../../shared/text";
 type Schemas = components["schemas"];
 export type Post = Schemas["Post"] | Schemas["PostByPublicAuthor"];
 type Visibility = Post["visibility"];
+type Attachment = Schemas["Attachment"];
 
 const VISIBILITIES = [
   ["PUBLIC", "For everybody"],
@@ -83,7 +84,7 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (post: P) =
       ) : (
         post.content && <Text content={post.content} entities={post.entities} />
       )}
-      {post.image && <img class="picture" src={post.image} alt="" loading="lazy" />}
+      <Pictures of={post.attachments} />
       <footer>
         <Action does={toggleLike} isPressed={post.likedByMe} label={`Like, ${count(post.likeCount, "like")}`}>
           <Icon name="like" isFull={post.likedByMe} /> {post.likeCount}
@@ -115,20 +116,93 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (post: P) =
   );
 }
 
+/** The pictures of a post: one as large as there is room, several as thumbnails that lead to them. */
+function Pictures({ of: attachments }: { of: Attachment[] }) {
+  const [first] = attachments;
+  if (!first) return null;
+  const shown = ({ alt, width, height }: Attachment) => ({
+    alt: alt ?? "",
+    loading: "lazy" as const,
+    ...(width !== null && { width }),
+    ...(height !== null && { height }),
+  });
+  if (attachments.length === 1) return <img class="picture" src={first.url} {...shown(first)} />;
+  return (
+    <ul class="pictures" aria-label="Pictures">
+      {attachments.map((attachment, n) => (
+        <li key={attachment.id}>
+          <a href={attachment.url} target="_blank" rel="noopener" aria-label={attachment.alt ?? `Picture ${n + 1}`}>
+            <img src={attachment.thumbnailUrl ?? attachment.url} {...shown(attachment)} />
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Uploads a picture; its id. */
+async function uploaded({ file, alt }: Chosen): Promise<string> {
+  return (await agora.post("/api/media", { body: { image: file, alt } })).data.id;
+}
+
+/** A picture that was chosen for a new post, and the upload that it became. */
+interface Chosen {
+  file: File;
+  alt: string;
+  id?: string;
+}
+
+const MOST_PICTURES = 4;
+
+/** The pictures of a new post, each with what it shows. */
+function ChosenPictures({ of: chosen, onChange }: { of: Chosen[]; onChange: (chosen: Chosen[]) => void }) {
+  return (
+    <ol aria-label="Chosen pictures" class="plain">
+      {chosen.map((picture, n) => (
+        <li key={n} class="row">
+          <label>
+            What {picture.file.name} shows, for those who do not see it
+            <input
+              value={picture.alt}
+              maxLength={1500}
+              onInput={(event) => {
+                const alt = event.currentTarget.value;
+                // Another text is another upload.
+                onChange(chosen.map((it) => (it === picture ? { file: it.file, alt } : it)));
+              }}
+            />
+          </label>
+          <button type="button" onClick={() => onChange(chosen.filter((_, other) => other !== n))}>
+            Remove {picture.file.name}
+          </button>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
 /** The form for a new post. */
 export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }) {
   const keyed = useKey();
+  const [pictures, setPictures] = useState<Chosen[]>([]);
   return (
     <Form
       label="New post"
       submit="Post"
       clears
       does={(fields) => {
-        const image = file(fields, "image");
-        const body = { text: text(fields, "text"), visibility: chosen(fields), ...(image && { image }) };
-        const content = JSON.stringify([body.text, body.visibility, image?.name, image?.size, image?.lastModified]);
-        return keyed(content, async (header) => {
+        const said = { text: text(fields, "text"), visibility: chosen(fields) };
+        const shown = pictures.map(({ file, alt }) => [file.name, file.size, file.lastModified, alt]);
+        return keyed(JSON.stringify([said, shown]), async (header) => {
+          const mediaIds: string[] = [];
+          for (const picture of pictures) {
+            // Once, however often the post is tried: what is sent under a key stays the same.
+            picture.id ??= await uploaded(picture);
+            mediaIds.push(picture.id);
+          }
+          const body = { ...said, mediaIds };
           onPost((await agora.post("/api/posts/create", { params: { header }, body })).data);
+          setPictures([]);
         });
       }}
     >
@@ -138,11 +212,22 @@ export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }
       </label>
       <div class="row">
         <label>
-          Picture
-          <input type="file" name="image" accept="image/png,image/jpeg,image/gif,image/webp" />
+          Add pictures, {MOST_PICTURES} at most
+          <input
+            type="file"
+            multiple
+            accept="image/png,image/jpeg,image/gif,image/webp"
+            onChange={(event) => {
+              const files = [...(event.currentTarget.files ?? [])];
+              event.currentTarget.value = "";
+              const added = files.map((file) => ({ file, alt: "" }));
+              setPictures([...pictures, ...added].slice(0, MOST_PICTURES));
+            }}
+          />
         </label>
         <Choice label="Who may see it" name="visibility" value="PUBLIC" of={VISIBILITIES} />
       </div>
+      {pictures.length > 0 && <ChosenPictures of={pictures} onChange={setPictures} />}
     </Form>
   );
 }
