@@ -15,7 +15,7 @@ const LIMITS: ImageLimits = ImageLimits { max_bytes: 64 * 1024, max_pixels: 16 *
 /// Cleans an upload.
 ///
 /// # Panics
-/// When what is made of it cannot be decoded, is beyond the limits, is not clean, or still carries metadata.
+/// When what is made of it, or its thumbnail, cannot be decoded, is beyond the limits, is not clean, or still carries metadata.
 pub fn check(data: &[u8]) {
     let Ok(cleaned) = clean(data, &LIMITS) else { return };
     let bytes = &cleaned.bytes;
@@ -37,6 +37,12 @@ pub fn check(data: &[u8]) {
     // An image that had to be turned is encoded anew: at most eight bytes a pixel, and what every file has.
     let most = 2 * data.len() + 9 * pixels as usize + 4096;
     assert!(bytes.len() <= most, "{} bytes out of {}", bytes.len(), data.len());
+
+    let preview = &cleaned.preview;
+    assert_eq!((preview.width, preview.height), (picture.width(), picture.height()), "the preview is of another size");
+    let thumbnail = ImageReader::with_format(Cursor::new(&cleaned.thumbnail), ImageFormat::Jpeg);
+    let thumbnail = thumbnail.decode().expect("a thumbnail can be decoded");
+    assert!(thumbnail.width().max(thumbnail.height()) <= 400, "the thumbnail is too large");
 
     if let Some(found) = metadata::find(cleaned.format, bytes) {
         panic!("metadata is left: {found}");

@@ -19,8 +19,8 @@ use uuid::Uuid;
 
 use super::complete;
 use super::queries::{
-    accounts, audit, blocks, bookmarks, comments, deletion, exports, feeds, follows, mail, people, posts, products,
-    reports, search, sessions, texts, timelines,
+    accounts, audit, blocks, bookmarks, comments, deletion, exports, feeds, follows, images, mail, people, posts,
+    products, reports, search, sessions, texts, timelines,
 };
 use super::text_in::may_have_text;
 use crate::apart::DbViewer;
@@ -323,6 +323,23 @@ fn texts_to_be_worked_out_are_found_by_an_index_of_them_alone() {
     }
     let count = steps(|conn| complete(texts::count_unresolved(conn)));
     assert!(count.iter().all(|step| step.contains("s_unresolved")), "{count:?}");
+}
+
+#[test]
+fn images_are_found_by_their_keys_and_those_without_a_preview_by_an_index_of_them_alone() {
+    let next = steps(|conn| complete(images::without_preview(conn)));
+    assert_eq!(next, ["SCAN posts USING INDEX posts_without_preview"]);
+    let keys = || vec!["ab".to_owned(), "cd".to_owned()];
+    for steps in [
+        steps(|conn| complete(images::named_in(conn, 7))),
+        steps(|conn| complete(images::named_of(conn, keys()))),
+        steps(|conn| complete(images::named_after(conn, "ab".to_owned(), 500))),
+    ] {
+        assert!(steps.iter().any(|step| step.contains("INDEX post_images_by_key (key")), "{steps:?}");
+        assert!(!steps.iter().any(|step| step.starts_with("SCAN")), "{steps:?}");
+    }
+    let uploads = steps(|conn| complete(images::find_uploads(conn, id(1), keys())));
+    assert_eq!(uploads, ["SEARCH unnamed_images USING PRIMARY KEY (key=?)"]);
 }
 
 #[test]
