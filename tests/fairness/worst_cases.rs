@@ -137,6 +137,8 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("PUT",    "/api/admin/posts/{postId}/hidden",   Admin,   &[("{small n}", "", Json(r#"{"hidden":true,"reason":"{wide 1000}"}"#)), ("{small n}", "", Json(r#"{"hidden":false,"reason":"{wide 1000}"}"#))]),
     case("PUT",    "/api/admin/comments/{commentId}/hidden", Admin, &[("{comment n}", "", Json(r#"{"hidden":true,"reason":"{wide 1000}"}"#)), ("{comment n}", "", Json(r#"{"hidden":false,"reason":"{wide 1000}"}"#))]),
     case("GET",    "/api/admin/audit",                   Admin,   &[("", "?size=100", None), ("", "?actor=cli&action=role_added&size=100", None)]),
+    case("GET",    "/api/admin/users/{userId}/sessions", Admin,   &[("{busy}", "?size=100", None)]),
+    case("DELETE", "/api/admin/users/{userId}/sessions", Admin,   &[("{busy}", "", None)]),
     case("GET",    "/api/users/lookup",                  Member,  &[("", "?username=root", None), ("", "?username=mallory", None)]),
     case("GET",    "/api/users/profiles",                Member,  &[("", "?{ids user}", None)]),
     case("GET",    "/api/users/directory",               Member,  &[("", "?size=100", None)]),

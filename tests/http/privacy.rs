@@ -75,6 +75,7 @@ const ALIKE: &[&str] = &[
     "/api/users/me/sessions",
     "/api/notifications/settings",
     "/api/admin/audit",
+    "/api/admin/users/{userId}/sessions",
     "/api/admin/reports",
     "/api/admin/reports/{reportId}",
     "/api/products/findAll",

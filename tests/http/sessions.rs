@@ -1,4 +1,4 @@
-//! `/api/users/me/sessions`: where the caller is logged in.
+//! `/api/users/me/sessions`: where the caller is logged in, and what administrators see and end of others.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -77,4 +77,34 @@ async fn sessions_that_ended_or_are_too_old_are_not_listed() {
     let third = server.log_in("alice").await;
     server.call_json(&third, Method::PUT, "/api/users/me/password", body).await.expect(200);
     assert_eq!(sessions(&server, &third).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn administrators_see_and_end_the_sessions_of_others() {
+    let server = Server::start().await;
+    let (root, alice, bob) = (server.root().await, server.user("alice").await, server.user("bob").await);
+    let phone = log_in(&server, "alice", "Agora for Android 1.0").await;
+    let path = format!("/api/admin/users/{}/sessions", alice.id);
+    let listed = list(&server.get(&root, &path).await.expect(200).data()).to_vec();
+    let own = sessions(&server, &alice).await;
+    let without_current = own.into_iter().map(|mut session| {
+        session.as_object_mut().unwrap().remove("current");
+        session
+    });
+    assert_eq!(listed, without_current.collect::<Vec<_>>());
+    assert_eq!(listed[0]["userAgent"], "Agora for Android 1.0");
+    assert_eq!(server.walk(&root, &format!("{path}?size=1"), "data").await.len(), 2);
+
+    for _ in 0..2 {
+        server.call(&root, Method::DELETE, &path).await.expect(200);
+        for ended in [&alice, &phone] {
+            assert!(!is_logged_in(&server, ended).await, "at once, though its sessions are cached");
+        }
+    }
+    assert!(is_logged_in(&server, &bob).await && is_logged_in(&server, &root).await);
+    assert_eq!(server.get(&root, &path).await.expect(200).data(), json!([]));
+    let log = format!("/api/admin/audit?target={}&action=sessions_ended", alice.id);
+    let entries = server.get(&root, &log).await.expect(200).data();
+    assert_eq!(list(&entries).len(), 1, "what changes nothing leaves none: {entries}");
+    assert_eq!((&entries[0]["targetType"], &entries[0]["actor"]["username"]), (&json!("USER"), &json!("root")));
 }

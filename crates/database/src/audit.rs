@@ -29,6 +29,7 @@ pub(crate) const fn action_code(action: Action) -> i16 {
         Action::ProductUpdated => 12,
         Action::ProductDeleted => 13,
         Action::ProductsImported => 14,
+        Action::SessionsEnded => 15,
     }
 }
 

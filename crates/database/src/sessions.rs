@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use agora_domain::Result;
 use agora_domain::accounts::{PasswordHash, Session, SessionRepository, SessionState, SessionView, UserAgent};
+use agora_domain::audit::AuditEntry;
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{SessionId, TicketId, UserId};
 use agora_domain::page::{Page, PageRequest};
 use async_trait::async_trait;
 
 use crate::rows::{Slice, keyset, page_of};
-use crate::schema::SessionRecord;
+use crate::schema::{AuditRecord, SessionRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};
 
@@ -80,7 +81,12 @@ impl SessionRepository for Database {
 
     async fn revoke_others(&self, user: UserId, keep: SessionId, at: Timestamp) -> Result<()> {
         let (user, keep) = (DbId(user.uuid()), Some(DbId(keep.uuid())));
-        call!(self, write sessions::revoke_sessions(user, keep, DbInstant(at)))
+        call!(self, write sessions::revoke_sessions(user, keep, DbInstant(at))).map(drop)
+    }
+
+    async fn revoke_all(&self, user: UserId, entry: &AuditEntry) -> Result<()> {
+        let entry = AuditRecord::of(entry);
+        call!(self, write sessions::revoke_all(DbId(user.uuid()), entry))
     }
 
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()> {

@@ -84,6 +84,8 @@ named! {
         AccountEnabled = "account_enabled",
         /// An account got another password.
         PasswordReset = "password_reset",
+        /// All sessions of an account were ended.
+        SessionsEnded = "sessions_ended",
         /// A post was hidden; the details give the reason.
         PostHidden = "post_hidden",
         /// A hidden post was shown again; the details give the reason.

@@ -8,8 +8,9 @@ use utoipa::openapi::OpenApi;
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
 use crate::endpoints::{
-    accounts, audit_log, blocks, bookmarks, comments, docs, events, export, follows, health, hiding, mail, media,
-    notifications, pages, people, posts, products, reports, search, sessions, threads, users,
+    accounts, audit_log, blocks, bookmarks, comments, docs, events, export, follows, health,
+    hiding, mail, media, notifications, pages, people, posts, products, reports, search, sessions,
+    threads, users,
 };
 use crate::middleware::authorize;
 
@@ -153,6 +154,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(PUT,    "/api/admin/posts/{postId}/hidden", Admin,   hiding::set_post_hidden),
         endpoint!(PUT,    "/api/admin/comments/{commentId}/hidden", Admin, hiding::set_comment_hidden),
         endpoint!(GET,    "/api/admin/audit",                 Admin,   audit_log::list),
+        endpoint!(GET,    "/api/admin/users/{userId}/sessions", Admin, sessions::list_of),
+        endpoint!(DELETE, "/api/admin/users/{userId}/sessions", Admin, sessions::end_of),
 
         endpoint!(POST,   "/api/posts/create",                Member,  posts::create).idempotent_with_image(),
         endpoint!(GET,    "/api/posts/all",                   Admin,   posts::list_all).replicated(),

@@ -187,6 +187,7 @@ contract! { $
         a_ticket_is_used_once,
         a_session_is_revoked_alone_at_once_and_for_good,
         revoking_an_unknown_session_is_no_error,
+        all_sessions_of_an_account_are_ended_and_that_is_recorded_once,
         a_session_shows_the_present_roles_and_state_once_told_of_a_change,
         sessions_opened_before_an_instant_are_deleted_and_counted,
         a_backlog_of_old_sessions_is_deleted_whole,

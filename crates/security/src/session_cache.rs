@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agora_domain::Result;
 use agora_domain::accounts::{PasswordHash, Session, SessionRepository, SessionState, SessionView, UserAgent};
+use agora_domain::audit::AuditEntry;
 use agora_domain::clock::{Clock, Timestamp};
 use agora_domain::id::{SessionId, TicketId, UserId};
 use agora_domain::page::{Page, PageRequest};
@@ -171,6 +172,10 @@ impl SessionRepository for CachedSessions {
 
     async fn revoke_others(&self, user: UserId, keep: SessionId, at: Timestamp) -> Result<()> {
         self.inner.revoke_others(user, keep, at).await
+    }
+
+    async fn revoke_all(&self, user: UserId, entry: &AuditEntry) -> Result<()> {
+        self.inner.revoke_all(user, entry).await
     }
 
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()> {
@@ -368,6 +373,10 @@ mod tests {
         }
 
         async fn revoke_others(&self, _: UserId, _: SessionId, _: Timestamp) -> Result<()> {
+            Ok(())
+        }
+
+        async fn revoke_all(&self, _: UserId, _: &AuditEntry) -> Result<()> {
             Ok(())
         }
 

@@ -192,11 +192,15 @@ pub(crate) async fn renew_password_hash(conn: &mut Conn<'_>, user: DbId, verifie
     Ok(())
 }
 
-/// Revokes every live session of the account but `keep`.
-pub(crate) async fn revoke_sessions(conn: &mut Conn<'_>, user: DbId, keep: Option<DbId>, at: DbInstant) -> Outcome<()> {
+/// Revokes every live session of the account but `keep`; how many.
+pub(crate) async fn revoke_sessions(
+    conn: &mut Conn<'_>,
+    user: DbId,
+    keep: Option<DbId>,
+    at: DbInstant,
+) -> Outcome<usize> {
     // No session has the nil id.
     let keep = keep.unwrap_or(DbId(Uuid::nil()));
     let live = sessions::user_id.eq(user).and(sessions::revoked_at.is_null()).and(sessions::id.ne(keep));
-    diesel::update(sessions::table.filter(live)).set(sessions::revoked_at.eq(Some(at))).execute(conn).await?;
-    Ok(())
+    Ok(diesel::update(sessions::table.filter(live)).set(sessions::revoked_at.eq(Some(at))).execute(conn).await?)
 }

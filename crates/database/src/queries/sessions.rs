@@ -4,11 +4,12 @@ use diesel::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, Queryable, Selectable, SelectableHelper,
 };
 
+use super::accounts::lock_account;
 pub(crate) use super::accounts::revoke_sessions;
-use super::{Conn, RunQueryDsl, built, id_in};
+use super::{Conn, RunQueryDsl, audit, built, id_in};
 use crate::error::Outcome;
 use crate::rows::{Slice, roles};
-use crate::schema::{SessionRecord, sessions, used_tickets, users};
+use crate::schema::{AuditRecord, SessionRecord, sessions, used_tickets, users};
 use crate::sql_types::{DbId, DbInstant};
 
 /// How many tickets are forgotten with each that is used.
@@ -120,6 +121,15 @@ pub(crate) async fn revoke_of(conn: &mut Conn<'_>, user: DbId, id: DbId, at: DbI
     let ended =
         diesel::update(sessions::table.filter(live)).set(sessions::revoked_at.eq(Some(at))).execute(conn).await?;
     Ok(ended > 0)
+}
+
+/// Ends all sessions of an account, and records that where there was one.
+pub(crate) async fn revoke_all(conn: &mut Conn<'_>, user: DbId, entry: AuditRecord) -> Outcome<()> {
+    lock_account(conn, user).await?;
+    if revoke_sessions(conn, user, None, entry.created_at).await? > 0 {
+        audit::record(conn, entry).await?;
+    }
+    Ok(())
 }
 
 /// Deletes some of the sessions opened before an instant; how many.

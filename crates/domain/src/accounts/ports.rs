@@ -142,6 +142,10 @@ pub trait SessionRepository: Send + Sync {
     /// Ends all sessions of an account but one.
     async fn revoke_others(&self, user: UserId, keep: SessionId, at: Timestamp) -> Result<()>;
 
+    /// Ends all sessions of an account as of the entry's time, and records `entry` where there was one that had not ended. MUST
+    /// fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such account.
+    async fn revoke_all(&self, user: UserId, entry: &AuditEntry) -> Result<()>;
+
     /// Deletes the sessions opened before an instant; returns how many.
     async fn delete_opened_before(&self, at: Timestamp) -> Result<usize>;
 

@@ -6,7 +6,7 @@ use super::sessions::InvalidateSessionsOnDrop;
 use super::{
     Account, AccountRepository, Admin, Caller, LoginIdentifier, Member, NewAccount, Password, PasswordChange,
     PasswordHasher, Privacy, ProfileChanges, ProfileFields, Registration, Role, RoleAction, RoleChange, Roles, Session,
-    SessionRepository,
+    SessionRepository, SessionView,
 };
 use crate::audit::{Action, Actor, AuditEntry, Target};
 use crate::clock::Clock;
@@ -239,6 +239,25 @@ impl Accounts {
         let entry = self.entry(account, if enabled { Action::AccountEnabled } else { Action::AccountDisabled });
         let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), account.id);
         self.accounts.set_enabled(account.id, enabled, &entry).await
+    }
+
+    /// Returns the sessions of an account that go on, newest first.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn list_sessions(&self, account: ManagedAccount, page: PageRequest) -> Result<Page<SessionView>> {
+        let opened_after = self.clock.now().plus_millis(-Session::RENEWABLE_MILLIS);
+        self.sessions.list(account.id, opened_after, page).await
+    }
+
+    /// Ends all sessions of an account.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn end_sessions(&self, account: ManagedAccount) -> Result<()> {
+        let entry = self.entry(account, Action::SessionsEnded);
+        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), account.id);
+        self.sessions.revoke_all(account.id, &entry).await
     }
 
     /// Changes what is given of the caller's profile.

@@ -1,8 +1,8 @@
-//! `/api/users/me/sessions`: where the caller is logged in.
+//! `/api/users/me/sessions`: where the caller is logged in. `/api/admin/users/{userId}/sessions`: where somebody else is.
 
 use actix_web::web::Data;
-use agora_domain::accounts::{Caller, SessionView, UserAgent};
-use agora_domain::id::SessionId;
+use agora_domain::accounts::{Admin, Caller, SessionView, UserAgent};
+use agora_domain::id::{SessionId, UserId};
 use uuid::Uuid;
 
 use crate::core::{State, schema};
@@ -14,6 +14,8 @@ use crate::response::{
 answers! {
     /// Where the caller is logged in.
     SessionsAnswer { Vec<SessionBody<'static>> }
+    /// Where an account is logged in.
+    AccountSessionsAnswer { Vec<AccountSessionBody<'static>> }
 }
 
 views! {
@@ -23,6 +25,15 @@ views! {
         id: Uuid = view.session.id.uuid(),
         /// Whether it is the one that asks.
         current: bool = view.session.id == caller.session.id,
+        opened_at: Instant [schema::opened_at] = Instant(view.session.opened_at),
+        last_seen_at: Instant [schema::last_seen_at] = Instant(view.last_seen_at),
+        user_agent: Option<&'a str> [schema::user_agent] = view.user_agent.as_ref().map(UserAgent::as_str),
+    }
+
+    /// A login of some account that goes on.
+    AccountSessionBody as AccountSession of view: SessionView {
+        /// Names the session.
+        id: Uuid = view.session.id.uuid(),
         opened_at: Instant [schema::opened_at] = Instant(view.session.opened_at),
         last_seen_at: Instant [schema::last_seen_at] = Instant(view.last_seen_at),
         user_agent: Option<&'a str> [schema::user_agent] = view.user_agent.as_ref().map(UserAgent::as_str),
@@ -58,5 +69,30 @@ pub(crate) async fn end(state: Data<State>, caller: Auth<Caller>, id: PathId<Ses
     responses((status = 200, description = "`success`", body = Done)))]
 pub(crate) async fn end_others(state: Data<State>, caller: Auth<Caller>) -> HandlerResult {
     state.services.authentication.end_other_sessions(&caller).await?;
+    done(SUCCESS)
+}
+
+/// List where an account is logged in
+///
+/// Newest login first: those that were not ended and are at most 30 days old.
+#[utoipa::path(get, path = "", operation_id = "listAccountSessions", tag = "Administration", params(ShortPaging),
+    responses((status = 200, description = "A page of sessions.", body = AccountSessionsAnswer), NotFound))]
+pub(crate) async fn list_of(request: ListRequest, admin: Auth<Admin>, id: PathId<UserId>) -> HandlerResult {
+    let page = request.query.short_page(List::Sessions)?;
+    let accounts = &request.state.services.accounts;
+    let account = accounts.managed(&admin, id.0).await?;
+    let read = async |page| accounts.list_sessions(account, page).await;
+    let render = |view: &SessionView, entry: Entry<'_>| entry.write(&AccountSessionBody::of(view));
+    request.answer(List::Sessions, page, |_| empty_list(SUCCESS), read, render).await
+}
+
+/// End all sessions of an account
+///
+/// Whoever is logged in there has to log in again. Safe to repeat.
+#[utoipa::path(get, path = "", operation_id = "endAccountSessions", tag = "Administration",
+    responses((status = 200, description = "`success`", body = Done), NotFound))]
+pub(crate) async fn end_of(state: Data<State>, admin: Auth<Admin>, id: PathId<UserId>) -> HandlerResult {
+    let account = state.services.accounts.managed(&admin, id.0).await?;
+    state.services.accounts.end_sessions(account).await?;
     done(SUCCESS)
 }

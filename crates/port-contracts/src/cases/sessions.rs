@@ -2,16 +2,36 @@
 
 use std::sync::Arc;
 
+use agora_domain::Error;
 use agora_domain::accounts::{
     PasswordChange, PasswordHash, Role, RoleAction, RoleChange, Roles, Session, SessionState, SessionView, UserAgent,
 };
+use agora_domain::audit_log::AuditFilter;
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{SessionId, TicketId};
 use tokio::task::JoinSet;
 
 use crate::Repositories;
-use crate::run::{pages, together};
+use crate::run::{assert_fails, pages, together};
 use crate::world::{INSTANTS, World, at};
+
+pub async fn all_sessions_of_an_account_are_ended_and_that_is_recorded_once(db: Repositories) {
+    let w = World::new(&db);
+    let (ada, bob) = (w.account("Ada").await.id, w.account("Bob").await.id);
+    let (sessions, other) = ([w.session(ada).await, w.session(ada).await], w.session(bob).await);
+    let entry = w.entry();
+    db.sessions.revoke_all(ada, &entry).await.unwrap();
+    db.sessions.account_changed(ada);
+    for session in sessions {
+        assert!(db.sessions.find(session.id).await.unwrap().unwrap().revoked);
+    }
+    assert!(!db.sessions.find(other.id).await.unwrap().unwrap().revoked);
+    // None is left to end.
+    db.sessions.revoke_all(ada, &w.entry()).await.unwrap();
+    assert_fails!(db.sessions.revoke_all(w.id(), &w.entry()).await, Error::NotFound(_));
+    let log = pages(2, async |page| db.audit.list(AuditFilter::default(), page).await).await;
+    assert_eq!(log.into_iter().map(|view| view.entry).collect::<Vec<_>>(), [entry]);
+}
 
 pub async fn a_session_is_found_with_the_state_of_its_account(db: Repositories) {
     let w = World::new(&db);

@@ -143,6 +143,29 @@ async fn a_change_of_role_or_state_takes_effect_with_the_next_request() {
 }
 
 #[tokio::test]
+async fn sessions_of_an_account_are_listed_and_ended() {
+    let mut ports = Ports::default();
+    let oldest = NOW.plus_millis(-Session::RENEWABLE_MILLIS);
+    ports
+        .sessions
+        .expect_list()
+        .once()
+        .withf(move |user, opened_after, page| (*user, *opened_after, *page) == (BOB, oldest, PageRequest::FIRST))
+        .returning(|_, _, page| Ok(page.page_of(vec![], |_| unreachable!("there is none"))));
+    ports
+        .sessions
+        .expect_revoke_all()
+        .once()
+        .withf(|id, entry| *id == BOB && *entry == entry_by(Actor::Account(ALICE), Action::SessionsEnded))
+        .returning(|_, _| Err(Error::NotFound(Resource::User)));
+    // Whatever the outcome: an acknowledgement may have been lost.
+    ports.sessions.expect_account_changed().once().withf(|id| *id == BOB).return_const(());
+    let (accounts, bob) = managing(ports).await;
+    assert!(accounts.list_sessions(bob, PageRequest::FIRST).await.unwrap().items.is_empty());
+    assert!(matches!(accounts.end_sessions(bob).await, Err(Error::NotFound(Resource::User))));
+}
+
+#[tokio::test]
 async fn a_refused_change_is_reported() {
     let mut ports = Ports::default();
     ports.accounts.expect_change_role().returning(|_, _, _| Err(Error::Disallowed(Disallowed::LastAdmin)));
