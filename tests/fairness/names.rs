@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// The kinds of things that are stored by number.
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 16] = [
     "user", "hidden", "large", "small", "crowded", "doomed", "tagged", "like", "follow", "comment", "session", "told",
-    "report", "entry", "device",
+    "report", "entry", "device", "mail",
 ];
 
 /// What the identifiers of all things of a kind begin with.

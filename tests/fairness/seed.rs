@@ -71,6 +71,8 @@ INSERT INTO reports (id, created_at, reporter_id, target_kind, target_id, catego
 {rows 20000} SELECT {report n}, {at n}, {user n}, 0, {crowded 0}, 3, '{long 1000}', n % 3, '{long 1000}' FROM n;
 INSERT INTO audit (id, created_at, actor_id, action, target_kind, target_id, details)
 {rows 50000} SELECT {entry n}, {at n}, NULL, n % 15, 0, {user n % 100}, '{long 1000}' FROM n;
+INSERT INTO mails (id, created_at, user_id, kind, address, status, attempts, due_at, give_up_at, failure)
+{rows 20000} SELECT {mail n}, {at n}, {user n}, 0, '{x 254}', 0, n, {at n}, {now}, '{x 500}' FROM n;
 
 INSERT INTO posts (id, author_id, content, entities, indexed, visibility, created_at, updated_at, comment_count)
 {rows 16} SELECT {doomed n}, {mallory}, 'x', '', TRUE, 0, {at n}, {at n}, 30000 FROM n;

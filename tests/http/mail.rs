@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::client::PASSWORD;
+use crate::client::{PASSWORD, eventually, list};
 use crate::smtp::{SENDER, SmtpServer};
 use crate::support::{Response, Server, User};
 
@@ -206,4 +206,38 @@ async fn a_service_that_sends_no_mail_says_so_but_not_to_who_forgot() {
     server.login("new@example.org", PASSWORD).await.expect(200);
     server.user("bob").await;
     change_email(&server, &alice, "bob@example.org", PASSWORD).await.expect_code(409, "email_taken");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn administrators_see_the_mails_and_have_one_tried_again() {
+    let (server, smtp) = start().await;
+    let root = server.root().await;
+    for name in ["alice", "later"] {
+        server.user(name).await;
+        forgot(&server, name).await.expect(202);
+    }
+    smtp.mail(0, "alice@example.org").await;
+    let listed = async |status: &str| {
+        list(&server.get(&root, &format!("/api/admin/mails?status={status}")).await.expect(200).data()).to_vec()
+    };
+    let waiting = eventually("a failure", async || {
+        let waiting = listed("waiting").await;
+        waiting.first().filter(|mail| mail["failure"].is_string()).cloned()
+    });
+    let waiting = waiting.await;
+    assert_eq!((&waiting["kind"], &waiting["address"]), (&json!("password_reset"), &json!("later@example.org")));
+    assert!(waiting["attempts"].as_u64().unwrap() >= 1, "{waiting}");
+    let sent = eventually("a mail that was sent", async || listed("sent").await.first().cloned()).await;
+    assert_eq!((&sent["address"], &sent["failure"]), (&json!("alice@example.org"), &json!(null)));
+    assert!(listed("dead").await.is_empty());
+
+    let retry = async |mail: &Value| {
+        let path = format!("/api/admin/mails/{}/retry", mail["id"].as_str().unwrap());
+        server.call(&root, Method::POST, &path).await
+    };
+    assert_eq!(retry(&waiting).await.expect(200).json(), json!({ "message": "success", "data": null }));
+    retry(&sent).await.expect_code(404, "mail_not_found");
+    for query in ["", "?status=", "?status=unsent"] {
+        server.get(&root, &format!("/api/admin/mails{query}")).await.expect_invalid(&["status"]);
+    }
 }

@@ -184,6 +184,8 @@ pub enum Resource {
     Report,
     /// A session.
     Session,
+    /// A mail.
+    Mail,
 }
 
 impl fmt::Display for Resource {
@@ -197,6 +199,7 @@ impl fmt::Display for Resource {
             Self::Notification => "Notification",
             Self::Report => "Report",
             Self::Session => "Session",
+            Self::Mail => "Mail",
         })
     }
 }
@@ -384,8 +387,8 @@ pub enum FieldName {
     ReportTargetKind,
     /// Which thing is reported.
     ReportTarget,
-    /// What becomes of a report.
-    ReportStatus,
+    /// What becomes of a report or a mail.
+    Status,
     /// What whoever decides about a report says.
     ReportNote,
     /// Whose acts.

@@ -24,7 +24,7 @@ use agora_domain::health::{MockProbe, Probes};
 use agora_domain::id::{MockIdGenerator, PostId, UserId};
 use agora_domain::idempotency::{Idempotency, MockIdempotencyRepository};
 use agora_domain::limits::{Limits, MockCounters};
-use agora_domain::mail::{AccountMail, MockMailTokens, MockOutbox, MockTokenRedemption};
+use agora_domain::mail::{AccountMail, MockMailTokens, MockOutbox, MockTokenRedemption, OutboxCare};
 use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
 use agora_domain::notifications::{MockNotificationRepository, Notifications};
 use agora_domain::page::{Keyset, Page, Position};
@@ -112,6 +112,7 @@ fn services() -> Services {
             clock: clock.clone(),
             ids: ids.clone(),
         },
+        outbox: OutboxCare { outbox: Arc::new(MockOutbox::new()), clock: clock.clone() },
         exports: Exports {
             accounts: Arc::new(MockAccountRepository::new()),
             posts: Arc::new(MockPostRepository::new()),

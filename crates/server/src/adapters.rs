@@ -165,6 +165,7 @@ impl Adapters {
                 clock: clock(),
                 ids: ids(),
             },
+            outbox: self.outbox_care(),
             posts: Posts::new(
                 self.database.posts(),
                 self.database.accounts(),

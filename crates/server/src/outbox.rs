@@ -61,7 +61,7 @@ pub(crate) async fn mail(config: &Config, command: MailCommand) -> Result<String
     let care = adapters(config).await?.outbox_care();
     match command {
         MailCommand::List { status, limit } => list(&care, status.statuses(), limit).await,
-        MailCommand::Retry { id, .. } => match (id, care.retry(id.map(MailId::new)).await?) {
+        MailCommand::Retry { id, .. } => match (id, care.retry_for_operator(id.map(MailId::new)).await?) {
             (Some(id), 0) => bail!("there is no mail {id} that was not sent"),
             (_, 1) => Ok("1 mail is tried again.".to_owned()),
             (_, count) => Ok(format!("{count} mails are tried again.")),
@@ -72,7 +72,7 @@ pub(crate) async fn mail(config: &Config, command: MailCommand) -> Result<String
 async fn list(care: &OutboxCare, statuses: &[MailStatus], limit: usize) -> Result<String> {
     let mut found = Vec::new();
     for status in statuses {
-        found.extend(care.list(*status, limit).await?.into_iter().map(|mail| (*status, mail)));
+        found.extend(care.list_for_operator(*status, limit).await?.into_iter().map(|mail| (*status, mail)));
     }
     lines(&found, "There is no such mail.", |(status, mail)| line(*status, mail))
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::{
     Claim, ClaimedMail, MailKind, MailStatus, MailTokens, MailTransport, MailView, NotTaken, Outbox, OutgoingMail,
 };
+use crate::accounts::Admin;
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::error::{Error, Resource, Result};
 use crate::id::MailId;
 
 /// Sends mails, one after the other.
@@ -80,7 +81,10 @@ impl MailDelivery {
     }
 }
 
-/// What the operator sees of the outbox, and does about it.
+/// How many mails an administrator is shown at most.
+pub const MAILS_LISTED: usize = 100;
+
+/// What the operator and administrators see of the outbox, and do about it.
 pub struct OutboxCare {
     /// Where mails are.
     pub outbox: Arc<dyn Outbox>,
@@ -89,19 +93,36 @@ pub struct OutboxCare {
 }
 
 impl OutboxCare {
-    /// Returns mails with a status, so many, those that are due first before others.
+    /// Returns the first [`MAILS_LISTED`] mails with a status, those that are due first before others.
     ///
     /// # Errors
     /// Those of the outbox.
-    pub async fn list(&self, status: MailStatus, limit: usize) -> Result<Vec<MailView>> {
+    pub async fn list(&self, _: &Admin, status: MailStatus) -> Result<Vec<MailView>> {
+        self.outbox.list(status, MAILS_LISTED).await
+    }
+
+    /// Has a mail that was not sent tried again at once.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none of that id, or it was sent.
+    pub async fn retry(&self, _: &Admin, id: MailId) -> Result<()> {
+        let retried = self.outbox.retry(Some(id), self.clock.now()).await?;
+        if retried > 0 { Ok(()) } else { Err(Error::NotFound(Resource::Mail)) }
+    }
+
+    /// Returns mails with a status, so many, those that are due first before others: for the operator, not for clients.
+    ///
+    /// # Errors
+    /// Those of the outbox.
+    pub async fn list_for_operator(&self, status: MailStatus, limit: usize) -> Result<Vec<MailView>> {
         self.outbox.list(status, limit).await
     }
 
-    /// Has a mail that was not sent tried again at once, or all of these; returns how many.
+    /// Has a mail that was not sent tried again at once, or all of these; returns how many: for the operator, not for clients.
     ///
     /// # Errors
     /// Those of the outbox.
-    pub async fn retry(&self, id: Option<MailId>) -> Result<usize> {
+    pub async fn retry_for_operator(&self, id: Option<MailId>) -> Result<usize> {
         self.outbox.retry(id, self.clock.now()).await
     }
 

@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{
-    Account, Caller, Email, LoginIdentifier, Member, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
-    Password, PasswordAttempt, PasswordChecks, PasswordHash, Privacy, Roles, Session, Username,
+    Account, Admin, Caller, Email, LoginIdentifier, Member, MockAccountRepository, MockPasswordHasher,
+    MockSessionRepository, Password, PasswordAttempt, PasswordChecks, PasswordHash, Privacy, Roles, Session, Username,
 };
 use crate::clock::{MockClock, Timestamp};
-use crate::error::{Conflict, Disallowed, Error, FieldName};
+use crate::error::{Conflict, Disallowed, Error, FieldName, Resource};
 use crate::id::{MailId, MockIdGenerator, SessionId, UserId};
 use crate::limits::tests::CountersInMemory;
 use crate::limits::{ClientAddress, Limits, Requester};
@@ -32,6 +32,11 @@ fn email(address: &str) -> Email {
 fn member() -> Member {
     let session = Session { id: SessionId::new(Uuid::from_u128(3)), user: ALICE, opened_at: NOW };
     Caller { user: ALICE, session, roles: Roles::USER }.member().unwrap()
+}
+
+fn admin() -> Admin {
+    let session = Session { id: SessionId::new(Uuid::from_u128(3)), user: BOB, opened_at: NOW };
+    Caller { user: BOB, session, roles: Roles::ADMIN_AND_USER }.admin().unwrap()
 }
 
 fn alice(email_verified: bool) -> Account {
@@ -338,4 +343,18 @@ async fn nothing_leaves_for_a_request_that_makes_no_mail() {
         let (delivered, sent) = deliver(claim, Ok(()), |_| {}).await;
         assert_eq!((delivered, sent), (expected, vec![]));
     }
+}
+
+#[tokio::test]
+async fn administrators_see_so_many_mails_and_have_one_tried_again_that_was_not_sent() {
+    let mut outbox = MockOutbox::new();
+    outbox.expect_list().once().with(eq(MailStatus::Dead), eq(MAILS_LISTED)).returning(|_, _| Ok(Vec::new()));
+    let mut found = vec![0, 1];
+    let one = Some(MailId::new(NEW_ID));
+    outbox.expect_retry().times(2).with(eq(one), eq(NOW)).returning(move |_, _| Ok(found.pop().unwrap()));
+    let care = OutboxCare { outbox: Arc::new(outbox), clock: Arc::new(clock()) };
+    assert_eq!(care.list(&admin(), MailStatus::Dead).await.unwrap(), []);
+    care.retry(&admin(), MailId::new(NEW_ID)).await.unwrap();
+    let missing = care.retry(&admin(), MailId::new(NEW_ID)).await;
+    assert!(matches!(missing, Err(Error::NotFound(Resource::Mail))), "{missing:?}");
 }

@@ -79,7 +79,7 @@ spellings! {
     Reason "reason",
     ReportTargetKind "targetType",
     ReportTarget "targetId",
-    ReportStatus "status",
+    Status "status",
     Token "token",
     ReportNote "note",
     AuditActor "actor",

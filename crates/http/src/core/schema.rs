@@ -5,6 +5,7 @@ use agora_domain::accounts::{Biography, DisplayName, Email, Password, Role, User
 use agora_domain::audit::{Action, Reason, TargetKind};
 use agora_domain::blocks::MuteHours;
 use agora_domain::comments::CommentText;
+use agora_domain::mail::MailKind;
 use agora_domain::media::{AltText, Attachment};
 use agora_domain::notices::NotificationKind;
 use agora_domain::notifications::{Excerpt, NotificationPolicy};
@@ -257,6 +258,12 @@ schemas! {
     last_seen_at = instant("When it was last used, by the hour.");
     user_agent =
         nullable(bounded("What the client said of itself at login.", "Agora for Android 1.0", 1, UserAgent::MAX_CHARS));
+    mail_kind = word("What it is about.", MailKind::ALL.map(MailKind::as_str));
+    mail_address = text(
+        "Where it goes; of a password reset that was not tried yet, how the account was named.", "ada@example.org",
+    );
+    mail_due_at = instant("When it is tried next; of one that was sent or given up, when it is forgotten.");
+    mail_failure = nullable(text("What went wrong last.", "550 5.1.1 no such mailbox"));
     acted_at = instant("When, with milliseconds and offset.");
     /// What a client may leave out or give as null.
     mute_hours = ObjectBuilder::new()

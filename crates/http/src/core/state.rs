@@ -18,7 +18,7 @@ use agora_domain::health::Probes;
 use agora_domain::id::IdGenerator;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
-use agora_domain::mail::AccountMail;
+use agora_domain::mail::{AccountMail, OutboxCare};
 use agora_domain::media::{ImageKey, Media, Rendition};
 use agora_domain::notifications::Notifications;
 use agora_domain::people::People;
@@ -44,6 +44,8 @@ pub struct Services {
     pub deletion: Deletion,
     /// What goes by mail.
     pub account_mail: AccountMail,
+    /// Mails that wait to be sent.
+    pub outbox: OutboxCare,
     /// Posts and likes.
     pub posts: Posts,
     /// Posts that users keep for themselves.

@@ -123,7 +123,7 @@ pub(crate) async fn list(request: ListRequest, admin: Auth<Admin>) -> HandlerRes
 
 fn filtered_page(query: &Query) -> Result<(Option<ReportStatus>, PageRequest), ApiError> {
     let mut errors = FieldErrors::default();
-    let status = errors.check_given(FieldName::ReportStatus, query.get(FieldName::ReportStatus), str::parse);
+    let status = errors.check_given(FieldName::Status, query.get(FieldName::Status), str::parse);
     match errors.absorb(query.checked_short_page(List::Reports))? {
         Some(page) if errors.is_empty() => Ok((status, page)),
         _ => Err(errors.into()),

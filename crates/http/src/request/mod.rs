@@ -20,7 +20,7 @@ pub(crate) use self::multipart::{FormBody, Submission};
 pub(crate) use self::paging::Query;
 pub(crate) use self::parameters::{
     AuditLogFilter, CategoryFilter, CommentAuthorQuery, CommentPaging, FeedPaging, IfMatchHeader, IfNoneMatch,
-    ImageConditions, NotificationFilter, Paging, ReportFilter, SearchQuery, ShortPaging, StreamParameters, TICKET,
-    TextFilter, UserIdsQuery, UsernameQuery,
+    ImageConditions, MailFilter, NotificationFilter, Paging, ReportFilter, SearchQuery, ShortPaging, StreamParameters,
+    TICKET, TextFilter, UserIdsQuery, UsernameQuery,
 };
 pub(crate) use self::preconditions::IfMatch;

@@ -4,6 +4,7 @@ use agora_domain::audit::Action;
 use agora_domain::comments::CommentOrder;
 use agora_domain::entities::Hashtag;
 use agora_domain::idempotency::IdempotencyKey;
+use agora_domain::mail::MailStatus;
 use agora_domain::notices::NotificationKind;
 use agora_domain::page::PageSize;
 use agora_domain::people::UserIds;
@@ -80,6 +81,10 @@ groups! {
         "status", "Only those with this status. Without it, all.",
         text().enum_values(Some(ReportStatus::ALL.map(ReportStatus::as_str))),
     )];
+    /// Which mails are listed.
+    MailFilter = [required(query(
+        "status", "What became of them.", text().enum_values(Some(MailStatus::ALL.map(MailStatus::as_str))),
+    ))];
     /// Which entries of the audit log are listed: those that have everything that is given.
     AuditLogFilter = [
         query("actor", "The id of the administrator, or `cli` for the command line.", text()),
@@ -159,6 +164,7 @@ pub(crate) fn in_path(name: &str) -> Parameter {
         ),
         "file" => ("A part of the page.", text().examples([json!("swagger-ui.css")])),
         "commentId" => ("Names the comment.", id()),
+        "mailId" => ("Names the mail.", id()),
         "followedId" => ("Names the user who is followed.", id()),
         "notificationId" => ("Names the notification.", id()),
         "postId" => ("Names the post.", id()),

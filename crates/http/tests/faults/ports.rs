@@ -23,7 +23,7 @@ use agora_domain::health::{MockProbe, Probes};
 use agora_domain::id::MockIdGenerator;
 use agora_domain::idempotency::{Idempotency, MockIdempotencyRepository};
 use agora_domain::limits::{Limits, MockCounters, Window};
-use agora_domain::mail::{AccountMail, MockMailTokens, MockOutbox, MockTokenRedemption};
+use agora_domain::mail::{AccountMail, MockMailTokens, MockOutbox, MockTokenRedemption, OutboxCare};
 use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
 use agora_domain::notifications::{MockNotificationRepository, Notifications};
 use agora_domain::people::{MockPeopleRepository, People};
@@ -205,6 +205,7 @@ impl Ports {
                 ids: ids.clone(),
             },
             audit_log: AuditLog { audit: Arc::new(MockAuditRepository::new()) },
+            outbox: OutboxCare { outbox: Arc::new(MockOutbox::new()), clock: clock.clone() },
             comments: Comments {
                 comments: Arc::new(MockCommentRepository::new()),
                 posts,
