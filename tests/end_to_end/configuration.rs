@@ -3,6 +3,9 @@
 use std::net::TcpListener;
 use std::{fs, io};
 
+use serde_json::json;
+
+use crate::client::{PASSWORD, list};
 use crate::process::{Finished, Home, run};
 
 fn start_with(home: &Home, name: &str, value: &str) -> Finished {
@@ -231,4 +234,34 @@ async fn the_log_can_be_lines_of_json() {
     let lines: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines.iter().any(|line| line["route"] == "/api/auth/login" && line["level"] == "DEBUG"), "{log}");
     assert!(lines.iter().all(|line| line["timestamp"].is_string() && line["target"].is_string()), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn administrators_are_shown_the_settings_in_effect_without_secrets() {
+    let home = Home::new();
+    let secret = "0123456789abcdef0123456789abcdef";
+    fs::write(home.path("agora.toml"), format!("jwt_accepted_secret = '{secret}'\nmail_from = 'a@example.org'\n"))
+        .unwrap();
+    let service = home.start_with(&[
+        ("AGORA_SMTP_URL", "smtp://agora:hunter2@127.0.0.1:9?tls=none"),
+        ("AGORA_ADMIN_USERNAME", "root"),
+        ("AGORA_ADMIN_EMAIL", "root@example.org"),
+        ("AGORA_ADMIN_PASSWORD", PASSWORD),
+    ]);
+    let root = service.api.log_in("root").await;
+    let answer = service.api.get(&root, "/api/admin/configuration").await.expect(200);
+    let text = String::from_utf8(answer.body.clone()).unwrap();
+    assert!(![secret, "hunter2", PASSWORD].iter().any(|secret| text.contains(secret)), "{text}");
+    let settings = answer.data();
+    let of = |key: &str| {
+        let setting = list(&settings).iter().find(|setting| setting["key"] == key).unwrap();
+        ["value", "isSecret", "isSet", "source"].map(|name| setting[name].clone())
+    };
+    let file = json!("agora.toml:1");
+    assert_eq!(of("jwt_accepted_secret"), [json!(null), json!(true), json!(true), file]);
+    assert_eq!(of("admin_password"), [json!(null), json!(true), json!(true), json!("AGORA_ADMIN_PASSWORD")]);
+    assert_eq!(of("smtp_url"), [json!("smtp://agora@127.0.0.1:9"), json!(true), json!(true), json!("AGORA_SMTP_URL")]);
+    assert_eq!(of("bcrypt_cost"), [json!("4"), json!(false), json!(true), json!("AGORA_BCRYPT_COST")]);
+    assert_eq!(of("media_public_url"), [json!(null), json!(false), json!(false), json!("default")]);
+    service.stop();
 }

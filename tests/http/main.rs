@@ -14,6 +14,7 @@ mod caching;
 mod client;
 mod clock;
 mod comments;
+mod configuration;
 #[path = "../support/contract.rs"]
 mod contract;
 mod deletion;

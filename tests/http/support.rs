@@ -1,15 +1,17 @@
 //! A server per test, called like its [`Client`], and what only these tests ask of it.
 
+use std::io;
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use agora_config::Config;
+use agora_config::{Config, Values};
 use agora_domain::clock::Clock;
 use agora_operations::open;
 use agora_operations::system::SystemClock;
 use agora_server::app::App;
+use agora_server::shown_settings;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -57,7 +59,8 @@ impl Server {
         config.admin_email = Some("root@example.org".to_owned());
         config.admin_password = Some(PASSWORD.to_owned().into());
         change(&mut config);
-        let app = App::start(clock.unwrap_or_else(|| Arc::new(SystemClock)), &config).await.unwrap();
+        let settings = shown_settings(&Values::new(|_| Err(io::Error::other("no secret is in a file of its own"))));
+        let app = App::start(clock.unwrap_or_else(|| Arc::new(SystemClock)), &config, settings).await.unwrap();
         let client = Client::new(&format!("http://{}", app.address)).checking(contract::check);
         tokio::spawn(app.run());
         Self { client, config, _data_dir: data_dir }

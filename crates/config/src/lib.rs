@@ -28,5 +28,5 @@ pub use self::checks::parse_registration;
 pub use self::load::{Flags, Invalid, Loaded, Purpose, load};
 pub use self::setting::{DefaultValue, Form, PREFIX, Secret, Setting};
 pub use self::settings::{ALL, Config, LogFormat, SETTINGS, Settings};
-pub use self::show::{show, shown_url};
+pub use self::show::{EffectiveSetting, ShownValue, effective, show, shown_url};
 pub use self::values::{Problem, SettingValue, ValueSource, Values};

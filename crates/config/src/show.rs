@@ -1,12 +1,75 @@
-//! The effective configuration, for people, as a file that could be used.
+//! The settings in effect, as anybody may see them, and as a file that could be used.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use url::Url;
 
 use crate::setting::{DefaultValue, Form, Setting};
 use crate::settings::ALL;
 use crate::values::{SettingValue, ValueSource, Values};
+
+/// A setting as it is in effect. No secret is in it.
+#[derive(Debug, Clone)]
+pub struct EffectiveSetting {
+    /// The setting.
+    pub setting: &'static Setting,
+    /// What may be shown of its value.
+    pub value: ShownValue,
+    /// Where it was set, as who did so knows it; nothing where its default holds.
+    pub source: Option<String>,
+}
+
+/// What may be shown of the value of a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ShownValue {
+    /// There is none.
+    Unset,
+    /// All of it.
+    Whole(String),
+    /// A URL, without the password in it.
+    WithoutPassword(String),
+    /// Nothing.
+    Secret,
+    /// The path of the file in which it stands, and nothing of what is there.
+    InFile(PathBuf),
+}
+
+/// Returns the settings that may stand in the file, in their order, as they are in effect.
+pub fn effective(values: &Values) -> impl Iterator<Item = EffectiveSetting> {
+    ALL.iter().copied().filter(|setting| setting.in_file).map(|setting| match values.given(setting) {
+        Some(given) => EffectiveSetting { setting, value: shown(setting, given), source: Some(source(setting, given)) },
+        None => {
+            let value = setting.default_value().map_or(ShownValue::Unset, ShownValue::Whole);
+            EffectiveSetting { setting, value, source: None }
+        }
+    })
+}
+
+fn shown(setting: &Setting, given: &SettingValue) -> ShownValue {
+    if let Some(path) = &given.own_file {
+        return ShownValue::InFile(path.clone());
+    }
+    let text = given.text.clone().unwrap_or_default();
+    let (text, is_secret) = match setting.form {
+        Form::Secret => (String::new(), true),
+        Form::SecretUrl => without_password(&text),
+        // Nobody is to write a password there; whoever does has it kept all the same.
+        Form::Text if text.contains("://") => without_password(&text),
+        _ => (text, false),
+    };
+    match (is_secret, text.is_empty()) {
+        (false, _) => ShownValue::Whole(text),
+        (true, true) => ShownValue::Secret,
+        (true, false) => ShownValue::WithoutPassword(text),
+    }
+}
+
+fn source(setting: &Setting, given: &SettingValue) -> String {
+    match &given.place {
+        ValueSource::File(path, line) => format!("{}:{line}", path.display()),
+        ValueSource::Variable | ValueSource::Flag => given.name(setting),
+    }
+}
 
 /// Returns every setting with its value and where that comes from, in the form of the configuration file, which is the
 /// one that was read, if any was. Secrets are left out.
@@ -16,12 +79,12 @@ pub fn show(values: &Values, file: Option<&Path>) -> String {
     let mut text =
         format!("# The configuration of Agora {version} as it is in effect. {file}. Secrets are left out.\n");
     let mut group = "";
-    for setting in ALL.iter().filter(|setting| setting.in_file) {
+    for EffectiveSetting { setting, value, source } in effective(values) {
         if group != setting.group {
             group = setting.group;
             text += &format!("\n# {group}\n");
         }
-        text += &values.given(setting).map_or_else(|| default(setting), |given| line(setting, given));
+        text += &source.map_or_else(|| default(setting), |source| line(setting, value, &source));
         text.push('\n');
     }
     text
@@ -38,25 +101,13 @@ fn default(setting: &Setting) -> String {
     }
 }
 
-fn line(setting: &Setting, given: &SettingValue) -> String {
+fn line(setting: &Setting, value: ShownValue, source: &str) -> String {
     let key = setting.key;
-    let source = match &given.place {
-        ValueSource::File(path, line) => format!("{}:{line}", path.display()),
-        ValueSource::Variable | ValueSource::Flag => given.name(setting),
-    };
-    if let Some(path) = &given.own_file {
-        return format!("{key}_file = {}  # {source}", quoted(&path.to_string_lossy()));
-    }
-    let text = given.text.clone().unwrap_or_default();
-    let (text, is_secret) = match setting.form {
-        Form::Secret => (String::new(), true),
-        Form::SecretUrl => without_password(&text),
-        _ => (text, false),
-    };
-    match (is_secret, text.is_empty()) {
-        (false, _) => format!("{key} = {}  # {source}", value_of(setting.form, &text)),
-        (true, true) => format!("# {key} is set, and not shown  # {source}"),
-        (true, false) => format!("# {key} is set, and its password not shown: {text}  # {source}"),
+    match value {
+        ShownValue::Whole(text) => format!("{key} = {}  # {source}", value_of(setting.form, &text)),
+        ShownValue::InFile(path) => format!("{key}_file = {}  # {source}", quoted(&path.to_string_lossy())),
+        ShownValue::WithoutPassword(url) => format!("# {key} is set, and its password not shown: {url}  # {source}"),
+        ShownValue::Secret | ShownValue::Unset => format!("# {key} is set, and not shown  # {source}"),
     }
 }
 

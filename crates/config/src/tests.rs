@@ -369,6 +369,34 @@ fn what_is_shown_names_its_source_and_no_secret_and_can_be_read_again() {
 }
 
 #[test]
+fn a_setting_in_effect_has_its_source_and_no_secret() {
+    let variables = [
+        ("AGORA_JWT_ACCEPTED_SECRET_FILE", SECRET),
+        ("AGORA_ADMIN_PASSWORD", "correct horse hunter2"),
+        ("AGORA_DATABASE_URL", "postgres://agora:hunter2@db.example.org/agora"),
+        ("AGORA_PUBLIC_URL", "https://ann:hunter2@agora.example.org"),
+    ];
+    let loaded = load("workers = 3", &variables, &[("--log", "warn")]);
+    let all: Vec<_> = effective(&loaded.values).collect();
+    assert_eq!(all.len(), ALL.iter().filter(|setting| setting.in_file).count());
+    let found = |key: &str| {
+        let EffectiveSetting { value, source, .. } = all.iter().find(|it| it.setting.key == key).unwrap().clone();
+        (value, source)
+    };
+    let set = |value, source: &str| (value, Some(source.to_owned()));
+    assert_eq!(found("workers"), set(ShownValue::Whole("3".to_owned()), "agora.toml:1"));
+    assert_eq!(found("log"), set(ShownValue::Whole("warn".to_owned()), "--log"));
+    assert_eq!(found("bcrypt_cost"), (ShownValue::Whole("12".to_owned()), None));
+    assert_eq!(found("media_url"), (ShownValue::Unset, None));
+    assert_eq!(found("admin_password"), set(ShownValue::Secret, "AGORA_ADMIN_PASSWORD"));
+    let in_file = ShownValue::InFile(SECRET.into());
+    assert_eq!(found("jwt_accepted_secret"), set(in_file, "AGORA_JWT_ACCEPTED_SECRET_FILE"));
+    let url = |url: &str| ShownValue::WithoutPassword(url.to_owned());
+    assert_eq!(found("database_url"), set(url("postgres://agora@db.example.org/agora"), "AGORA_DATABASE_URL"));
+    assert_eq!(found("public_url"), set(url("https://ann@agora.example.org/"), "AGORA_PUBLIC_URL"));
+}
+
+#[test]
 fn what_a_slow_query_is_can_be_told_in_milliseconds_or_not_at_all() {
     let second = Some(Duration::from_secs(1));
     assert_eq!(config(&[]).unwrap().slow_query, second);

@@ -198,6 +198,7 @@ fn page_of_posts(bencher: Bencher, likers: u128) {
         has_app: true,
         has_console: true,
         stopping: Stopping::default(),
+        configuration: Vec::new(),
         metrics: None,
         remote_parent: None,
     };

@@ -8,8 +8,10 @@ use actix_web::web::{Data, ServiceConfig};
 use tokio::sync::Semaphore;
 
 use crate::core::{
-    Capacity, LoadLimits, MacKeys, REPLAYS, Replica, ReplicaServices, Services, State, Stopping, TrustedProxies,
+    Capacity, EffectiveSetting, LoadLimits, MacKeys, REPLAYS, Replica, ReplicaServices, Services, State, Stopping,
+    TrustedProxies,
 };
+use crate::endpoints::configuration::Configuration;
 use crate::endpoints::docs::ApiDocs;
 use crate::endpoints::health::Readiness;
 use crate::endpoints::pages::Pages;
@@ -47,6 +49,8 @@ pub struct Settings {
     pub has_console: bool,
     /// Whether the service was told to stop.
     pub stopping: Stopping,
+    /// The settings in effect, for administrators to read.
+    pub configuration: Vec<EffectiveSetting>,
     /// What is measured of requests; nothing when nobody looks at it.
     pub metrics: Option<Arc<HttpMetrics>>,
     /// What takes traces over; nothing when none are followed.
@@ -73,6 +77,7 @@ impl Shared {
             metrics.attach(Arc::clone(&capacity), rate_limiter.refusals());
         }
         let paths = Data::new(router::paths().map_err(io::Error::other)?);
+        let configuration = Data::new(Configuration::new(settings.configuration));
         let request_log = Data::new(RequestLog::new(settings.metrics, settings.remote_parent));
         let account_concurrency = Data::new(AccountConcurrency::new(settings.workers));
         let compression = Data::new(CompressionLimit::new(settings.workers));
@@ -102,6 +107,7 @@ impl Shared {
             app.app_data(rate_limiter.clone()).app_data(request_log.clone()).app_data(account_concurrency.clone());
             app.app_data(compression.clone()).app_data(list_reads.clone());
             app.app_data(readiness.clone()).app_data(docs.clone()).app_data(pages.clone());
+            app.app_data(configuration.clone());
         };
         Ok(Self { state, capacity, register: Arc::new(register) })
     }

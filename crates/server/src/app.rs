@@ -12,7 +12,7 @@ use agora_database::{CallMeter, Database, QueryInstrumentation, Replica};
 use agora_domain::blocks::MuteExpiry;
 use agora_domain::clock::Clock;
 use agora_domain::events::LiveUpdates;
-use agora_http::{MacKeys, Settings, Stopping};
+use agora_http::{EffectiveSetting, MacKeys, Settings, Stopping};
 use agora_operations::eraser::Eraser;
 use agora_operations::host::{listen, reachable};
 use agora_operations::indexer::Indexer;
@@ -84,10 +84,11 @@ async fn store_seen(sessions: Arc<CachedSessions>) {
 
 impl App {
     /// Opens everything, makes the administrator that the configuration asks for, and starts to listen, all by this clock.
+    /// Administrators are shown `settings`, the configuration in effect.
     ///
     /// # Errors
     /// What could not be opened or made, in words for an operator.
-    pub async fn start(clock: Arc<dyn Clock>, config: &Config) -> Result<Self> {
+    pub async fn start(clock: Arc<dyn Clock>, config: &Config, settings: Vec<EffectiveSetting>) -> Result<Self> {
         let begun = clock.now();
         let connections = host::connections(config)?;
         let listener = listen(&config.listen, "AGORA_LISTEN")?;
@@ -156,6 +157,7 @@ impl App {
             has_app: config.app,
             has_console: config.console,
             stopping: Stopping::default(),
+            configuration: settings,
             metrics: metrics.as_ref().map(|metrics| Arc::clone(&metrics.http)),
             remote_parent: Telemetry::remote_parent(),
         };

@@ -30,7 +30,7 @@ use crate::greeting::greeting;
 use crate::moderation::{AuditArguments, ReportsCommand};
 use crate::outbox::MailCommand;
 use crate::telemetry::Telemetry;
-use crate::{admin, logging, manual, moderation, outbox};
+use crate::{admin, logging, manual, moderation, outbox, shown_settings};
 
 /// The backend of a small social network with a product catalog. Without a command, it runs the server.
 #[derive(Debug, Parser)]
@@ -370,7 +370,7 @@ fn await_signals(interrupt: Interrupt, end: oneshot::Sender<()>) -> io::Result<i
 const ARRIVING: Duration = Duration::from_millis(200);
 
 async fn serve(loaded: &Loaded, config: &Config) -> Result<()> {
-    let app = App::start(Arc::new(SystemClock), config).await?;
+    let app = App::start(Arc::new(SystemClock), config, shown_settings(&loaded.values)).await?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let (server, stopping, live) = (app.server.handle(), app.stopping.clone(), Arc::clone(&app.live));

@@ -12,5 +12,8 @@ mod manual;
 mod metrics;
 mod moderation;
 mod outbox;
+mod shown_settings;
 #[cfg_attr(not(feature = "telemetry"), path = "no_telemetry.rs")]
 mod telemetry;
+
+pub use shown_settings::shown_settings;

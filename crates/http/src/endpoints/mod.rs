@@ -8,6 +8,7 @@ pub(crate) mod audit_log;
 pub(crate) mod blocks;
 pub(crate) mod bookmarks;
 pub(crate) mod comments;
+pub(crate) mod configuration;
 pub(crate) mod docs;
 pub(crate) mod events;
 pub(crate) mod export;

@@ -104,6 +104,7 @@ impl Ports {
             has_app: true,
             has_console: true,
             stopping: self.stopping.clone(),
+            configuration: Vec::new(),
             metrics: None,
             remote_parent: None,
         };
