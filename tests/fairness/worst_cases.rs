@@ -139,6 +139,8 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("GET",    "/api/admin/audit",                   Admin,   &[("", "?size=100", None), ("", "?actor=cli&action=role_added&size=100", None)]),
     case("GET",    "/api/admin/users/{userId}/sessions", Admin,   &[("{busy}", "?size=100", None)]),
     case("DELETE", "/api/admin/users/{userId}/sessions", Admin,   &[("{busy}", "", None)]),
+    // Counted once by the first of them.
+    case("GET",    "/api/admin/overview",                Admin,   PLAIN),
     case("GET",    "/api/admin/configuration",           Admin,   PLAIN),
     case("GET",    "/api/admin/mails",                   Admin,   &[("", "?status=waiting", None), ("", "?status=dead", None)]),
     case("POST",   "/api/admin/mails/{mailId}/retry",    Admin,   &[("{mail n}", "", None)]),

@@ -31,6 +31,7 @@ mod limits;
 mod lists;
 mod mail;
 mod notifications;
+mod overview;
 mod pages;
 mod paging;
 mod people;

@@ -76,6 +76,7 @@ const ALIKE: &[&str] = &[
     "/api/notifications/settings",
     "/api/admin/audit",
     "/api/admin/users/{userId}/sessions",
+    "/api/admin/overview",
     "/api/admin/configuration",
     "/api/admin/mails",
     "/api/admin/reports",

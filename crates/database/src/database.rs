@@ -18,6 +18,7 @@ use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::mail::{Outbox, TokenRedemption};
 use agora_domain::media::{ImageReferences, PreviewBacklog, UnreferencedImages};
 use agora_domain::notifications::NotificationRepository;
+use agora_domain::overview::OverviewRepository;
 use agora_domain::people::PeopleRepository;
 use agora_domain::posts::PostRepository;
 use agora_domain::products::{Catalog, ProductRepository};
@@ -238,6 +239,8 @@ ports! {
     text_backlog: TextBacklog;
     /// Returns the comments.
     comments: CommentRepository;
+    /// Returns what counts everything.
+    overview: OverviewRepository;
     /// Returns users as others see them.
     people: PeopleRepository;
     /// Returns what users are told.

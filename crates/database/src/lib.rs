@@ -40,6 +40,7 @@ mod mutex;
 mod notices;
 mod notifications;
 mod options;
+mod overview;
 mod parts;
 mod people;
 mod postgres;

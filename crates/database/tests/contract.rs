@@ -47,6 +47,7 @@ async fn open(url: &str, flavor: Flavor) -> Repositories {
         events: database.events(),
         event_audience: database.event_audience(),
         follows: database.follows(),
+        overview: database.overview(),
         people: database.people(),
         products: database.products(),
         catalog: database.catalog(),

@@ -190,6 +190,7 @@ fn repositories(database: &Database) -> Repositories {
         events: database.events(),
         event_audience: database.event_audience(),
         follows: database.follows(),
+        overview: database.overview(),
         people: database.people(),
         products: database.products(),
         catalog: database.catalog(),

@@ -17,6 +17,7 @@
 //! | [`export`] | everything that an account has stored, for its user to take along |
 //! | [`audit`] | what administrative acts leave behind |
 //! | [`audit_log`] | what administrators did |
+//! | [`overview`] | how much there is of everything |
 //! | [`notices`] | what a change tells whom |
 //! | [`notifications`] | what users were told, and what they want to be told |
 //! | [`events`] | what happens, told to those who listen while they do |
@@ -72,6 +73,7 @@ pub mod mail;
 pub mod media;
 pub mod notices;
 pub mod notifications;
+pub mod overview;
 pub mod page;
 pub mod people;
 pub mod posts;

@@ -27,6 +27,7 @@ use agora_domain::limits::{Limits, MockCounters};
 use agora_domain::mail::{AccountMail, MockMailTokens, MockOutbox, MockTokenRedemption, OutboxCare};
 use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
 use agora_domain::notifications::{MockNotificationRepository, Notifications};
+use agora_domain::overview::{MockOverviewRepository, Overview};
 use agora_domain::page::{Keyset, Page, Position};
 use agora_domain::people::{MockPeopleRepository, People};
 use agora_domain::posts::{Liker, MockPostRepository, Post, PostText, PostView, Posts, Visibility};
@@ -43,7 +44,9 @@ const AT: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
 
 /// Services that are not called.
 fn services() -> Services {
-    let (clock, ids) = (Arc::new(MockClock::new()), Arc::new(MockIdGenerator::new()));
+    let (mut clock, ids) = (MockClock::new(), Arc::new(MockIdGenerator::new()));
+    clock.expect_now().return_const(AT);
+    let clock = Arc::new(clock);
     let (accounts, sessions) = (Arc::new(MockAccountRepository::new()), Arc::new(MockSessionRepository::new()));
     let (posts, follows) = (Arc::new(MockPostRepository::new()), Arc::new(MockFollowRepository::new()));
     let passwords = Arc::new(MockPasswordHasher::new());
@@ -112,6 +115,7 @@ fn services() -> Services {
             clock: clock.clone(),
             ids: ids.clone(),
         },
+        overview: Overview { repository: Arc::new(MockOverviewRepository::new()), clock: clock.clone() },
         outbox: OutboxCare { outbox: Arc::new(MockOutbox::new()), clock: clock.clone() },
         exports: Exports {
             accounts: Arc::new(MockAccountRepository::new()),

@@ -9,7 +9,7 @@ pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
 use crate::endpoints::{
     accounts, audit_log, blocks, bookmarks, comments, configuration, docs, events, export, follows, health,
-    hiding, mail, media, notifications, outbox, pages, people, posts, products, reports, search, sessions,
+    hiding, mail, media, notifications, outbox, overview, pages, people, posts, products, reports, search, sessions,
     threads, users,
 };
 use crate::middleware::authorize;
@@ -156,6 +156,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/api/admin/audit",                 Admin,   audit_log::list),
         endpoint!(GET,    "/api/admin/users/{userId}/sessions", Admin, sessions::list_of),
         endpoint!(DELETE, "/api/admin/users/{userId}/sessions", Admin, sessions::end_of),
+        endpoint!(GET,    "/api/admin/overview",              Admin,   overview::read),
         endpoint!(GET,    "/api/admin/configuration",         Admin,   configuration::read),
         endpoint!(GET,    "/api/admin/mails",                 Admin,   outbox::list),
         endpoint!(POST,   "/api/admin/mails/{mailId}/retry",  Admin,   outbox::retry),

@@ -14,9 +14,11 @@ use crate::core::{
 use crate::endpoints::configuration::Configuration;
 use crate::endpoints::docs::ApiDocs;
 use crate::endpoints::health::Readiness;
+use crate::endpoints::overview::Figures;
 use crate::endpoints::pages::Pages;
 use crate::middleware::{
     AccountConcurrency, CompressionLimit, CorsOrigins, HttpMetrics, RateLimiter, RemoteParent, RequestLog, Throttling,
+    Traffic,
 };
 use crate::openapi;
 use crate::response::ListReads;
@@ -77,8 +79,10 @@ impl Shared {
             metrics.attach(Arc::clone(&capacity), rate_limiter.refusals());
         }
         let paths = Data::new(router::paths().map_err(io::Error::other)?);
+        let traffic = Arc::new(Traffic::new(services.overview.clock.now()));
+        let figures = Data::new(Figures::new(services.overview.clone(), Arc::clone(&traffic)));
         let configuration = Data::new(Configuration::new(settings.configuration));
-        let request_log = Data::new(RequestLog::new(settings.metrics, settings.remote_parent));
+        let request_log = Data::new(RequestLog::new(settings.metrics, traffic, settings.remote_parent));
         let account_concurrency = Data::new(AccountConcurrency::new(settings.workers));
         let compression = Data::new(CompressionLimit::new(settings.workers));
         let list_reads = Data::new(ListReads::new(settings.workers));
@@ -107,7 +111,7 @@ impl Shared {
             app.app_data(rate_limiter.clone()).app_data(request_log.clone()).app_data(account_concurrency.clone());
             app.app_data(compression.clone()).app_data(list_reads.clone());
             app.app_data(readiness.clone()).app_data(docs.clone()).app_data(pages.clone());
-            app.app_data(configuration.clone());
+            app.app_data(figures.clone()).app_data(configuration.clone());
         };
         Ok(Self { state, capacity, register: Arc::new(register) })
     }

@@ -22,6 +22,7 @@ use agora_domain::idempotency::IdempotencyRepository;
 use agora_domain::mail::{Outbox, TokenRedemption};
 use agora_domain::media::{ImageReferences, PreviewBacklog, UnreferencedImages};
 use agora_domain::notifications::NotificationRepository;
+use agora_domain::overview::OverviewRepository;
 use agora_domain::people::PeopleRepository;
 use agora_domain::posts::PostRepository;
 use agora_domain::products::{Catalog, ProductRepository};
@@ -71,6 +72,8 @@ pub struct Repositories {
     pub event_audience: Arc<dyn EventAudience>,
     /// Follows.
     pub follows: Arc<dyn FollowRepository>,
+    /// How much there is of everything.
+    pub overview: Arc<dyn OverviewRepository>,
     /// Users as others see them.
     pub people: Arc<dyn PeopleRepository>,
     /// Products.
@@ -407,6 +410,10 @@ contract! { $
         followers_and_followed_are_listed_newest_relation_first,
         lists_of_follows_may_be_empty,
         paging_through_follows_survives_new_ones_and_unfollowing,
+    }
+    /// How much there is of everything.
+    overview {
+        what_is_there_is_counted,
     }
     /// Users as others see them, with their counts.
     people {

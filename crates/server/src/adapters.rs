@@ -24,6 +24,7 @@ use agora_domain::limits::Limits;
 use agora_domain::mail::{AccountMail, MailDelivery, OutboxCare};
 use agora_domain::media::{ImagePorts, Media, MediaSweep, PreviewBackfill};
 use agora_domain::notifications::{NotificationSweep, Notifications};
+use agora_domain::overview::Overview;
 use agora_domain::people::People;
 use agora_domain::posts::Posts;
 use agora_domain::products::Products;
@@ -202,6 +203,7 @@ impl Adapters {
             },
             reports: self.reports(),
             audit_log: self.audit_log(),
+            overview: Overview { repository: self.database.overview(), clock: clock() },
             live: Arc::clone(&self.live),
             notifications: Notifications { notifications: self.database.notifications() },
             follows: Follows { follows: self.database.follows(), clock: clock(), ids: ids() },

@@ -1,7 +1,7 @@
 //! What the queries mean by a connection, by running a statement and by locking a row on PostgreSQL.
 
 use diesel::dsl::sql;
-use diesel::sql_types::{BigInt, Bool, Text};
+use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use diesel::{Expression, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 pub(crate) use diesel_async::RunQueryDsl;
 use futures_util::future::BoxFuture;
@@ -196,4 +196,10 @@ pub(crate) async fn count_all(conn: &mut Conn<'_>) -> Outcome<()> {
 /// Returns whether migrations were ever applied.
 pub(crate) async fn has_migrations(conn: &mut Conn<'_>) -> Outcome<bool> {
     Ok(sql::<Bool>("SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL").get_result(conn).await?)
+}
+
+/// Returns how many bytes the database takes on its server; nothing of one over many machines.
+pub(crate) async fn database_bytes(conn: &mut Conn<'_>) -> Outcome<Option<i64>> {
+    let bytes = format!("SELECT CASE WHEN NOT ({IS_DISTRIBUTED}) THEN pg_database_size(current_database()) END");
+    Ok(sql::<Nullable<BigInt>>(&bytes).get_result(conn).await?)
 }

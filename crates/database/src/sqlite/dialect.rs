@@ -5,7 +5,7 @@ use std::future::{Future, Ready, ready};
 use agora_domain::Error;
 use diesel::dsl::{auto_type, sql};
 use diesel::query_dsl::LoadQuery;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{BigInt, Bool};
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper,
     SqliteConnection,
@@ -145,6 +145,12 @@ pub(crate) fn is_packed(bucket: &BucketRow, _: &[DbId]) -> up_to {
 pub(crate) async fn has_migrations(conn: &mut Conn<'_>) -> Outcome<bool> {
     let tables = sql::<Bool>("SELECT count(*) > 0 FROM sqlite_schema WHERE name = '__diesel_schema_migrations'");
     Ok(RunQueryDsl::get_result(tables, conn).await?)
+}
+
+/// Returns how many bytes the database takes.
+pub(crate) async fn database_bytes(conn: &mut Conn<'_>) -> Outcome<Option<i64>> {
+    let bytes = sql::<BigInt>("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
+    Ok(Some(RunQueryDsl::get_result(bytes, conn).await?))
 }
 
 /// Returns the result of a query function: on SQLite its future is ready when it is first polled.

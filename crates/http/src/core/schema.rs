@@ -258,6 +258,10 @@ schemas! {
     last_seen_at = instant("When it was last used, by the hour.");
     user_agent =
         nullable(bounded("What the client said of itself at login.", "Agora for Android 1.0", 1, UserAgent::MAX_CHARS));
+    counted_at = instant("When what is stored was counted: up to a minute ago.");
+    database_bytes = count_or_null().description(Some("How many bytes the database takes; null where it cannot tell."));
+    started_at = instant("When the node was started.");
+    minute_at = instant("When the minute began.");
     mail_kind = word("What it is about.", MailKind::ALL.map(MailKind::as_str));
     mail_address = text(
         "Where it goes; of a password reset that was not tried yet, how the account was named.", "ada@example.org",

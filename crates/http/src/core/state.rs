@@ -21,6 +21,7 @@ use agora_domain::limits::Limits;
 use agora_domain::mail::{AccountMail, OutboxCare};
 use agora_domain::media::{ImageKey, Media, Rendition};
 use agora_domain::notifications::Notifications;
+use agora_domain::overview::Overview;
 use agora_domain::people::People;
 use agora_domain::posts::Posts;
 use agora_domain::products::Products;
@@ -60,6 +61,8 @@ pub struct Services {
     pub reports: Reports,
     /// What administrators did.
     pub audit_log: AuditLog,
+    /// How much there is of everything.
+    pub overview: Overview,
     /// What users were told.
     pub notifications: Notifications,
     /// What happens, for those who listen.

@@ -19,6 +19,7 @@ pub(crate) mod mail;
 pub(crate) mod media;
 pub(crate) mod notifications;
 pub(crate) mod outbox;
+pub(crate) mod overview;
 pub(crate) mod pages;
 pub(crate) mod people;
 pub(crate) mod posts;

@@ -11,6 +11,7 @@ pub(crate) mod load_shedding;
 pub mod metrics;
 pub(crate) mod rate_limit;
 pub(crate) mod request_log;
+mod traffic;
 
 pub(crate) use self::account_concurrency::{AccountConcurrency, AccountPermit};
 pub(crate) use self::compress::{CompressionLimit, Precompressed};
@@ -21,3 +22,4 @@ pub use self::rate_limit::Throttling;
 pub(crate) use self::rate_limit::{RateLimiter, Refusals};
 pub use self::request_log::RemoteParent;
 pub(crate) use self::request_log::{CancelledRequestGuard, RequestLog};
+pub(crate) use self::traffic::{Minute, Traffic};

@@ -17,8 +17,8 @@ use crate::core::{
     Causes, Client, LogSampler, Paths, RequestContext, RequestId, State, Target, is_health_probe, security_headers,
     shared,
 };
-use crate::middleware::HttpMetrics;
 use crate::middleware::load_shedding::{ResponseBody, close_if_over};
+use crate::middleware::{HttpMetrics, Traffic};
 use crate::transport::Answering;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -58,6 +58,7 @@ pub(crate) async fn observe(
         }
     }
     let time = context.time();
+    request_log.traffic.count(status);
     if let Some(metrics) = &request_log.metrics {
         metrics.requests.count(route, http.method(), status, time);
     }
@@ -78,17 +79,22 @@ pub type RemoteParent = fn(&Span, &HeaderMap);
 /// What requests are counted and logged by.
 pub(crate) struct RequestLog {
     metrics: Option<Arc<HttpMetrics>>,
+    traffic: Arc<Traffic>,
     remote_parent: Option<RemoteParent>,
     failures: Arc<LogSampler>,
 }
 
 impl RequestLog {
     /// Creates a log that counts for these metrics, if there are any, and takes traces over, where they are followed.
-    pub(crate) fn new(metrics: Option<Arc<HttpMetrics>>, remote_parent: Option<RemoteParent>) -> Self {
+    pub(crate) fn new(
+        metrics: Option<Arc<HttpMetrics>>,
+        traffic: Arc<Traffic>,
+        remote_parent: Option<RemoteParent>,
+    ) -> Self {
         let log = |causes: &str, suppressed| {
             tracing::error!(status = 503, causes, "suppressed {suppressed} identical failures");
         };
-        Self { metrics, remote_parent, failures: LogSampler::new(log) }
+        Self { metrics, traffic, remote_parent, failures: LogSampler::new(log) }
     }
 
     /// Returns the span of a request, for traces. Probes of health have none.

@@ -26,6 +26,7 @@ use agora_domain::limits::{Limits, MockCounters, Window};
 use agora_domain::mail::{AccountMail, MockMailTokens, MockOutbox, MockTokenRedemption, OutboxCare};
 use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
 use agora_domain::notifications::{MockNotificationRepository, Notifications};
+use agora_domain::overview::{MockOverviewRepository, Overview};
 use agora_domain::people::{MockPeopleRepository, People};
 use agora_domain::posts::{MockPostRepository, Posts};
 use agora_domain::products::{CatalogVersion, MockProductRepository, Products};
@@ -206,6 +207,7 @@ impl Ports {
                 ids: ids.clone(),
             },
             audit_log: AuditLog { audit: Arc::new(MockAuditRepository::new()) },
+            overview: Overview { repository: Arc::new(MockOverviewRepository::new()), clock: clock.clone() },
             outbox: OutboxCare { outbox: Arc::new(MockOutbox::new()), clock: clock.clone() },
             comments: Comments {
                 comments: Arc::new(MockCommentRepository::new()),

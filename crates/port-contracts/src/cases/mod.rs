@@ -18,6 +18,7 @@ pub(crate) mod images;
 pub(crate) mod likes;
 pub(crate) mod mail;
 pub(crate) mod notifications;
+pub(crate) mod overview;
 pub(crate) mod paging;
 pub(crate) mod people;
 pub(crate) mod posts;

@@ -1,0 +1,59 @@
+//! The use case of the overview.
+
+use std::sync::Arc;
+
+use super::{OverviewRepository, Totals};
+use crate::accounts::Session;
+use crate::clock::{Clock, Timestamp};
+use crate::error::Result;
+
+/// Counts everything.
+#[derive(Clone)]
+pub struct Overview {
+    /// Where everything is.
+    pub repository: Arc<dyn OverviewRepository>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Overview {
+    /// Returns how much there is of everything, and when it was counted. It is costly: whoever asks remembers the answer for
+    /// others, of whom only administrators may see it.
+    ///
+    /// # Errors
+    /// Those of the repository.
+    pub async fn count(&self) -> Result<(Totals, Timestamp)> {
+        let now = self.clock.now();
+        let totals = self.repository.count(now.plus_millis(-Session::RENEWABLE_MILLIS)).await?;
+        Ok((totals, now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::MockClock;
+    use crate::overview::MockOverviewRepository;
+
+    #[tokio::test]
+    async fn sessions_count_that_can_be_renewed() {
+        const NOW: Timestamp = Timestamp::from_unix_millis(100 * 24 * 3_600_000);
+        let totals = Totals {
+            accounts: 1,
+            posts: 2,
+            comments: 3,
+            products: 4,
+            open_sessions: 5,
+            open_reports: 6,
+            waiting_mails: 7,
+            dead_mails: 8,
+            database_bytes: Some(9),
+        };
+        let (mut repository, mut clock) = (MockOverviewRepository::new(), MockClock::new());
+        clock.expect_now().return_const(NOW);
+        let oldest = NOW.plus_millis(-30 * 24 * 3_600_000);
+        repository.expect_count().once().withf(move |after| *after == oldest).returning(move |_| Ok(totals));
+        let overview = Overview { repository: Arc::new(repository), clock: Arc::new(clock) };
+        assert_eq!(overview.count().await.unwrap(), (totals, NOW));
+    }
+}

@@ -1,0 +1,205 @@
+//! `/api/admin/overview`: how much there is of everything, and how many requests this node serves.
+//!
+//! It is counted once for all who want to know at the same time, and at most once a minute.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant as Moment};
+
+use actix_web::web::Data;
+use agora_domain::accounts::Admin;
+use agora_domain::clock::Timestamp;
+use agora_domain::overview::{Overview, Totals};
+use agora_domain::{Error, Result};
+use serde::Serialize;
+use tokio::sync::Mutex;
+use utoipa::ToSchema;
+
+use crate::core::schema;
+use crate::middleware::{Minute, Traffic};
+use crate::request::Auth;
+use crate::response::{HandlerResult, Instant, SUCCESS, answers, ok};
+
+/// How long what was counted counts.
+const FRESH: Duration = Duration::from_secs(60);
+
+answers! {
+    /// How the service does.
+    OverviewAnswer { OverviewBody }
+}
+
+/// How much there is of everything, and how many requests the node that answers has served.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Overview)]
+pub(crate) struct OverviewBody {
+    #[schema(schema_with = schema::counted_at)]
+    counted_at: Instant,
+    /// Accounts, disabled ones too.
+    accounts: u64,
+    /// Posts, hidden ones too.
+    posts: u64,
+    /// Comments, hidden ones too.
+    comments: u64,
+    /// Products.
+    products: u64,
+    /// Sessions that have not ended and are at most 30 days old.
+    open_sessions: u64,
+    /// Reports that nobody has decided about.
+    open_reports: u64,
+    /// Mails that are still to be sent.
+    waiting_mails: u64,
+    /// Mails that were given up.
+    dead_mails: u64,
+    #[schema(schema_with = schema::database_bytes, required = true)]
+    database_bytes: Option<u64>,
+    /// The version of the node.
+    #[schema(example = "1.0.0")]
+    version: &'static str,
+    #[schema(schema_with = schema::started_at)]
+    started_at: Instant,
+    /// For how many seconds the node has been running.
+    uptime_seconds: u64,
+    /// The requests that the node has answered in each of the last 60 minutes, the oldest first; the last one is not over.
+    minutes: Vec<MinuteBody>,
+}
+
+/// The requests of a minute.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = RequestMinute)]
+pub(crate) struct MinuteBody {
+    #[schema(schema_with = schema::minute_at)]
+    at: Instant,
+    /// All that were answered.
+    requests: u32,
+    /// Those answered 4xx.
+    client_errors: u32,
+    /// Those answered 5xx.
+    server_errors: u32,
+}
+
+impl From<Minute> for MinuteBody {
+    fn from(Minute { at, requests, client_errors, server_errors }: Minute) -> Self {
+        Self { at: Instant(at), requests, client_errors, server_errors }
+    }
+}
+
+/// What was counted last, and when.
+type Counted = (Moment, Totals, Timestamp);
+
+/// Knows how much there is of everything.
+pub(crate) struct Figures {
+    overview: Overview,
+    traffic: Arc<Traffic>,
+    last: Arc<Mutex<Option<Counted>>>,
+}
+
+impl Figures {
+    pub(crate) fn new(overview: Overview, traffic: Arc<Traffic>) -> Self {
+        Self { overview, traffic, last: Arc::default() }
+    }
+
+    /// Returns what was counted now or within the last minute.
+    async fn counted(&self) -> Result<(Totals, Timestamp)> {
+        let mut last = Arc::clone(&self.last).lock_owned().await;
+        if let Some((_, totals, at)) = last.filter(|(moment, ..)| moment.elapsed() < FRESH) {
+            return Ok((totals, at));
+        }
+        let overview = self.overview.clone();
+        // To its end, even when the one who asked waits no longer: the next one is served by it.
+        let counting = tokio::spawn(async move {
+            let (totals, at) = overview.count().await?;
+            *last = Some((Moment::now(), totals, at));
+            Ok((totals, at))
+        });
+        counting.await.map_err(Error::internal)?
+    }
+}
+
+/// Read how the service does
+///
+/// What is stored is counted at most once a minute on each node, for all who ask: `countedAt` says when. Requests are those of the
+/// node that answers, counted since it was started.
+#[utoipa::path(get, path = "", operation_id = "getOverview", tag = "Administration",
+    responses((status = 200, description = "The figures.", body = OverviewAnswer)))]
+pub(crate) async fn read(_: Auth<Admin>, figures: Data<Figures>) -> HandlerResult {
+    let (totals, counted_at) = figures.counted().await?;
+    let Totals { accounts, posts, comments, products, open_sessions, open_reports, .. } = totals;
+    let Totals { waiting_mails, dead_mails, database_bytes, .. } = totals;
+    let minutes = figures.traffic.minutes().into_iter().map(MinuteBody::from).collect();
+    ok(
+        SUCCESS,
+        OverviewBody {
+            counted_at: Instant(counted_at),
+            accounts,
+            posts,
+            comments,
+            products,
+            open_sessions,
+            open_reports,
+            waiting_mails,
+            dead_mails,
+            database_bytes,
+            version: env!("CARGO_PKG_VERSION"),
+            started_at: Instant(figures.traffic.begun_at()),
+            uptime_seconds: figures.traffic.age().as_secs(),
+            minutes,
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use agora_domain::clock::MockClock;
+    use agora_domain::overview::OverviewRepository;
+    use async_trait::async_trait;
+    use futures_util::future::join_all;
+
+    use super::*;
+
+    /// Counts how often it is asked, and fails the first time.
+    #[derive(Default)]
+    struct Asked(AtomicU64);
+
+    #[async_trait]
+    impl OverviewRepository for Asked {
+        async fn count(&self, _: Timestamp) -> Result<Totals> {
+            let accounts = self.0.fetch_add(1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            if accounts == 0 {
+                return Err(Error::unavailable("too many wait"));
+            }
+            let (posts, comments, products, database_bytes) = (0, 0, 0, None);
+            let (open_sessions, open_reports, waiting_mails, dead_mails) = (0, 0, 0, 0);
+            Ok(Totals {
+                accounts,
+                posts,
+                comments,
+                products,
+                open_sessions,
+                open_reports,
+                waiting_mails,
+                dead_mails,
+                database_bytes,
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_questions_counts_once_and_a_failure_is_not_remembered() {
+        let (asked, mut clock) = (Arc::new(Asked::default()), MockClock::new());
+        clock.expect_now().return_const(Timestamp::from_unix_millis(7));
+        let overview = Overview { repository: asked.clone(), clock: Arc::new(clock) };
+        let figures = Figures::new(overview, Arc::new(Traffic::new(Timestamp::from_unix_millis(1_752_539_094_124))));
+        assert!(matches!(figures.counted().await, Err(Error::Unavailable(_))));
+        let all = join_all((0..1000).map(|_| figures.counted())).await;
+        for counted in all {
+            let (totals, at) = counted.unwrap();
+            assert_eq!((totals.accounts, at.unix_millis()), (1, 7));
+        }
+        assert_eq!(asked.0.load(Ordering::SeqCst), 2);
+        assert_eq!(figures.traffic.minutes().len(), 60, "as the document says");
+    }
+}
