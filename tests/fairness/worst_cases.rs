@@ -142,6 +142,8 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     // Counted once by the first of them.
     case("GET",    "/api/admin/overview",                Admin,   PLAIN),
     case("GET",    "/api/admin/configuration",           Admin,   PLAIN),
+    // One at a time: the others are refused.
+    case("POST",   "/api/admin/backup",                  Admin,   PLAIN),
     case("GET",    "/api/admin/mails",                   Admin,   &[("", "?status=waiting", None), ("", "?status=dead", None)]),
     case("POST",   "/api/admin/mails/{mailId}/retry",    Admin,   &[("{mail n}", "", None)]),
     case("GET",    "/api/users/lookup",                  Member,  &[("", "?username=root", None), ("", "?username=mallory", None)]),

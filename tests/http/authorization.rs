@@ -59,6 +59,7 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("DELETE", "/api/admin/users/{userId}/sessions",   [401, 401, 403, 403, 404]),
     ("GET",    "/api/admin/overview",                  [401, 401, 403, 403, 200]),
     ("GET",    "/api/admin/configuration",             [401, 401, 403, 403, 200]),
+    ("POST",   "/api/admin/backup",                    [401, 401, 403, 403, 200]),
     ("GET",    "/api/admin/mails",                     [401, 401, 403, 403, 400]),
     ("POST",   "/api/admin/mails/{mailId}/retry",      [401, 401, 403, 403, 404]),
     ("GET",    "/api/users/{userId}/profile",          [401, 401, 403, 404, 404]),

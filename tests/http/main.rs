@@ -6,6 +6,7 @@
 mod accounts;
 mod attachments;
 mod authorization;
+mod backups;
 mod blocks;
 mod bookmarks;
 mod browsers;

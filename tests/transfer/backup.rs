@@ -42,6 +42,32 @@ async fn each_database_is_restored_in_each_with_its_secret() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_downloaded_backup_is_restored_without_the_secret() {
+    let home = Home::new();
+    for (n, from) in [Deployment::embedded(&home, "a"), Deployment::scaled(&home, "b")].into_iter().enumerate() {
+        let (world, seen) = from.settle(&home).await;
+        let service = from.start(&home);
+        let root = service.api.log_in("root").await;
+        let archive = service.api.call(&root, Method::POST, "/api/admin/backup").await.expect(200).body;
+        service.stop();
+        let secret = home.secret();
+        assert!(!archive.windows(secret.len()).any(|bytes| bytes == secret.as_bytes()));
+        let file = home.path(&format!("{n}.tar"));
+        fs::write(&file, archive).unwrap();
+        let elsewhere = Home::new();
+        let to = Deployment::embedded(&elsewhere, "to");
+        let restored = to.run(&elsewhere, &["restore", file.to_str().unwrap()]).expect_success();
+        for words in ["counts and checksums agree", "Restored 1 images", "The backup holds no signing secret"] {
+            assert!(restored.stdout.contains(words), "{words:?} is missing: {restored:?}");
+        }
+        // With its secret, which was kept elsewhere, tokens stay valid.
+        fs::create_dir_all(elsewhere.data_dir()).unwrap();
+        fs::write(elsewhere.data_dir().join("jwt-secret"), secret).unwrap();
+        to.expect(&elsewhere, &world, &seen).await;
+    }
+}
+
 /// Makes and deletes posts with images, likes and comments until it is told to stop.
 async fn write(api: Client, user: User, stop: Arc<AtomicBool>, rounds: Arc<AtomicUsize>) {
     let mut last: Option<String> = None;

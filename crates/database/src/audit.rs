@@ -30,6 +30,7 @@ pub(crate) const fn action_code(action: Action) -> i16 {
         Action::ProductDeleted => 13,
         Action::ProductsImported => 14,
         Action::SessionsEnded => 15,
+        Action::BackupDownloaded => 16,
     }
 }
 
@@ -41,6 +42,7 @@ const fn kind_code(kind: TargetKind) -> i16 {
         TargetKind::Report => 3,
         TargetKind::Product => 4,
         TargetKind::Catalog => 5,
+        TargetKind::Service => 6,
     }
 }
 
@@ -77,6 +79,11 @@ impl AuditRecord {
 
 #[async_trait]
 impl AuditRepository for Database {
+    async fn record(&self, entry: &AuditEntry) -> Result<()> {
+        let entry = AuditRecord::of(entry);
+        call!(self, write audit::record(entry))
+    }
+
     async fn list(&self, filter: AuditFilter, page: PageRequest) -> Result<Page<AuditView>> {
         let rows = call!(self, search audit::list(filter, Slice::newest_first(page)))?;
         page_of(page, rows, |(record, actor): (AuditRecord, Option<PreviewRow>)| {

@@ -106,12 +106,14 @@ named! {
         ProductDeleted = "product_deleted",
         /// A file of products was taken over; the details say how many products it added and changed.
         ProductsImported = "products_imported",
+        /// A backup was downloaded.
+        BackupDownloaded = "backup_downloaded",
     }
 }
 
 named! {
     /// What kind of thing an act is done to.
-    TargetKind "targetType must be USER, POST, COMMENT, REPORT, PRODUCT or CATALOG" {
+    TargetKind "targetType must be USER, POST, COMMENT, REPORT, PRODUCT, CATALOG or SERVICE" {
         /// An account.
         User = "USER",
         /// A post.
@@ -124,6 +126,8 @@ named! {
         Product = "PRODUCT",
         /// The catalog.
         Catalog = "CATALOG",
+        /// The service.
+        Service = "SERVICE",
     }
 }
 
@@ -142,6 +146,8 @@ pub enum Target {
     Product(ProductId),
     /// The catalog as a whole.
     Catalog,
+    /// The service as a whole.
+    Service,
 }
 
 impl Target {
@@ -154,6 +160,7 @@ impl Target {
             (TargetKind::Report, Some(id)) => Self::Report(id.into()),
             (TargetKind::Product, Some(id)) => Self::Product(id.into()),
             (TargetKind::Catalog, None) => Self::Catalog,
+            (TargetKind::Service, None) => Self::Service,
             _ => return None,
         })
     }
@@ -167,10 +174,11 @@ impl Target {
             Self::Report(_) => TargetKind::Report,
             Self::Product(_) => TargetKind::Product,
             Self::Catalog => TargetKind::Catalog,
+            Self::Service => TargetKind::Service,
         }
     }
 
-    /// Returns the id that names it; none of the catalog.
+    /// Returns the id that names it; none of the catalog and the service.
     pub const fn id(self) -> Option<Uuid> {
         match self {
             Self::User(id) => Some(id.uuid()),
@@ -178,7 +186,7 @@ impl Target {
             Self::Comment(id) => Some(id.uuid()),
             Self::Report(id) => Some(id.uuid()),
             Self::Product(id) => Some(id.uuid()),
-            Self::Catalog => None,
+            Self::Catalog | Self::Service => None,
         }
     }
 }
@@ -270,7 +278,8 @@ mod tests {
     #[test]
     fn a_target_comes_back_from_its_kind_and_id() {
         for kind in TargetKind::ALL {
-            let id = (kind != TargetKind::Catalog).then_some(Uuid::from_u128(3));
+            let has_id = ![TargetKind::Catalog, TargetKind::Service].contains(&kind);
+            let id = has_id.then_some(Uuid::from_u128(3));
             let target = Target::of(kind, id).unwrap();
             assert_eq!((target.kind(), target.id()), (kind, id));
             let other = id.is_none().then_some(Uuid::from_u128(3));

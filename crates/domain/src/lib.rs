@@ -17,6 +17,7 @@
 //! | [`export`] | everything that an account has stored, for its user to take along |
 //! | [`audit`] | what administrative acts leave behind |
 //! | [`audit_log`] | what administrators did |
+//! | [`backups`] | backups that administrators download |
 //! | [`overview`] | how much there is of everything |
 //! | [`notices`] | what a change tells whom |
 //! | [`notifications`] | what users were told, and what they want to be told |
@@ -55,6 +56,7 @@
 pub mod accounts;
 pub mod audit;
 pub mod audit_log;
+pub mod backups;
 pub mod blocks;
 pub mod bookmarks;
 pub mod clock;

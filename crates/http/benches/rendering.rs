@@ -12,6 +12,7 @@ use agora_domain::accounts::{
     MockTokenIssuer, PasswordChecks, Username,
 };
 use agora_domain::audit_log::{AuditLog, MockAuditRepository};
+use agora_domain::backups::{Backups, MockBackupSource};
 use agora_domain::blocks::{Blocks, MockBlockRepository};
 use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
 use agora_domain::clock::{MockClock, Timestamp};
@@ -112,6 +113,12 @@ fn services() -> Services {
         blocks: Blocks {
             blocks: Arc::new(MockBlockRepository::new()),
             people: Arc::new(MockPeopleRepository::new()),
+            clock: clock.clone(),
+            ids: ids.clone(),
+        },
+        backups: Backups {
+            source: Arc::new(MockBackupSource::new()),
+            audit: Arc::new(MockAuditRepository::new()),
             clock: clock.clone(),
             ids: ids.clone(),
         },

@@ -8,7 +8,7 @@ use utoipa::openapi::OpenApi;
 pub use crate::core::access::{Access, IdempotencySupport, RateLimitClass};
 use crate::core::{EndpointPolicy, access};
 use crate::endpoints::{
-    accounts, audit_log, blocks, bookmarks, comments, configuration, docs, events, export, follows, health,
+    accounts, audit_log, backups, blocks, bookmarks, comments, configuration, docs, events, export, follows, health,
     hiding, mail, media, notifications, outbox, overview, pages, people, posts, products, reports, search, sessions,
     threads, users,
 };
@@ -158,6 +158,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(DELETE, "/api/admin/users/{userId}/sessions", Admin, sessions::end_of),
         endpoint!(GET,    "/api/admin/overview",              Admin,   overview::read),
         endpoint!(GET,    "/api/admin/configuration",         Admin,   configuration::read),
+        endpoint!(POST,   "/api/admin/backup",                Admin,   backups::download),
         endpoint!(GET,    "/api/admin/mails",                 Admin,   outbox::list),
         endpoint!(POST,   "/api/admin/mails/{mailId}/retry",  Admin,   outbox::retry),
 

@@ -13,6 +13,7 @@ pub type Interrupt = CancellationToken;
 /// The progress of a work, phase by phase: a bar on a terminal, some lines of the log elsewhere.
 pub struct Progress {
     interrupt: Interrupt,
+    is_shown: bool,
     /// Hidden where there is no terminal. It clears itself when the next takes its place, and at the end.
     bar: ProgressBar,
 }
@@ -20,11 +21,19 @@ pub struct Progress {
 impl Progress {
     /// Shown on the standard error, from the first phase on.
     pub fn new(interrupt: Interrupt) -> Self {
-        Self { interrupt, bar: ProgressBar::hidden() }
+        Self { interrupt, is_shown: true, bar: ProgressBar::hidden() }
+    }
+
+    /// Shown to nobody.
+    pub(crate) fn hidden() -> Self {
+        Self { interrupt: Interrupt::new(), is_shown: false, bar: ProgressBar::hidden() }
     }
 
     /// Begins the next phase, of so many steps if that is known.
     pub fn phase(&mut self, phase: &'static str, total: Option<u64>) {
+        if !self.is_shown {
+            return;
+        }
         let (bar, template) = match total {
             Some(total) => (ProgressBar::new(total), "{msg} [{bar:32}] {human_pos}/{human_len} {rate} {eta} left"),
             None => (ProgressBar::no_length(), "{msg} {spinner} {human_pos} {rate}"),
@@ -42,7 +51,7 @@ impl Progress {
         let before = self.bar.position();
         self.bar.inc(steps);
         let (done, total) = (before + steps, self.bar.length());
-        if self.bar.is_hidden() && is_worth_a_line(before, done, total) {
+        if self.is_shown && self.bar.is_hidden() && is_worth_a_line(before, done, total) {
             tracing::info!(done, total, "{}", self.bar.message());
         }
         ensure!(!self.interrupt.is_cancelled(), INTERRUPTED);

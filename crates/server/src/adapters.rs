@@ -9,6 +9,7 @@ use agora_config::Config;
 use agora_database::{Database, Replica};
 use agora_domain::accounts::{Accounts, Authentication, PasswordChecks, TokenIssuer};
 use agora_domain::audit_log::AuditLog;
+use agora_domain::backups::{BackupSource, Backups};
 use agora_domain::blocks::{Blocks, MuteExpiry};
 use agora_domain::bookmarks::Bookmarks;
 use agora_domain::clock::Clock;
@@ -40,6 +41,7 @@ use agora_operations::mailer::Mailer;
 use agora_operations::open;
 use agora_operations::sweep::Sweep;
 use agora_operations::system::SystemIds;
+use agora_operations::transfer::BackupDownloads;
 use agora_security::{BcryptHasher, BoundedCounters, CachedSessions, JwtIssuer, RandomMailTokens};
 use anyhow::Result;
 
@@ -59,6 +61,7 @@ pub(crate) struct Adapters {
     /// The mail server, if there is one.
     smtp: Option<Arc<Smtp>>,
     images: ImagePorts,
+    backups: Arc<dyn BackupSource>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
     pub(crate) data_dir: PathBuf,
@@ -96,6 +99,7 @@ impl Adapters {
             live,
             smtp,
             passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * WAITING_HASHES)),
+            backups: Arc::new(BackupDownloads::new(database.clone(), store.clone())),
             images: ImagePorts { cleaner: cleaner.clone(), store: store.clone(), unnamed: database.unnamed_images() },
             cleaner,
             store,
@@ -203,6 +207,12 @@ impl Adapters {
             },
             reports: self.reports(),
             audit_log: self.audit_log(),
+            backups: Backups {
+                source: Arc::clone(&self.backups),
+                audit: self.database.audit(),
+                clock: clock(),
+                ids: ids(),
+            },
             overview: Overview { repository: self.database.overview(), clock: clock() },
             live: Arc::clone(&self.live),
             notifications: Notifications { notifications: self.database.notifications() },

@@ -28,10 +28,13 @@ pub struct AuditView {
     pub actor: Option<UserPreview>,
 }
 
-/// Reads what the other repositories recorded.
+/// Reads what was recorded: by the other repositories, each in the transaction of its change, and by this one.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait AuditRepository: Send + Sync {
+    /// Records an act that changes nothing that is stored.
+    async fn record(&self, entry: &AuditEntry) -> Result<()>;
+
     /// Returns the entries that pass the filter, newest first: by [`AuditEntry::at`], then by id. A page takes no longer the
     /// more entries there are that do not pass.
     async fn list(&self, filter: AuditFilter, page: PageRequest) -> Result<Page<AuditView>>;

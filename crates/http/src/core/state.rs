@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix_web::web::Data;
 use agora_domain::accounts::{Accounts, Authentication};
 use agora_domain::audit_log::AuditLog;
+use agora_domain::backups::Backups;
 use agora_domain::blocks::Blocks;
 use agora_domain::bookmarks::Bookmarks;
 use agora_domain::comments::Comments;
@@ -61,6 +62,8 @@ pub struct Services {
     pub reports: Reports,
     /// What administrators did.
     pub audit_log: AuditLog,
+    /// Backups that are downloaded.
+    pub backups: Backups,
     /// How much there is of everything.
     pub overview: Overview,
     /// What users were told.

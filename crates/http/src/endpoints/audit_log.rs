@@ -27,7 +27,7 @@ views! {
         actor: Option<MiniBody<'a>> = view.actor.as_ref().map(|actor| MiniBody::of(actor, state)),
         action: &'static str [schema::audit_action] = view.entry.action.as_str(),
         target_type: &'static str [schema::audit_target_type] = view.entry.target.kind().as_str(),
-        /// Names it; null of the catalog. It may be gone.
+        /// Names it; null of the catalog and of the service. It may be gone.
         #[schema(required = true)]
         target_id: Option<Uuid> = view.entry.target.id(),
         /// The role, the reason, the note, the SKU, or what an import did; null where there is nothing to say.

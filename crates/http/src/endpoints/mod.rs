@@ -5,6 +5,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod audit_log;
+pub(crate) mod backups;
 pub(crate) mod blocks;
 pub(crate) mod bookmarks;
 pub(crate) mod comments;

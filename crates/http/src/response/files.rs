@@ -54,6 +54,8 @@ answers! {
     )];
     /// An archive.
     Archive = [answer(200, "The archive.", [("application/zip", bytes())], &[])];
+    /// A backup.
+    BackupArchive = [answer(200, "The backup.", [("application/x-tar", bytes())], &[])];
     /// The document that describes the interface.
     Document = [answer(200, "The document.", [("application/json", any_object())], &[])];
     /// Leads to a page.

@@ -11,6 +11,7 @@ use agora_domain::accounts::{
     PasswordChecks, PasswordHasher,
 };
 use agora_domain::audit_log::{AuditLog, MockAuditRepository};
+use agora_domain::backups::{Backups, MockBackupSource};
 use agora_domain::blocks::{Blocks, MockBlockRepository};
 use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
 use agora_domain::clock::{MockClock, Timestamp};
@@ -207,6 +208,12 @@ impl Ports {
                 ids: ids.clone(),
             },
             audit_log: AuditLog { audit: Arc::new(MockAuditRepository::new()) },
+            backups: Backups {
+                source: Arc::new(MockBackupSource::new()),
+                audit: Arc::new(MockAuditRepository::new()),
+                clock: clock.clone(),
+                ids: ids.clone(),
+            },
             overview: Overview { repository: Arc::new(MockOverviewRepository::new()), clock: clock.clone() },
             outbox: OutboxCare { outbox: Arc::new(MockOutbox::new()), clock: clock.clone() },
             comments: Comments {

@@ -3,7 +3,7 @@
 //! | entry | content |
 //! |---|---|
 //! | `agora-backup.json` | [`Header`]: what the archive is |
-//! | `jwt-secret` | what tokens are signed with |
+//! | `jwt-secret` | what tokens are signed with, unless it is left out |
 //! | `images/KEY` | an image |
 //! | `unnamed-images` | the keys of images that no row names, a line each: what was deleted while they were fetched |
 //! | `rows/TABLE-N.jsonl` | rows, a line each, in the order of the primary key |
@@ -15,7 +15,7 @@
 use std::fs::File;
 use std::io::{BufReader, BufWriter, IsTerminal, Read, Seek, Write};
 use std::path::Path;
-use std::{fs, io};
+use std::{fs, io, mem};
 
 use agora_database::schema_version;
 use agora_domain::media::ImageKey;
@@ -23,6 +23,7 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use tokio::sync::mpsc;
 
 use super::images::MAX_BYTES;
 use super::rows::{Sums, hex};
@@ -123,9 +124,53 @@ fn tail(checksum: &str) -> io::Result<Vec<u8>> {
     tar.into_inner()
 }
 
+/// Where the bytes of an archive go.
+enum Output {
+    /// Into a file, or to the standard output.
+    Direct(BufWriter<Box<dyn Write + Send>>),
+    /// To somebody who takes them one part after the other, which is waited for: what nobody has taken yet.
+    Parts(Vec<u8>, mpsc::Sender<Bytes>),
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Direct(to) => to.write(bytes),
+            Self::Parts(made, _) => made.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Direct(to) => to.flush(),
+            Self::Parts(..) => Ok(()),
+        }
+    }
+}
+
+/// How many bytes of an archive are handed over at once, and how many times as many wait to be taken.
+const PART: usize = 64 * 1024;
+const PARTS_WAITING: usize = 4;
+
+impl Output {
+    /// Hands over what was made, as far as it is `PART` bytes or, at the end, all of it.
+    async fn hand_over(&mut self, is_end: bool) -> Result<()> {
+        let Self::Parts(made, to) = self else { return Ok(()) };
+        if made.len() < PART && !is_end {
+            return Ok(());
+        }
+        let mut made = Bytes::from(mem::take(made));
+        while !made.is_empty() {
+            let part = made.split_to(made.len().min(PART));
+            to.send(part).await.context("nobody takes the archive any more")?;
+        }
+        Ok(())
+    }
+}
+
 /// Writes an archive. Its file is there once it is finished, and never part of it.
 pub(crate) struct Writer {
-    tar: tar::Builder<Summed<BufWriter<Box<dyn Write>>>>,
+    tar: tar::Builder<Summed<Output>>,
     file: Option<AtomicFile>,
 }
 
@@ -136,28 +181,41 @@ impl Writer {
         let file = path.map(|path| AtomicFile::begin(path, ".agora-backup-")).transpose()?;
         let is_looked_at = file.is_none() && io::stdout().is_terminal();
         ensure!(!is_looked_at, "a backup is nothing to look at: send the output to a file or a program");
-        let to: Box<dyn Write> = match &file {
+        let to: Box<dyn Write + Send> = match &file {
             Some(file) => Box::new(file.file().try_clone()?),
             None => Box::new(io::stdout()),
         };
-        let tar = tar::Builder::new(Summed { inner: BufWriter::new(to), hasher: Sha256::new() });
-        Ok(Self { tar, file })
+        Ok(Self::to(Output::Direct(BufWriter::new(to)), file))
     }
 
-    pub(crate) fn append(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
-        append(&mut self.tar, name, bytes).context("cannot write the archive")
+    /// Begins an archive that is taken part by part as it is made, and by what it is taken. Whoever takes it knows by its checksum
+    /// whether it is whole.
+    pub(crate) fn begin_parts() -> (Self, mpsc::Receiver<Bytes>) {
+        let (to, parts) = mpsc::channel(PARTS_WAITING);
+        (Self::to(Output::Parts(Vec::new(), to), None), parts)
     }
 
-    pub(crate) fn append_json(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
-        self.append(name, &serde_json::to_vec_pretty(value)?)
+    fn to(output: Output, file: Option<AtomicFile>) -> Self {
+        Self { tar: tar::Builder::new(Summed { inner: output, hasher: Sha256::new() }), file }
+    }
+
+    pub(crate) async fn append(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        append(&mut self.tar, name, bytes).context("cannot write the archive")?;
+        self.tar.get_mut().inner.hand_over(false).await
+    }
+
+    pub(crate) async fn append_json(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
+        self.append(name, &serde_json::to_vec_pretty(value)?).await
     }
 
     /// Completes the archive with its summary and checksum and moves it to its place, durably.
-    pub(crate) fn finish(mut self, summary: &Summary) -> Result<()> {
-        self.append_json(SUMMARY, summary)?;
+    pub(crate) async fn finish(mut self, summary: &Summary) -> Result<()> {
+        self.append_json(SUMMARY, summary).await?;
         let checksum = hex(&self.tar.get_ref().hasher.clone().finalize());
-        self.append(CHECKSUM, checksum.as_bytes())?;
-        self.tar.into_inner()?.flush()?;
+        self.append(CHECKSUM, checksum.as_bytes()).await?;
+        let mut output = self.tar.into_inner()?.inner;
+        output.flush()?;
+        output.hand_over(true).await?;
         self.file.map_or(Ok(()), AtomicFile::keep)
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use agora_config::Config;
+use agora_config::{Config, Secret};
 use agora_database::{Database, Snapshot, schema_version};
 use agora_domain::clock::Clock;
 use agora_domain::media::{ImageKey, Rendition};
@@ -39,24 +39,12 @@ pub async fn backup(
     let (database, store) = open::existing(config).await?;
     let kept = data_dir::existing_secret(&config.data_dir)?;
     let secret = config.jwt_secret.as_ref().or(kept.as_ref());
-    let (now, mut progress) = (SystemClock.now(), Progress::new(interrupt));
+    let mut progress = Progress::new(interrupt);
     let is_empty = database.snapshot().await.operator_context(SOURCE)?.is_empty().await.operator_context(SOURCE)?;
     ensure!(!is_empty, "the database is empty: is it the right one?");
-    let mut archive = Writer::begin(file.as_deref())?;
-    let (agora, schema) = (env!("CARGO_PKG_VERSION").to_owned(), schema_version());
-    archive.append_json(HEADER, &Header { format: FORMAT, agora, schema, made_at: now.unix_millis() })?;
-    if let Some(secret) = secret {
-        archive.append(SECRET, secret.expose().as_bytes())?;
-    }
-    let SavedImages { mut snapshot, named, unnamed, lost } =
-        save_images(&database, &store, &mut archive, &mut progress).await?;
-    let warning = images::judge(&lost, allow_missing_images)?;
-    archive.append(UNNAMED, keys_to_lines(&unnamed).as_bytes())?;
-    let rows = save_rows(&mut snapshot, &mut archive, &mut progress).await?;
-    let (images, total) = (u64::try_from(named)?, rows.values().map(|sum| sum.rows).sum::<u64>());
-    let missing = lost.iter().map(|key| key.as_str().to_owned()).collect();
-    let summary = Summary { rows, images, missing };
-    archive.finish(&summary)?;
+    let archive = Writer::begin(file.as_deref())?;
+    let (summary, warning) = save(&database, &store, secret, archive, allow_missing_images, &mut progress).await?;
+    let (images, total) = (summary.images, summary.rows.values().map(|sum| sum.rows).sum::<u64>());
     let target = file.as_deref().unwrap_or(Path::new("the standard output")).display();
     let mut told = format!("Saved {total} rows and {images} images in {target}.");
     told += &rows::in_words(&summary.rows);
@@ -73,6 +61,32 @@ pub async fn backup(
         return Ok(String::new());
     }
     Ok(told)
+}
+
+/// Saves everything in an archive; returns what that holds, and what the operator is to be warned of.
+pub(super) async fn save(
+    database: &Database,
+    store: &ObjectImageStore,
+    secret: Option<&Secret>,
+    mut archive: Writer,
+    allow_missing_images: bool,
+    progress: &mut Progress,
+) -> Result<(Summary, Option<String>)> {
+    let (agora, schema) = (env!("CARGO_PKG_VERSION").to_owned(), schema_version());
+    let made_at = SystemClock.now().unix_millis();
+    archive.append_json(HEADER, &Header { format: FORMAT, agora, schema, made_at }).await?;
+    if let Some(secret) = secret {
+        archive.append(SECRET, secret.expose().as_bytes()).await?;
+    }
+    let SavedImages { mut snapshot, named, unnamed, lost } =
+        save_images(database, store, &mut archive, progress).await?;
+    let warning = images::judge(&lost, allow_missing_images)?;
+    archive.append(UNNAMED, keys_to_lines(&unnamed).as_bytes()).await?;
+    let rows = save_rows(&mut snapshot, &mut archive, progress).await?;
+    let missing = lost.iter().map(|key| key.as_str().to_owned()).collect();
+    let summary = Summary { rows, images: u64::try_from(named)?, missing };
+    archive.finish(&summary).await?;
+    Ok((summary, warning))
 }
 
 /// The images of an archive, and the rows that go with them.
@@ -138,7 +152,7 @@ async fn save_images(
         let mut fetched = std::pin::pin!(fetched.buffer_unordered(images::AT_ONCE));
         while let Some((key, rendition, file)) = fetched.try_next().await? {
             if let Some((bytes, _room)) = &file {
-                archive.append(&format!("images/{}", key.file_name(rendition)), bytes)?;
+                archive.append(&format!("images/{}", key.file_name(rendition)), bytes).await?;
             }
             if rendition == Rendition::Original {
                 match file {
@@ -158,7 +172,7 @@ async fn save_rows(snapshot: &mut Snapshot, archive: &mut Writer, progress: &mut
     rows::each_page(snapshot, SOURCE, progress, async |rows, text| {
         let table = rows.table().name();
         last = (table, if last.0 == table { last.1 + 1 } else { 1 });
-        archive.append(&format!("rows/{table}-{:06}.jsonl", last.1), &text)
+        archive.append(&format!("rows/{table}-{:06}.jsonl", last.1), &text).await
     })
     .await
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `copy` | from one database to another, from one image store to another |
 //! | `backup`, `restore` | into one file, and back |
+//! | `download` | the same file, taken while it is made |
 //! | `archive` | that file: its form, and that it is whole |
 //! | `rows` | rows from a source into a target, with checksums of both |
 //! | `images` | images likewise |
@@ -15,6 +16,7 @@
 mod archive;
 mod backup;
 mod copy;
+mod download;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod images;
@@ -23,4 +25,5 @@ mod rows;
 
 pub use self::backup::backup;
 pub use self::copy::{CopyArguments, copy};
+pub use self::download::BackupDownloads;
 pub use self::restore::restore;

@@ -123,11 +123,12 @@ pub async fn every_act_on_every_kind_of_thing_comes_back(db: Repositories) {
         Target::Report(w.id()),
         Target::Product(w.id()),
         Target::Catalog,
+        Target::Service,
     ];
     let mut expected = Vec::new();
     for (n, action) in Action::ALL.into_iter().enumerate() {
         let entry = AuditEntry { action, target: targets[n % targets.len()], ..w.entry() };
-        db.products.create(&w.new_product(action.as_str()), &entry, None).await.unwrap();
+        db.audit.record(&entry).await.unwrap();
         expected.push(entry);
     }
     assert_eq!(entries(&db).await, expected);

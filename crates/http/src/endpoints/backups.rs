@@ -1,0 +1,36 @@
+//! `/api/admin/backup`: everything, to be kept elsewhere.
+
+use std::error::Error as _;
+
+use actix_web::http::header;
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse};
+use agora_domain::accounts::Admin;
+use futures_util::StreamExt;
+
+use crate::core::{RequestContext, State};
+use crate::request::Auth;
+use crate::response::{BackupArchive, HandlerResult};
+
+/// Download a backup
+///
+/// The archive that `agora backup` writes and `agora restore` reads, made while it is sent: rows, images and password hashes, and no
+/// signing secret. One at a time on each node: another one is answered 503. An answer that breaks off before its end is no backup,
+/// and `agora restore` refuses it.
+#[utoipa::path(get, path = "", operation_id = "downloadBackup", tag = "Administration", responses(BackupArchive))]
+pub(crate) async fn download(state: Data<State>, admin: Auth<Admin>, request: HttpRequest) -> HandlerResult {
+    let request_id = RequestContext::of(&request)?.id();
+    let bytes = state.services.backups.begin(&admin).await?;
+    // The head of the answer is sent by then: a failure can only cut it off.
+    let parts = bytes.map(move |part| {
+        part.map_err(|error| {
+            tracing::error!(%request_id, %error, cause = ?error.source(), "a backup could not be made to its end");
+            Box::new(error) as Box<dyn std::error::Error>
+        })
+    });
+    Ok(HttpResponse::Ok()
+        .insert_header((header::CONTENT_TYPE, "application/x-tar"))
+        .insert_header((header::CONTENT_DISPOSITION, "attachment; filename=\"agora-backup.tar\""))
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .streaming(parts))
+}
