@@ -249,12 +249,33 @@ export function Show<T>({ of, children }: { of: Loaded<T>; children: (data: T) =
   );
 }
 
-/** What is folded away behind a word. */
-export function More({ label, children }: { label: string; children: ComponentChildren }) {
+/** What is folded away behind a word. What `isLazy` is not there before somebody looks. */
+export function More({ label, children, isLazy = false }: { label: string; children: ComponentChildren; isLazy?: boolean }) {
+  const [isThere, setThere] = useState(!isLazy);
   return (
-    <details>
+    <details onToggle={() => setThere(true)}>
       <summary>{label}</summary>
-      <div class="folded">{children}</div>
+      <div class="folded">{isThere && children}</div>
     </details>
+  );
+}
+
+/** Makes a file, and leads to where it is saved. */
+export function Download(props: { label: string; save: string; name: string; make: () => Promise<Blob | undefined> }) {
+  const [address, setAddress] = useState("");
+  useEffect(() => () => URL.revokeObjectURL(address), [address]);
+  async function make() {
+    const file = await props.make();
+    if (file) setAddress(URL.createObjectURL(file));
+  }
+  return (
+    <>
+      <Action does={make}>{props.label}</Action>
+      {address && (
+        <a href={address} download={props.name}>
+          {props.save}
+        </a>
+      )}
+    </>
   );
 }

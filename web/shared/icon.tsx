@@ -13,6 +13,8 @@ const SIGNS = {
   people: "M9 5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7zM3 20c0-4 2.5-6 6-6s6 2 6 6M16 6a3 3 0 0 1 0 6M17.5 14.5c2.5.5 3.5 2.5 3.5 5.5",
   list: "M4 6h16M4 12h16M4 18h10",
   health: "M3 12h4l3-7 4 14 3-7h4",
+  mail: "M3 6h18v12H3zM3 7l9 7 9-7",
+  backup: "M12 3v11M7 10l5 5 5-5M4 17v4h16v-4",
   comment: "M4 5h16v11H11l-5 4v-4H4z",
 };
 

@@ -1,9 +1,16 @@
 // The console in a real browser, against the real service, whose administrator is root.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { check, heading, join, open, PASSWORD, SIZES, service } from "./browser.js";
 import { createClient } from "@agora/client";
+
+/** Follows a link that saves a file; what is in it. */
+async function saved(page, link) {
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: link }).click()]);
+  return readFile(await download.path());
+}
 
 for (const [size, width] of SIZES) {
   test(`an administrator decides, in a ${size} window`, async (context) => {
@@ -34,7 +41,19 @@ for (const [size, width] of SIZES) {
     await heading(page, "Not for this account");
     await page.getByRole("button", { name: "Log out" }).click();
     await logIn("root");
-    await heading(page, "Reports");
+    await heading(page, "Dashboard");
+
+    // How the service does.
+    await page.getByRole("img", { name: /^Requests a minute\. [\d,]+ requests? in the last hour/ }).waitFor();
+    await page.getByText("migrations").waitFor();
+    await page.getByText("As a table").click();
+    await page.getByRole("row").nth(60).waitFor();
+    assert.equal(await page.getByRole("row").count(), 61);
+    await check(page, `${size}-console-table`);
+    await page.getByText("As a table").click();
+    await page.getByRole("term").filter({ hasText: "Open reports" }).waitFor();
+    await check(page, `${size}-console-dashboard`);
+    await to("Reports");
 
     // Reports are worked off by the keyboard, newest first.
     const report = (words) => page.getByRole("article", { name: `Report by witness-${size}` }).filter({ hasText: `${words} is spam` });
@@ -77,11 +96,40 @@ for (const [size, width] of SIZES) {
     assert.equal(await isHidden(posts[1]), false);
     await check(page, `${size}-console-posts`);
 
+    // So is a comment, after it was hidden.
+    const params = { path: { postId: posts[1] } };
+    await witness.client.post("/api/posts/{postId}/comments", { params, body: { content: "Rather rude" } });
+    await second.getByText("Comments", { exact: true }).click();
+    const comment = page.getByRole("article", { name: `Comment by witness-${size}` });
+    const comments = async () => (await author.client.get("/api/posts/{postId}/comments", { params })).data.length;
+    for (const [act, left] of [
+      ["Hide", 0],
+      ["Show again", 1],
+    ]) {
+      await comment.getByText(act, { exact: true }).first().click();
+      await comment.getByLabel("Reason").fill("To see how it works");
+      await comment.getByRole("button", { name: act }).click();
+      await comment.getByText(act === "Hide" ? "Show again" : "Hide", { exact: true }).first().waitFor();
+      assert.equal(await comments(), left);
+    }
+    await check(page, `${size}-console-comments`);
+
     // An account becomes an administrator, and another is disabled.
     await to("Accounts");
     const account = (name) => page.getByRole("article", { name: `Account ${name}-${size}` });
     await page.getByLabel(/Name/).fill(size);
     await page.getByRole("button", { name: "Show" }).click();
+
+    // One is logged out everywhere.
+    await account("witness").getByRole("link", { name: `witness-${size}` }).click();
+    await heading(page, `witness-${size}`);
+    await page.getByRole("button", { name: "End all sessions" }).waitFor();
+    await check(page, `${size}-console-sessions`);
+    await page.getByRole("button", { name: "End all sessions" }).click();
+    await page.getByText("Nobody is logged in.").waitFor();
+    await assert.rejects(witness.client.get("/api/users/me"), { code: "unauthenticated" });
+    await page.goBack();
+    await heading(page, "Accounts");
     await account("witness").getByText("Roles").click();
     await account("witness").getByRole("button", { name: "Make an ADMIN" }).click();
     await account("witness").getByText("ADMIN", { exact: true }).waitFor();
@@ -124,8 +172,48 @@ for (const [size, width] of SIZES) {
     await heading(page, "Products");
     assert.deepEqual(await inCatalog(), []);
 
-    await to("Health");
-    await page.getByText("database").waitFor();
-    await check(page, `${size}-console-health`);
+    // The catalog comes from a file, is changed by one, and goes into one.
+    const choose = async (name, text) => {
+      await page.getByLabel("File").setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+      await page.getByRole("button", { name: "Import" }).click();
+    };
+    const row = (sku, more) => ({ sku: `${sku}-${size}`, ...more });
+    const [cup, jug] = ["CUP", "JUG"].map((sku) => row(sku, { name: sku, price: 19.9, category: "Kitchen", stock: 3 }));
+    await page.getByText("Import", { exact: true }).first().click();
+    await choose("bad.jsonl", `${JSON.stringify(cup)}\n{"sku": "${cup.sku}"}\nno JSON\n{"name": "None"}\n`);
+    for (const words of [`Row 2 (${cup.sku}): Row 1 has this SKU already.`, "Row 3: SyntaxError", "Row 4: It has no SKU."]) {
+      await page.getByText(words).waitFor();
+    }
+    assert.deepEqual(await inCatalog(), []);
+    await choose("products.json", JSON.stringify([cup, jug, row("LID", { name: "Lid", price: -1, category: "Kitchen", stock: 1 })]));
+    await page.getByText(/^Done: 2 products created, 0 updated, 0 unchanged, 1 row refused\.$/).waitFor();
+    await page.getByText(`Row 3 (LID-${size}): `).waitFor();
+    await check(page, `${size}-console-import`);
+    await choose("products.jsonl", `${JSON.stringify({ sku: cup.sku.toLowerCase(), stock: 7 })}\n${JSON.stringify(jug)}\n`);
+    await page.getByText(/^Done: 0 products created, 1 updated, 1 unchanged, 0 rows refused\.$/).waitFor();
+    await page.getByText("Export", { exact: true }).click();
+    await page.getByRole("button", { name: "Collect all products" }).click();
+    const lines = (await saved(page, "Save the products")).toString().trim().split("\n").map((line) => JSON.parse(line));
+    assert.deepEqual(
+      lines.filter(({ sku }) => sku.toUpperCase().startsWith("CUP")).map(({ stock, price, id }) => [stock, price, id]).pop(),
+      [7, 19.9, undefined],
+    );
+
+    // Mail: there is none here.
+    await to("Mail");
+    await page.getByText("There are none.").waitFor();
+    await page.getByRole("link", { name: "Given up" }).click();
+    await page.getByText("There are none.").waitFor();
+    await check(page, `${size}-console-mail`);
+
+    await to("Configuration");
+    await page.getByText("AGORA_ADMIN_PASSWORD", { exact: true }).waitFor();
+    assert(!(await page.getByText(PASSWORD).count()), "no secret is shown");
+    await check(page, `${size}-console-configuration`);
+
+    await to("Backup");
+    await page.getByRole("button", { name: "Make a backup" }).click();
+    assert((await saved(page, "Save the backup")).subarray(0, 17).equals(Buffer.from("agora-backup.json")));
+    await check(page, `${size}-console-backup`);
   });
 }

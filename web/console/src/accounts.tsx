@@ -6,6 +6,7 @@ import { at } from "../../shared/router";
 import { agora, me, type User } from "../../shared/session";
 import { nameOf } from "../../shared/words";
 import { QueryForm } from "./query";
+import { Sessions } from "./sessions";
 
 export function Accounts({ query }: { query: URLSearchParams }) {
   const q = query.get("q") ?? "";
@@ -46,6 +47,7 @@ export function AccountPage({ id }: { id: string }) {
         <>
           <Title>{nameOf(data)}</Title>
           <Account user={data} onChange={user.set} />
+          <Sessions key={String(data.enabled)} userId={data.id} />
         </>
       )}
     </Show>

@@ -16,6 +16,7 @@ const ACTS: Record<Act, string> = {
   account_disabled: "disabled an account",
   account_enabled: "enabled an account",
   password_reset: "set a new password",
+  sessions_ended: "ended all sessions",
   post_hidden: "hid a post",
   post_shown: "showed a post again",
   comment_hidden: "hid a comment",
@@ -26,6 +27,7 @@ const ACTS: Record<Act, string> = {
   product_updated: "changed a product",
   product_deleted: "deleted a product",
   products_imported: "imported products",
+  backup_downloaded: "downloaded a backup",
 };
 const CHOICES = [["", "Anything"], ...Object.entries(ACTS)] as [string, string][];
 

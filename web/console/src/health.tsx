@@ -1,7 +1,7 @@
 // Whether the service can work.
 
 import { AgoraError } from "@agora/client";
-import { Show, Title } from "../../shared/basics";
+import { Show } from "../../shared/basics";
 import { useLoaded } from "../../shared/load";
 import { agora } from "../../shared/session";
 
@@ -14,7 +14,7 @@ export function Health() {
   const health = useLoaded(readChecks, []);
   return (
     <>
-      <Title>Health</Title>
+      <h2>Health</h2>
       <Show of={health}>
         {(checks) => (
           <dl>

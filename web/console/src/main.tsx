@@ -8,18 +8,23 @@ import { logOut, type User } from "../../shared/session";
 import "../../shared/theme";
 import { AccountPage, Accounts } from "./accounts";
 import { Audit } from "./audit";
-import { Health } from "./health";
+import { Dashboard } from "./dashboard";
+import { Mails } from "./mails";
 import { Posts } from "./posts";
 import { ProductPage, Products } from "./products";
 import { Reports } from "./reports";
+import { Backup, Configuration } from "./service";
 
 const PLACES: Places = [
-  ["", "Reports", "report"],
+  ["", "Dashboard", "health"],
+  ["reports", "Reports", "report"],
   ["accounts", "Accounts", "people"],
   ["posts", "Posts", "comment"],
   ["products", "Products", "products"],
   ["audit", "Audit log", "list"],
-  ["health", "Health", "health"],
+  ["mails", "Mail", "mail"],
+  ["configuration", "Configuration", "settings"],
+  ["backup", "Backup", "backup"],
 ];
 
 function Place() {
@@ -27,6 +32,8 @@ function Place() {
   const [place = "", one] = parts;
   switch (place) {
     case "":
+      return <Dashboard />;
+    case "reports":
       return <Reports query={query} />;
     // Where a name leads to that both pages show.
     case "user":
@@ -38,12 +45,16 @@ function Place() {
       return one === undefined ? <Products query={query} /> : <ProductPage key={one} id={one} />;
     case "audit":
       return <Audit query={query} />;
-    case "health":
-      return <Health />;
+    case "mails":
+      return <Mails query={query} />;
+    case "configuration":
+      return <Configuration />;
+    case "backup":
+      return <Backup />;
     default:
       return (
         <p>
-          There is nothing here. <a href="#/">To the reports</a>
+          There is nothing here. <a href="#/">To the dashboard</a>
         </p>
       );
   }

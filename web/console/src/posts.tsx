@@ -5,6 +5,7 @@ import { Input, List, More, Time, Title, UserLink } from "../../shared/basics";
 import { replaced, useList } from "../../shared/load";
 import { agora } from "../../shared/session";
 import { Text } from "../../shared/text";
+import { Comments } from "./comments";
 import { HideForm } from "./hide";
 import { QueryForm } from "./query";
 
@@ -48,6 +49,9 @@ function Found({ q }: { q: string }) {
                 hidden={post.hidden ?? false}
                 onDone={() => posts.change((items) => replaced(items, { ...post, hidden: !post.hidden }))}
               />
+            </More>
+            <More label="Comments" isLazy>
+              <Comments postId={post.id} />
             </More>
           </footer>
         </article>

@@ -1,17 +1,20 @@
 // The catalog: what is in it, and how it is changed.
 
 import type { components } from "@agora/client";
+import { useState } from "preact/hooks";
 import { Action, Form, Input, List, More, Show, text, Title } from "../../shared/basics";
 import { deleted, useKey, useList, useLoaded } from "../../shared/load";
 import { at, go } from "../../shared/router";
 import { agora } from "../../shared/session";
 import { QueryForm } from "./query";
+import { Transfer } from "./transfer";
 
 type Product = components["schemas"]["Product"];
 
 export function Products({ query }: { query: URLSearchParams }) {
   const q = query.get("q") ?? "";
   const keyed = useKey();
+  const [turn, setTurn] = useState(0);
   return (
     <>
       <Title>Products</Title>
@@ -29,7 +32,8 @@ export function Products({ query }: { query: URLSearchParams }) {
           }}
         />
       </More>
-      <Found key={q} q={q} />
+      <Transfer onDone={() => setTurn((turn) => turn + 1)} />
+      <Found key={`${q} ${turn}`} q={q} />
     </>
   );
 }

@@ -32,7 +32,7 @@ export function Reports({ query }: { query: URLSearchParams }) {
       <Title>Reports</Title>
       <nav class="tabs" aria-label="By status">
         {STATUSES.map(([value, words]) => (
-          <a key={value} href={`#/?status=${value}`} aria-current={status === value ? "page" : undefined}>
+          <a key={value} href={`#/reports?status=${value}`} aria-current={status === value ? "page" : undefined}>
             {words}
           </a>
         ))}

@@ -1,9 +1,8 @@
 // The own account.
 
 import type { components } from "@agora/client";
-import { useState } from "preact/hooks";
 import { deleted, useList, useLoaded } from "../../../shared/load";
-import { Action, Check, Choice, file, Form, Input, List, More, Show, text, Time, Title } from "../../../shared/basics";
+import { Action, Check, Choice, Download, file, Form, Input, List, More, Show, text, Time, Title } from "../../../shared/basics";
 import { at } from "../../../shared/router";
 import { agora, end, logOut, me, readMe, type User } from "../../../shared/session";
 import { theme, themeNamed, THEMES } from "../../../shared/theme";
@@ -176,7 +175,6 @@ function Sessions() {
 }
 
 function Account({ user }: { user: User }) {
-  const [download, setDownload] = useState("");
   return (
     <section aria-label="Account">
       <h2>Account</h2>
@@ -228,20 +226,12 @@ function Account({ user }: { user: User }) {
         )}
       </More>
       <More label="Export">
-        <Action
-          does={async () => {
-            const archive = await agora.http.GET("/api/users/me/export", { parseAs: "blob" });
-            URL.revokeObjectURL(download);
-            if (archive.data) setDownload(URL.createObjectURL(archive.data));
-          }}
-        >
-          Collect everything that I stored
-        </Action>
-        {download && (
-          <a href={download} download="agora-export.zip">
-            Save the archive
-          </a>
-        )}
+        <Download
+          label="Collect everything that I stored"
+          save="Save the archive"
+          name="agora-export.zip"
+          make={async () => (await agora.http.GET("/api/users/me/export", { parseAs: "blob" })).data}
+        />
       </More>
       <More label="Delete your account">
         <p>Everything that you wrote goes with it. Nobody can bring it back.</p>
