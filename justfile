@@ -41,6 +41,10 @@ openapi:
 web:
     scripts/web
 
+# Renew docs/screenshots, pictures of those pages
+screenshots:
+    scripts/screenshots
+
 # Renew the tables of docs/configuration.md
 settings:
     AGORA_RENEW_SETTINGS=1 cargo test --package agora-config --test document
