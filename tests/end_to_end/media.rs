@@ -35,7 +35,10 @@ async fn what_nothing_knows_is_deleted_when_asked_for_unless_it_is_young() {
     let [old, young] = [place(&home, 'a', hour + minute), place(&home, 'b', hour - minute)];
 
     let told = check(&home, &["--top", "1"]).expect_success().stdout;
-    let size = service.api.image(&post["image"]).await.len() as f64 / 1000.0;
+    let mut size = 0.0;
+    for file in [&post["image"], &post["attachments"][0]["thumbnailUrl"]] {
+        size += service.api.image(file).await.len() as f64 / 1000.0;
+    }
     assert_eq!(
         told,
         format!(

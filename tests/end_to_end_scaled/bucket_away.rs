@@ -74,7 +74,7 @@ async fn only_images_are_missing_while(go_away: fn(&S3Server)) {
         api.call(&alice, Method::DELETE, &dropping),
     );
     deleted.expect(200);
-    assert_eq!(images(), 2, "nothing is added, and what could not be deleted is left to the sweep");
+    assert_eq!(images(), 4, "nothing is added, and what could not be deleted is left to the sweep");
 
     assert_eq!(api.view(&bob, &id).await["image"], kept["image"]);
     api.call(&bob, Method::POST, &format!("/api/posts/like/{id}")).await.expect(200);
@@ -88,7 +88,7 @@ async fn only_images_are_missing_while(go_away: fn(&S3Server)) {
     expect_picture(&api.image(&kept["image"]).await);
     let post = api.post(&alice, "Found", Some(&picture())).await;
     expect_picture(&api.image(&post["image"]).await);
-    assert_eq!(images(), 3);
+    assert_eq!(images(), 6);
     let ready = async || (ask_ready(api).await == (200, ["ok"; 3].map(str::to_owned))).then_some(());
     eventually("the service says that it is ready", ready).await;
     let stopped = service.stop();
@@ -96,7 +96,7 @@ async fn only_images_are_missing_while(go_away: fn(&S3Server)) {
 
     age_records(&home);
     let service = home.start();
-    eventually("what could not be deleted is collected", async || (images() == 2).then_some(())).await;
+    eventually("what could not be deleted is collected", async || (images() == 4).then_some(())).await;
     expect_picture(&service.api.image(&service.api.view(&bob, &id).await["image"]).await);
     service.stop();
 }

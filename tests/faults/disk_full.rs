@@ -43,12 +43,13 @@ fn large_picture() -> Vec<u8> {
     file.into_inner()
 }
 
-/// The keys of the images that rows name, in order.
+/// The files of the images that rows name, in order.
 async fn named(api: &Client, root: &User) -> Vec<String> {
     let mut keys = Vec::new();
     for (path, field) in [("/api/posts/all", "image"), ("/api/users/all", "profilePicture")] {
         let rows = api.get(root, path).await.expect(200).data();
-        keys.extend(list(&rows).iter().filter(|row| row[field] != Value::Null).map(|row| key(&row[field])));
+        let named = list(&rows).iter().filter(|row| row[field] != Value::Null).map(|row| key(&row[field]));
+        keys.extend(named.flat_map(|key| [format!("{key}.thumb.jpg"), key]));
     }
     keys.sort();
     keys

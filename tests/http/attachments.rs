@@ -208,6 +208,7 @@ async fn all_images_go_with_their_post_and_get_other_addresses_when_it_is_hidden
     hide(false).await;
     let shown = server.view(&alice, id).await;
     let again = list(&shown["attachments"]);
+    assert_eq!(again.len(), 2);
     for (before, after) in [&one, &two].into_iter().zip(again) {
         assert_ne!(after["url"], before["url"]);
         for same in ["width", "height", "blurhash", "alt"] {

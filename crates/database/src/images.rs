@@ -5,6 +5,7 @@ use agora_domain::clock::Timestamp;
 use agora_domain::id::{MediaId, PostId, UserId};
 use agora_domain::media::{Attachment, ImageKey, ImageReferences, Preview, PreviewBacklog, UnreferencedImages};
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, attachments, call};
@@ -67,15 +68,17 @@ impl ImageReferences for Database {
 
 #[async_trait]
 impl PreviewBacklog for Database {
-    async fn next(&self) -> Result<Option<(PostId, ImageKey)>> {
-        let found = call!(self, search images::without_preview())?;
-        Ok(found.and_then(|(post, key)| Some((post.0.into(), ImageKey::parse(&key)?))))
+    async fn next(&self, before: Option<PostId>) -> Result<Option<(PostId, ImageKey)>> {
+        let before = DbId(before.map_or(Uuid::max(), PostId::uuid));
+        let found = call!(self, search images::without_preview(before))?;
+        let Some((post, key)) = found else { return Ok(None) };
+        Ok(Some((post.0.into(), attachments::parse_key(&key)?)))
     }
 
-    async fn store(&self, post: PostId, key: &ImageKey, preview: Option<Preview>) -> Result<bool> {
+    async fn store(&self, post: PostId, key: &ImageKey, preview: Option<Preview>, at: Timestamp) -> Result<()> {
         let text = attachments::to_text(&[Attachment { preview, ..Attachment::bare(key.clone()) }]);
         let (post, key) = (DbId(post.uuid()), key.as_str().to_owned());
-        call!(self, write images::describe(post, key, text))
+        call!(self, write images::describe(post, key, text, DbInstant(at)))
     }
 }
 

@@ -1,9 +1,10 @@
 //! What the service makes in the background: the search index, the entities of old texts, and the previews of old images.
 
+use std::error::Error as _;
 use std::time::{Duration, Instant};
 
 use agora_domain::Result;
-use agora_domain::media::PreviewBackfill;
+use agora_domain::media::{Looked, PreviewBackfill};
 use agora_domain::search::Indexing;
 use agora_domain::texts::TextBackfill;
 use tokio::time::sleep;
@@ -27,6 +28,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The time until it is tried again after a failure.
 const RETRY: Duration = Duration::from_secs(10);
+
+/// The time until images are looked at again that were passed over: they were away, or too large for the limits of now.
+const REVISIT: Duration = Duration::from_secs(600);
 
 /// The least time that the database is left to others between two batches.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -79,11 +83,15 @@ impl Indexer {
     /// Apart from the texts, which new posts wait for: an image takes as long as hundreds of these.
     async fn work_on_images(&self) {
         loop {
-            let outcome = self.preview().await;
-            if let Err(error) = &outcome {
-                warn("could not make previews of images", error);
-            }
-            sleep(if outcome.is_err() { RETRY } else { INTERVAL }).await;
+            let pause = match self.preview().await {
+                Ok(true) => INTERVAL,
+                Ok(false) => REVISIT,
+                Err(error) => {
+                    warn("could not make previews of images", &error);
+                    RETRY
+                }
+            };
+            sleep(pause).await;
         }
     }
 
@@ -120,18 +128,22 @@ impl Indexer {
         }
     }
 
-    /// Makes previews until all images of posts have one, one by one.
-    async fn preview(&self) -> Result<()> {
-        let mut progress = Progress::begin();
+    /// Makes previews of all images of posts that have none, one by one; returns whether none was passed over.
+    async fn preview(&self) -> Result<bool> {
+        let (mut progress, mut before, mut has_all) = (Progress::begin(), None, true);
         loop {
             let begun = Instant::now();
-            let is_more = self.previews.run().await?;
-            if progress.is_due(usize::from(is_more), !is_more) {
+            let looked = self.previews.run(before).await?;
+            let made = looked.as_ref().is_some_and(|looked| looked.outcome.is_ok());
+            if progress.is_due(usize::from(made), looked.is_none()) {
                 tracing::info!(images = progress.rows, "made previews of images");
             }
-            if !is_more {
-                return Ok(());
+            let Some(Looked { post, outcome }) = looked else { return Ok(has_all) };
+            if let Err(error) = outcome {
+                has_all = false;
+                tracing::warn!(%post, %error, cause = ?error.source(), "could not make the preview of an image");
             }
+            before = Some(post);
             sleep(begun.elapsed().max(PAUSE)).await;
         }
     }

@@ -284,7 +284,7 @@ impl Adapters {
         Indexer {
             indexing: Indexing { index: self.database.search_index() },
             texts: TextBackfill::new(self.database.text_backlog(), self.database.accounts()),
-            previews: PreviewBackfill::new(self.database.previews(), self.images.clone()),
+            previews: PreviewBackfill::new(self.database.previews(), self.images.clone(), Arc::clone(&self.clock)),
         }
     }
 

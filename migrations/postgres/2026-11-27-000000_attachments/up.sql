@@ -1,5 +1,5 @@
 -- What is known of the images of a post, as JSON: of each its key, its size, its blurhash and its alt text, in their order. The first is
--- also in the column image, where a node of the release before looks for it; when the two differ, such a node has changed the image.
+-- also in the column image, where a node of the release before looks for it.
 -- NULL of a post without images, and while the preview of an image of before was not made.
 ALTER TABLE posts ADD COLUMN attachments text;
 CREATE INDEX posts_without_preview ON posts (id) WHERE image IS NOT NULL AND attachments IS NULL;
@@ -12,6 +12,29 @@ CREATE TABLE post_images (
     PRIMARY KEY (post_id, position)
 );
 CREATE INDEX post_images_by_key ON post_images (key);
+
+-- Whoever deletes a post, or changes its first image, and knows of no others, gives these up: they are on record then.
+CREATE FUNCTION give_up_images() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO unnamed_images (key, since, condemned)
+        SELECT key, now(), false FROM post_images WHERE post_id = OLD.id ORDER BY key
+        ON CONFLICT (key) DO NOTHING;
+    IF TG_OP = 'DELETE' THEN
+        RETURN OLD;
+    END IF;
+    DELETE FROM post_images WHERE post_id = OLD.id;
+    NEW.attachments = NULL;
+    RETURN NEW;
+END $$;
+
+-- contract: it changes what is new alone
+CREATE TRIGGER posts_images_deleted BEFORE DELETE ON posts
+    FOR EACH ROW WHEN (OLD.attachments IS NOT NULL) EXECUTE FUNCTION give_up_images();
+
+-- contract: it changes what is new alone, and only where whoever changes the image does not change what is known of it
+CREATE TRIGGER posts_image_changed BEFORE UPDATE OF image ON posts
+    FOR EACH ROW WHEN (OLD.attachments IS NOT NULL AND NEW.image IS DISTINCT FROM OLD.image AND NEW.attachments = OLD.attachments)
+    EXECUTE FUNCTION give_up_images();
 
 -- Of an image that was uploaded to be attached to a post: by whom, and what is known of it, as in posts.
 ALTER TABLE unnamed_images ADD COLUMN owner uuid, ADD COLUMN upload text;

@@ -86,21 +86,23 @@ pub(crate) async fn count_without_preview(conn: &mut Conn<'_>) -> Outcome<i64> {
     Ok(posts_without_preview().count().get_result(conn).await?)
 }
 
-/// Returns one of them, of the newest post, and whose it is.
-pub(crate) async fn without_preview(conn: &mut Conn<'_>) -> Outcome<Option<(DbId, String)>> {
-    let newest = posts_without_preview().order(posts::id.desc()).select((posts::id, posts::image.assume_not_null()));
+/// Returns the one of the newest post before one, and whose it is.
+pub(crate) async fn without_preview(conn: &mut Conn<'_>, before: DbId) -> Outcome<Option<(DbId, String)>> {
+    let newest = posts_without_preview().filter(posts::id.lt(before)).order(posts::id.desc());
+    let newest = newest.select((posts::id, posts::image.assume_not_null()));
     Ok(newest.limit(1).get_result(conn).await.optional()?)
 }
 
-/// Stores the text of the one image of a post, unless there is one; whether the post has the image still.
-pub(crate) async fn describe(conn: &mut Conn<'_>, post: DbId, key: String, text: String) -> Outcome<bool> {
-    let having = posts::table.find(post).filter(posts::image.eq(key));
-    let described = diesel::update(having.clone().filter(posts::attachments.is_null()));
-    if described.set(posts::attachments.eq(Some(text))).execute(conn).await? > 0 {
-        return Ok(true);
+/// Stores the text of the one image of a post that has none; where that has other images meanwhile, puts the image on record,
+/// unless a row names it.
+pub(crate) async fn describe(conn: &mut Conn<'_>, post: DbId, key: String, text: String, at: DbInstant) -> Outcome<()> {
+    let having = posts::table.find(post).filter(posts::image.eq(key.clone()));
+    let described = diesel::update(having.filter(posts::attachments.is_null()));
+    let count = described.set(posts::attachments.eq(Some(text))).execute(conn).await?;
+    if count == 0 && named_of(conn, vec![key.clone()]).await?.is_empty() {
+        give_up(conn, key, at).await?;
     }
-    let count: i64 = having.count().get_result(conn).await?;
-    Ok(count > 0)
+    Ok(())
 }
 
 pub(crate) async fn forget(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<()> {
@@ -110,15 +112,28 @@ pub(crate) async fn forget(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<()
 
 /// Keeps the record in step with a row that named the images `old` and names `new` from now on.
 pub(crate) async fn replace(conn: &mut Conn<'_>, old: &[&str], new: &[&str], at: DbInstant) -> Outcome<()> {
-    for new in new.iter().filter(|new| !old.contains(new)) {
+    // In the order of their names: whoever changes the same ones at the same time waits, and does not stand in the way.
+    let mut named: Vec<&&str> = new.iter().filter(|new| !old.contains(new)).collect();
+    named.sort_unstable();
+    for new in named {
         let recorded = unnamed_images::table.find(*new).filter(unnamed_images::condemned.eq(false));
         if diesel::delete(recorded).execute(conn).await? == 0 {
             return Err(Failure::Rule(Error::unavailable(ImageCollected)));
         }
     }
-    for old in old.iter().filter(|old| !new.contains(old)) {
-        announce(conn, (*old).to_owned(), at).await?;
+    let mut given_up: Vec<&&str> = old.iter().filter(|old| !new.contains(old)).collect();
+    given_up.sort_unstable();
+    for old in given_up {
+        give_up(conn, (*old).to_owned(), at).await?;
     }
+    Ok(())
+}
+
+/// Puts an image on record that a row named, also where a trigger has put it there before.
+async fn give_up(conn: &mut Conn<'_>, key: String, at: DbInstant) -> Outcome<()> {
+    let record = (unnamed_images::key.eq(key), unnamed_images::since.eq(at), unnamed_images::condemned.eq(false));
+    let record = diesel::insert_into(unnamed_images::table).values(record);
+    record.on_conflict(unnamed_images::key).do_update().set(unnamed_images::since.eq(at)).execute(conn).await?;
     Ok(())
 }
 

@@ -327,8 +327,8 @@ fn texts_to_be_worked_out_are_found_by_an_index_of_them_alone() {
 
 #[test]
 fn images_are_found_by_their_keys_and_those_without_a_preview_by_an_index_of_them_alone() {
-    let next = steps(|conn| complete(images::without_preview(conn)));
-    assert_eq!(next, ["SCAN posts USING INDEX posts_without_preview"]);
+    let next = steps(|conn| complete(images::without_preview(conn, id(3))));
+    assert_eq!(next, ["SEARCH posts USING INDEX posts_without_preview (id<?)"]);
     let keys = || vec!["ab".to_owned(), "cd".to_owned()];
     for steps in [
         steps(|conn| complete(images::named_in(conn, 7))),

@@ -106,12 +106,13 @@ pub trait ImageReferences: Send + Sync {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait PreviewBacklog: Send + Sync {
-    /// Returns one, the newest post first, and whose it is.
-    async fn next(&self) -> Result<Option<(PostId, ImageKey)>>;
+    /// Returns the one of the newest post, or of the newest before one, and whose it is.
+    async fn next(&self, before: Option<PostId>) -> Result<Option<(PostId, ImageKey)>>;
 
-    /// Stores the preview of a post's image, or that it can have none; returns whether the post has that image still. The post
-    /// stays of the version that it is.
-    async fn store(&self, post: PostId, key: &ImageKey, preview: Option<Preview>) -> Result<bool>;
+    /// Stores the preview of a post's image, or that it can have none, unless the post has other images meanwhile. The post stays
+    /// of the version that it is. An image that no row names MUST be on record as [`UnreferencedImages`] after that: its
+    /// thumbnail may have come after its files were deleted.
+    async fn store(&self, post: PostId, key: &ImageKey, preview: Option<Preview>, at: Timestamp) -> Result<()>;
 }
 
 /// The ports of whatever stores images.

@@ -51,12 +51,16 @@ impl Media {
         self.images.put_upload(owner.id(), image, alt).await
     }
 
-    /// Opens a file of an image, or part of it. Whoever knows the key may read it.
+    /// Opens a file of an image, or part of it. Whoever knows the key may read it. A thumbnail is there as long as its image is:
+    /// whoever deletes that may know of no thumbnails.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none of that key.
     pub async fn open(&self, key: &ImageKey, rendition: Rendition, range: Option<ByteRange>) -> Result<OpenImage> {
-        let opened = self.images.ports.store.open(key, rendition, range).await?;
+        let store = &self.images.ports.store;
+        let is_there = rendition == Rendition::Original
+            || store.open(key, Rendition::Original, Some(ByteRange::Last(0))).await?.is_some();
+        let opened = if is_there { store.open(key, rendition, range).await? } else { None };
         opened.ok_or(Error::NotFound(Resource::Image))
     }
 

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use agora_domain::accounts::Viewer;
-use agora_domain::error::{Error, ImageCollected, Resource};
+use agora_domain::error::{Error, ImageCollected};
 use agora_domain::id::UserId;
 use agora_domain::media::{AltText, Attachment, AttachmentsEdit, ImageKey, MediaIds, Preview};
 use agora_domain::posts::{Post, PostEdit, PostHiding};
 
 use crate::Repositories;
-use crate::run::{assert_fails, together};
+use crate::run::together;
 use crate::world::{ANYBODY, World, at, attached, post_text};
 
 /// An image of which everything is known.
@@ -149,7 +149,7 @@ pub async fn of_posts_that_take_one_upload_at_once_one_has_it(db: Repositories) 
 pub async fn images_get_previews_the_newest_first_and_posts_stay_of_their_version(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
-    assert_eq!(db.previews.next().await.unwrap(), None);
+    assert_eq!(db.previews.next(None).await.unwrap(), None);
     w.post(ada).await;
     w.post_with(ada, |post| post.attachments = vec![described(w.new_image())]).await;
     let mut posts = Vec::new();
@@ -157,22 +157,47 @@ pub async fn images_get_previews_the_newest_first_and_posts_stay_of_their_versio
         posts.push(w.post_with(ada, |post| post.attachments = attached(Some(w.new_image()))).await);
     }
     let key = |post: &Post| post.attachments[0].key.clone();
+    let next = async |before: Option<&Post>| db.previews.next(before.map(|post| post.id)).await.unwrap();
+    for n in [2, 1, 0] {
+        // Those behind one that is passed over.
+        assert_eq!(next(posts.get(n + 1)).await, Some((posts[n].id, key(&posts[n]))));
+    }
+    assert_eq!(next(Some(&posts[0])).await, None);
     let preview = described(w.new_image()).preview;
     for (post, preview) in posts[1..].iter().rev().zip([preview.clone(), None]) {
-        assert_eq!(db.previews.next().await.unwrap(), Some((post.id, key(post))));
+        assert_eq!(next(None).await, Some((post.id, key(post))));
         for _ in 0..2 {
             // Another node may have been quicker.
-            assert!(db.previews.store(post.id, &key(post), preview.clone()).await.unwrap());
+            db.previews.store(post.id, &key(post), preview.clone(), w.now()).await.unwrap();
         }
         let attachments = vec![Attachment { preview, ..Attachment::bare(key(post)) }];
         assert_eq!(stored(&db, post).await, Post { attachments, ..post.clone() });
     }
-    let last = &posts[0];
-    assert_eq!(db.previews.next().await.unwrap(), Some((last.id, key(last))));
-    assert!(!db.previews.store(last.id, &w.new_image(), preview.clone()).await.unwrap(), "it has another image");
-    assert_eq!(stored(&db, last).await, *last);
-    db.posts.delete(last.id, w.now()).await.unwrap();
-    assert!(!db.previews.store(last.id, &key(last), preview).await.unwrap(), "it is gone");
-    assert_eq!(db.previews.next().await.unwrap(), None);
-    assert_fails!(db.posts.delete(last.id, w.now()).await, Error::NotFound(Resource::Post));
+    assert_eq!(next(None).await, Some((posts[0].id, key(&posts[0]))));
+    assert_eq!(w.unnamed().await, HashSet::new());
+}
+
+pub async fn a_preview_that_comes_too_late_puts_an_image_on_record_that_no_row_names(db: Repositories) {
+    let w = World::new(&db);
+    let [ada] = w.users().await;
+    let preview = described(w.new_image()).preview;
+    let late = async |post: &Post, key: &ImageKey| {
+        db.previews.store(post.id, key, preview.clone(), w.now()).await.unwrap();
+    };
+    let [moved, replaced, deleted] = [(); 3].map(|()| Attachment::bare(w.new_image()));
+    let mut posts = Vec::new();
+    for image in [&moved, &replaced, &deleted] {
+        posts.push(w.post_with(ada, |post| post.attachments = vec![image.clone()]).await);
+    }
+    let first = described(w.image().await);
+    db.posts.edit(posts[0].id, ANYBODY, &set(&[first.clone(), moved.clone()]), w.now()).await.unwrap();
+    db.posts.edit(posts[1].id, ANYBODY, &set(&[described(w.image().await)]), w.now()).await.unwrap();
+    db.posts.delete(posts[2].id, w.now()).await.unwrap();
+    // They were collected meanwhile.
+    db.images.forget(&[replaced.key.clone(), deleted.key.clone()]).await.unwrap();
+    for (post, image) in posts.iter().zip([&moved, &replaced, &deleted]) {
+        late(post, &image.key).await;
+    }
+    assert_eq!(stored(&db, &posts[0]).await.attachments, [first, moved], "it is named still");
+    assert_eq!(w.unnamed().await, keys(&[replaced, deleted]));
 }

@@ -1,6 +1,6 @@
 // Posts: one of a list, and the form for a new one.
 
-import type { components } from "@agora/client";
+import { AgoraError, type components } from "@agora/client";
 import { useState } from "preact/hooks";
 import { deleted, useKey } from "../../../shared/load";
 import { at } from "../../../shared/router";
@@ -121,7 +121,7 @@ function Pictures({ of: attachments }: { of: Attachment[] }) {
   const [first] = attachments;
   if (!first) return null;
   const shown = ({ alt, width, height }: Attachment) => ({
-    alt: alt ?? "",
+    alt: alt ?? "Picture without a description",
     loading: "lazy" as const,
     ...(width !== null && { width }),
     ...(height !== null && { height }),
@@ -190,20 +190,24 @@ export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }
       label="New post"
       submit="Post"
       clears
-      does={(fields) => {
+      does={async (fields) => {
         const said = { text: text(fields, "text"), visibility: chosen(fields) };
-        const shown = pictures.map(({ file, alt }) => [file.name, file.size, file.lastModified, alt]);
-        return keyed(JSON.stringify([said, shown]), async (header) => {
-          const mediaIds: string[] = [];
-          for (const picture of pictures) {
-            // Once, however often the post is tried: what is sent under a key stays the same.
-            picture.id ??= await uploaded(picture);
-            mediaIds.push(picture.id);
-          }
-          const body = { ...said, mediaIds };
+        const mediaIds: string[] = [];
+        for (const picture of pictures) {
+          // Once, however often the post is tried.
+          picture.id ??= await uploaded(picture);
+          mediaIds.push(picture.id);
+        }
+        const body = { ...said, mediaIds };
+        await keyed(JSON.stringify(body), async (header) => {
           onPost((await agora.post("/api/posts/create", { params: { header }, body })).data);
-          setPictures([]);
+        }).catch((failure: unknown) => {
+          // An upload that no post had for an hour is gone.
+          if (failure instanceof AgoraError && failure.failure?.codes?.mediaIds) for (const picture of pictures) delete picture.id;
+          throw failure;
         });
+        // What was added meanwhile stays.
+        setPictures((now) => now.filter((picture) => !pictures.includes(picture)));
       }}
     >
       <label>

@@ -1,5 +1,6 @@
 //! Images that are uploaded to be attached to a post.
 
+use futures_util::{StreamExt, stream};
 use uuid::Uuid;
 
 use super::*;
@@ -51,7 +52,14 @@ async fn an_upload_is_on_record_with_whose_it_is_and_what_it_shows_before_it_is_
         .in_sequence(&mut order)
         .withf(move |owner, upload, at| (*owner, upload, *at) == (OWNER, &recorded, NOW))
         .returning(|_, _, _| Ok(()));
-    store.expect_put().times(2).in_sequence(&mut order).returning(|_, _, _| Ok(()));
+    for (rendition, file) in [(Rendition::Original, "clean"), (Rendition::Thumbnail, "small")] {
+        store
+            .expect_put()
+            .once()
+            .in_sequence(&mut order)
+            .withf(move |k, of, bytes| (k, *of) == (&key(1), rendition) && bytes == file)
+            .returning(|_, _, _| Ok(()));
+    }
     let uploaded =
         media(cleaner, store, unnamed).upload(&owner(), &requester(), fields(Some("upload"), " a cat ")).await;
     assert_eq!(uploaded.unwrap(), expected);
@@ -67,5 +75,18 @@ async fn an_upload_without_an_image_or_with_an_invalid_one_is_refused_and_nothin
         let Err(Error::Invalid(errors)) = refused else { panic!("{refused:?}") };
         let told: Vec<_> = errors.iter().map(|(field, violations)| (field, violations[0].to_string())).collect();
         assert_eq!(told, [(FieldName::Image, message.to_owned())]);
+    }
+}
+
+#[tokio::test]
+async fn a_thumbnail_is_served_as_long_as_its_image_is_there() {
+    for is_there in [true, false] {
+        let mut store = MockImageStore::new();
+        let image = || OpenImage { size: 1, range: None, bytes: stream::empty().boxed() };
+        store
+            .expect_open()
+            .returning(move |_, rendition, _| Ok((is_there || rendition == Rendition::Thumbnail).then(image)));
+        let media = media(MockImageCleaner::new(), store, MockUnreferencedImages::new());
+        assert_eq!(media.open(&key(1), Rendition::Thumbnail, None).await.is_ok(), is_there);
     }
 }
