@@ -1,6 +1,7 @@
 //! What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own.
 
 use agora_domain::media::{CleanImage, ImageProblem};
+use bytes::Bytes;
 
 use crate::clean::{clean as clean_as, format_of};
 use crate::{Failure, ImageLimits};
@@ -11,7 +12,7 @@ use crate::{Failure, ImageLimits};
 /// Why it is not stored.
 pub fn clean(upload: &[u8], limits: &ImageLimits) -> Result<CleanImage, ImageProblem> {
     limits.check_bytes(upload.len())?;
-    clean_as(format_of(upload)?, upload, limits)
+    clean_as(format_of(upload)?, Bytes::copy_from_slice(upload), limits)
 }
 
 /// Returns what is told of a request that a server answered 403 with this body.

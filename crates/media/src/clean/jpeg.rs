@@ -6,6 +6,7 @@
 use std::io::{Cursor, ErrorKind};
 
 use agora_domain::media::ImageProblem;
+use bytes::Bytes;
 use image::codecs::jpeg::{JpegDecoder, JpegEncoder};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageEncoder, ImageError};
@@ -34,8 +35,11 @@ struct Stripped {
     orientation: Orientation,
 }
 
-pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, Shrunk)> {
-    let Stripped { bytes, orientation } = strip(upload, limits)?;
+/// Cleans an upload, which is let go once it was read: it is not in memory beside the pixels.
+pub(super) fn clean(upload: Bytes, limits: &ImageLimits) -> Result<(Vec<u8>, Shrunk)> {
+    let uploaded = upload.len();
+    let Stripped { bytes, orientation } = strip(&upload, limits)?;
+    drop(upload);
     let mut decoder = JpegDecoder::new(Cursor::new(&bytes)).map_err(|_| undecodable())?;
     let profile = decoder.icc_profile().map_err(|_| undecodable())?;
     let picture = DynamicImage::from_decoder(decoder).map_err(|_| undecodable())?;
@@ -43,7 +47,9 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, Shr
     if orientation == Orientation::NoTransforms {
         return Ok((bytes, shrunk));
     }
-    Ok((encode(&picture, orientation, profile, upload.len())?, shrunk))
+    // Of no use any more, and the memory is.
+    drop(bytes);
+    Ok((encode(&picture, orientation, profile, uploaded)?, shrunk))
 }
 
 /// Returns what the header says of the pixels in memory, up to the first scan.

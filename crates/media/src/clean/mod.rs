@@ -89,7 +89,7 @@ impl ImageCleaner for Cleaner {
         let format = format_of(&upload)?;
         let memory = self.memory(format, &upload)?;
         let limits = self.limits;
-        let work = move || without_panic(format, || clean(format, &upload, &limits));
+        let work = move || without_panic(format, || clean(format, upload, &limits));
         self.workers.run(requester, memory, work).await?
     }
 }
@@ -102,12 +102,12 @@ fn without_panic<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Re
     })
 }
 
-pub(crate) fn clean(format: ImageFormat, upload: &[u8], limits: &ImageLimits) -> Result<CleanImage> {
+pub(crate) fn clean(format: ImageFormat, upload: Bytes, limits: &ImageLimits) -> Result<CleanImage> {
     let (bytes, shrink::Shrunk { preview, thumbnail }) = match format {
         ImageFormat::Jpeg => jpeg::clean(upload, limits),
-        ImageFormat::Png => png::clean(upload, limits),
-        ImageFormat::Gif => gif::clean(upload, limits),
-        ImageFormat::WebP => webp::clean(upload, limits),
+        ImageFormat::Png => png::clean(&upload, limits),
+        ImageFormat::Gif => gif::clean(&upload, limits),
+        ImageFormat::WebP => webp::clean(&upload, limits),
     }?;
     Ok(CleanImage { format, bytes: bytes.into(), preview, thumbnail: thumbnail.into() })
 }

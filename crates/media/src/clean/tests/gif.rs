@@ -1,4 +1,5 @@
 use ::gif::{DecodeOptions, Frame, Repeat};
+use bytes::Bytes;
 
 use super::{samples::animated_gif, *};
 
@@ -66,7 +67,7 @@ async fn a_frame_that_ends_too_early_is_refused() {
 fn what_was_cleaned_is_taken_again_whatever_comes_behind_the_pixels() {
     let start = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02";
     let limits = ImageLimits::default();
-    let clean = |upload: &[u8]| super::super::clean(ImageFormat::Gif, upload, &limits);
+    let clean = |upload: &[u8]| super::super::clean(ImageFormat::Gif, Bytes::copy_from_slice(upload), &limits);
     let mut taken = 0;
     for (second, third) in (0..=255).flat_map(|second| [(second, 0x00), (second, 0x55), (second, 0xff)]) {
         // Clear and black in the first block, which are six bits of it.

@@ -1,5 +1,6 @@
 //! What is made of an image's pixels besides the image.
 
+use bytes::Bytes;
 use std::borrow::Cow;
 use std::io::Write as _;
 
@@ -23,7 +24,9 @@ const BLUE: [u8; 3] = [0, 0, 255];
 
 /// What is made of an upload, on this thread, where a panic is no refusal.
 fn shrunk(upload: &[u8]) -> (RgbImage, Preview) {
-    let cleaned = super::super::clean(format_of(upload).unwrap(), upload, &ImageLimits::default()).unwrap();
+    let cleaned =
+        super::super::clean(format_of(upload).unwrap(), Bytes::copy_from_slice(upload), &ImageLimits::default())
+            .unwrap();
     assert_eq!(format_of(&cleaned.thumbnail).unwrap(), ImageFormat::Jpeg);
     (image::load_from_memory(&cleaned.thumbnail).unwrap().to_rgb8(), cleaned.preview)
 }
@@ -110,7 +113,8 @@ fn gif_with_frame((width, height): (u16, u16), interlaced: bool, below: u16) -> 
 #[test]
 fn a_small_image_of_every_format_is_not_enlarged() {
     for file in [jpeg(&picture()), png(&picture()), webp(&picture())] {
-        let cleaned = super::super::clean(format_of(&file).unwrap(), &file, &ImageLimits::default()).unwrap();
+        let cleaned =
+            super::super::clean(format_of(&file).unwrap(), Bytes::from(file), &ImageLimits::default()).unwrap();
         assert_looks_upright(&cleaned.thumbnail, 1);
         assert_eq!((cleaned.preview.width, cleaned.preview.height), (32, 16));
     }
@@ -332,7 +336,7 @@ fn a_thumbnail_takes_the_memory_that_is_reckoned_at_most() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     let noise = RgbImage::from_fn(400, 400, |_, _| Rgb([(); 3].map(|()| [0, 255][random.below(2)])));
     let file = png(&noise);
-    let cleaned = super::super::clean(ImageFormat::Png, &file, &ImageLimits::default()).unwrap();
+    let cleaned = super::super::clean(ImageFormat::Png, Bytes::from(file), &ImageLimits::default()).unwrap();
     // While it is written, the file may be there twice, once with as much room again, besides the picture.
     let needed = 3 * (cleaned.thumbnail.len() as u64) + 400 * 400 * 3;
     assert!(needed <= shrink::memory((400, 400)), "{needed}");
