@@ -171,7 +171,7 @@ fn post(likers: u128) -> PostView {
             author,
             text: PostText::parse("A post of ordinary length, as people write them: a sentence or two.").unwrap(),
             entities: None,
-            image: None,
+            attachments: Vec::new(),
             visibility: Visibility::Public,
             is_hidden: false,
             created_at: AT,
