@@ -219,7 +219,7 @@ settings! {
         /// the most requests in flight
         max_requests: usize = Number(number(1_usize..=1_000_000)), Fixed("2048");
         /// the most bytes of large bodies in memory at once
-        upload_memory: u32 = Number(number(MIB..=u32::MAX)), Fixed("25165824");
+        upload_memory: u32 = Number(number(MIB..=u32::MAX)), Fixed("33554432");
         /// the most bytes of large answers in memory at once
         answer_memory: u32 = Number(number(MIB..=u32::MAX)), Fixed("67108864");
         /// the most bytes that images take while they are checked

@@ -46,7 +46,7 @@ impl Default for LoadLimits {
         Self {
             connections: 4096,
             requests: 2048,
-            upload_bytes: 24 << 20,
+            upload_bytes: 32 << 20,
             answer_bytes: 64 << 20,
             head_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),

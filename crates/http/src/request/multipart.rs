@@ -174,7 +174,7 @@ impl Form {
     /// Reads the bytes of a part, unless there are more than `limit`; then they are thrown away.
     async fn read(&mut self, mut part: Field, limit: usize) -> Result<Option<Bytes>, ApiError> {
         // Only an image is worth it.
-        let capacity = if limit > JSON_LIMIT { self.expected.min(limit) } else { 0 };
+        let capacity = if limit > JSON_LIMIT { mapped(self.expected.min(limit)) } else { 0 };
         let mut bytes = BytesMut::with_capacity(capacity);
         let mut total = 0_usize;
         while let Some(chunk) = part.next().await {
@@ -191,6 +191,13 @@ impl Form {
         }
         Ok((total <= limit).then(|| bytes.freeze()))
     }
+}
+
+/// Returns the room for so many bytes of a large body: more than 32 MiB, which glibc takes from the system by themselves and gives back as
+/// soon as they are dropped, where what has less stays among its free memory. What is not written to takes no memory.
+fn mapped(bytes: usize) -> usize {
+    const MAPPED: usize = 33 << 20;
+    if bytes > JSON_LIMIT { bytes.max(MAPPED) } else { bytes }
 }
 
 fn in_mebibytes(bytes: usize) -> String {

@@ -7,7 +7,7 @@ use image::metadata::Orientation;
 
 use super::pixels::Pixels;
 use super::shrink::{Darkness, Place, Shrinker, Shrunk, opaque};
-use super::{ImageLimits, Result, undecodable};
+use super::{ImageLimits, Result, buffer, undecodable};
 
 /// Writes the file anew with its frames, palettes and timing only. The compressed pixels are copied as they are, so
 /// nothing is lost and the file does not grow; then what was written is decoded once.
@@ -24,7 +24,7 @@ fn copy(upload: &[u8], limits: &ImageLimits) -> Result<Vec<u8>> {
     let screen = limits.check_pixels(copies.width().into(), copies.height().into())?;
 
     let palette = copies.global_palette().unwrap_or_default();
-    let out = Vec::with_capacity(upload.len());
+    let out = buffer(upload.len());
     let mut encoder = Encoder::new(out, copies.width(), copies.height(), palette).map_err(|_| undecodable())?;
     encoder.set_repeat(copies.repeat()).map_err(|_| undecodable())?;
     let mut frames = 0u64;

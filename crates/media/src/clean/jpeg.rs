@@ -14,7 +14,7 @@ use image::{DynamicImage, ImageDecoder, ImageEncoder, ImageError};
 use super::orientation::{OrientedView, orientation_of, profile_fits};
 use super::pixels::Pixels;
 use super::shrink::{Shrunk, shrink};
-use super::{ImageLimits, Result, icc, take, take_array, undecodable};
+use super::{ImageLimits, Result, buffer, icc, take, take_array, undecodable};
 
 /// The quality of an image that had to be encoded again: hardly any loss to be seen.
 const QUALITY: u8 = 92;
@@ -141,7 +141,7 @@ fn encode(
 /// Returns the image with only the segments that are needed to render it.
 fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     let mut rest = upload;
-    let mut out = Vec::with_capacity(upload.len());
+    let mut out = buffer(upload.len());
     let mut orientation = None;
     let mut sized = false;
     let mut scans = 0;

@@ -10,7 +10,7 @@ use image::metadata::Orientation;
 use super::orientation::{orientation_of, oriented_size, stored_position};
 use super::pixels::Pixels;
 use super::shrink::{Place, Shrinker, Shrunk};
-use super::{ImageLimits, Result, icc, take, take_array, undecodable};
+use super::{ImageLimits, Result, buffer, icc, take, take_array, undecodable};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -66,7 +66,8 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, Shr
         _ => chunk.is_any(&COLOUR) || chunk.is_any(&PICTURE) || animated && chunk.is_any(&ANIMATION),
     };
     let kept: Vec<&Chunk<'_>> = chunks.iter().enumerate().filter(is_kept).map(|(_, chunk)| chunk).collect();
-    let mut bytes = SIGNATURE.to_vec();
+    let mut bytes = buffer(upload.len());
+    bytes.extend_from_slice(SIGNATURE);
     bytes.extend(kept.iter().flat_map(|chunk| chunk.whole));
     let shrinker = decode(&bytes, limits).map_err(|_| undecodable())?;
 
