@@ -180,7 +180,7 @@ fn changes(kind: Kind) -> &'static [&'static str] {
             "CREATE FUNCTION later() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO more_later (n) VALUES (1); \
              RETURN NULL; END $$; CREATE TRIGGER later AFTER INSERT ON posts FOR EACH ROW EXECUTE FUNCTION later();",
             "UPDATE users SET added_later = 8;",
-            "DROP TRIGGER posts_image_changed ON posts; ALTER TABLE posts ALTER COLUMN image TYPE text COLLATE \"POSIX\";",
+            "ALTER TABLE posts ALTER COLUMN image TYPE text COLLATE \"POSIX\";",
             "ALTER TABLE users ALTER COLUMN profile_picture TYPE text COLLATE \"POSIX\";",
             "ALTER TABLE users ALTER COLUMN biography SET DEFAULT 'none';",
             "ALTER TABLE comments ALTER COLUMN content DROP NOT NULL;",

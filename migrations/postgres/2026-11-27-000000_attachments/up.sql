@@ -16,6 +16,9 @@ CREATE INDEX post_images_by_key ON post_images (key);
 -- Whoever deletes a post, or changes its first image, and knows of no others, gives these up: they are on record then.
 CREATE FUNCTION give_up_images() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    IF TG_OP = 'UPDATE' AND NEW.image IS NOT DISTINCT FROM OLD.image THEN
+        RETURN NEW;
+    END IF;
     INSERT INTO unnamed_images (key, since, condemned)
         SELECT key, now(), false FROM post_images WHERE post_id = OLD.id ORDER BY key
         ON CONFLICT (key) DO NOTHING;
@@ -31,10 +34,10 @@ END $$;
 CREATE TRIGGER posts_images_deleted BEFORE DELETE ON posts
     FOR EACH ROW WHEN (OLD.attachments IS NOT NULL) EXECUTE FUNCTION give_up_images();
 
--- contract: it changes what is new alone, and only where whoever changes the image does not change what is known of it
-CREATE TRIGGER posts_image_changed BEFORE UPDATE OF image ON posts
-    FOR EACH ROW WHEN (OLD.attachments IS NOT NULL AND NEW.image IS DISTINCT FROM OLD.image AND NEW.attachments = OLD.attachments)
-    EXECUTE FUNCTION give_up_images();
+-- contract: it changes what is new alone, and only where whoever changes the image does not change what is known of it. It does not name
+-- the column image, whose type could not be changed then.
+CREATE TRIGGER posts_image_changed BEFORE UPDATE ON posts
+    FOR EACH ROW WHEN (OLD.attachments IS NOT NULL AND NEW.attachments = OLD.attachments) EXECUTE FUNCTION give_up_images();
 
 -- Of an image that was uploaded to be attached to a post: by whom, and what is known of it, as in posts.
 ALTER TABLE unnamed_images ADD COLUMN owner uuid, ADD COLUMN upload text;

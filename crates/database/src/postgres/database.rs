@@ -434,6 +434,9 @@ mod changed_schema_tests;
 #[path = "conflict_tests.rs"]
 mod conflict_tests;
 #[cfg(test)]
+#[path = "previous_release_tests.rs"]
+mod previous_release_tests;
+#[cfg(test)]
 #[path = "../../../../tests/support/postgres.rs"]
 pub(super) mod private_postgres;
 #[cfg(test)]

@@ -1,0 +1,49 @@
+//! What a node of the release before does to what it does not know of: several images of a post.
+
+use super::tests::{id, write};
+use super::*;
+
+/// Runs what such a node says of two posts that have three images each; what is left of these is asserted then.
+async fn says(statement: &str, assertions: &str) {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
+    let (user, post, other) = (id(1, 1).0, id(2, 1).0, id(2, 2).0);
+    let stored = format!(
+        "INSERT INTO users VALUES ('{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, false, true, true, now());
+        INSERT INTO posts (id, author_id, content, image, attachments, visibility, created_at, updated_at, like_count, comment_count)
+            VALUES ('{post}', '{user}', 'text', 'a1', '[1]', 0, now(), now(), 0, 0),
+                ('{other}', '{user}', 'text', 'b1', '[2]', 0, now(), now(), 0, 0);
+        INSERT INTO post_images (post_id, position, key)
+            VALUES ('{post}', 1, 'a2'), ('{post}', 2, 'a3'), ('{other}', 1, 'b2'), ('{other}', 2, 'b3')"
+    );
+    write(&database, stored).await.unwrap();
+    let statement = statement.replace("{post}", &format!("'{post}'"));
+    let of_other = "(SELECT array_agg(key ORDER BY key) FROM post_images) = ARRAY['b2', 'b3']";
+    write(&database, statement).await.unwrap();
+    let assertions = assertions.replace("{post}", &format!("'{post}'")).replace("{of_other}", of_other);
+    write(&database, format!("DO $$ BEGIN {assertions} END $$")).await.unwrap();
+}
+
+const GIVEN_UP: &str = "ASSERT {of_other};
+    ASSERT (SELECT array_agg(key ORDER BY key) FROM unnamed_images WHERE NOT condemned) = ARRAY['a2', 'a3'];";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_post_that_it_deletes_gives_up_all_its_images() {
+    says("DELETE FROM posts WHERE id = {post}", GIVEN_UP).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_post_whose_image_it_changes_has_no_other() {
+    for image in ["'c1'", "NULL"] {
+        let assertions = format!("{GIVEN_UP} ASSERT (SELECT attachments IS NULL FROM posts WHERE id = {{post}});");
+        says(&format!("UPDATE posts SET image = {image} WHERE id = {{post}}"), &assertions).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_something_else_leaves_the_images() {
+    let statement = "UPDATE posts SET content = 'other', image = 'a1', like_count = 1 WHERE id = {post}";
+    let assertions = "ASSERT (SELECT count(*) FROM post_images) = 4; ASSERT NOT EXISTS (SELECT FROM unnamed_images);
+        ASSERT (SELECT attachments = '[1]' FROM posts WHERE id = {post});";
+    says(statement, assertions).await;
+}
