@@ -193,11 +193,13 @@ impl Form {
     }
 }
 
-/// Returns the room for so many bytes of a large body: more than 32 MiB, which glibc takes from the system by themselves and gives back as
-/// soon as they are dropped, where what has less stays among its free memory. What is not written to takes no memory.
+/// Returns the room for so many bytes of a body. A large one has more than 32 MiB, which glibc takes from the system by themselves and gives
+/// back as soon as they are dropped, where what has less stays among its free memory. What is not written to takes no memory, but
+/// counts where the system promises no more than it has: there are few that large at once.
 fn mapped(bytes: usize) -> usize {
+    const LARGE: usize = 4 << 20;
     const MAPPED: usize = 33 << 20;
-    if bytes > JSON_LIMIT { bytes.max(MAPPED) } else { bytes }
+    if bytes > LARGE { bytes.max(MAPPED) } else { bytes }
 }
 
 fn in_mebibytes(bytes: usize) -> String {

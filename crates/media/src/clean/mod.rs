@@ -112,12 +112,13 @@ pub(crate) fn clean(format: ImageFormat, upload: Bytes, limits: &ImageLimits) ->
     Ok(CleanImage { format, bytes: bytes.into(), preview, thumbnail: thumbnail.into() })
 }
 
-/// Returns an empty buffer for what is made of an upload of so many bytes, and outlives the work on it: with room for more than 32 MiB, which
-/// glibc takes from the system by themselves and gives back as soon as they are dropped, where what has less stays among its free
-/// memory. What is not written to takes no memory.
+/// Returns an empty buffer for what is made of an upload of so many bytes, and outlives the work on it. That of a large one has room for more
+/// than 32 MiB, which glibc takes from the system by themselves and gives back as soon as they are dropped, where what has less
+/// stays among its free memory. What is not written to takes no memory.
 fn buffer(bytes: usize) -> Vec<u8> {
+    const LARGE: usize = 4 << 20;
     const MAPPED: usize = 33 << 20;
-    Vec::with_capacity(if bytes > 64 << 10 { bytes.max(MAPPED) } else { bytes })
+    Vec::with_capacity(if bytes > LARGE { bytes.max(MAPPED) } else { bytes })
 }
 
 pub(crate) fn format_of(upload: &[u8]) -> Result<ImageFormat> {
