@@ -152,7 +152,8 @@ async fn what_no_backup_holds_is_refused_and_leaves_an_empty_target() {
 async fn an_image_deleted_during_the_backup_is_not_left_behind_by_a_restore() {
     let (_origin, saved) = saved().await;
     let at = |beginning: &str| saved.iter().position(|it| it.name.starts_with(beginning)).unwrap();
-    let (image, unnamed) = (at("images/"), at("unnamed-images"));
+    let is_image = |it: &File| it.name.starts_with("images/") && it.name.ends_with(".png");
+    let (image, unnamed) = (saved.iter().position(is_image).unwrap(), at("unnamed-images"));
     assert!(image < unnamed && unnamed < at("rows/") && saved[unnamed].bytes.is_empty());
     let restored = |files: &[File]| {
         let home = Home::new();
@@ -164,21 +165,24 @@ async fn an_image_deleted_during_the_backup_is_not_left_behind_by_a_restore() {
     let key = format!("{}.png", "0123456789abcdef".repeat(2));
     let mut with_another = saved.clone();
     with_another[unnamed] = File::new("unnamed-images", format!("{key}\n").as_bytes());
-    with_another.insert(unnamed, File::new(&format!("images/{key}"), b"pixels"));
+    for file in [format!("images/{key}.thumb.jpg"), format!("images/{key}")] {
+        with_another.insert(unnamed, File::new(&file, b"pixels"));
+    }
     let (told, place, home) = restored(&with_another);
     assert!(told.expect_success().stdout.contains("1 were deleted again"));
     let kept = files(&place.directory);
     let name = saved[image].name.strip_prefix("images/").unwrap();
-    assert!(kept.len() == 1 && kept.iter().all(|path| path.ends_with(name)), "{kept:?}");
+    let thumbnail = format!("{name}.thumb.jpg");
+    assert!(kept.len() == 2 && kept.iter().all(|path| path.ends_with(name) || path.ends_with(&thumbnail)), "{kept:?}");
     let checked = place.run(&home, &["media", "check"]).expect_success().stdout;
     assert!(checked.contains("that nothing knows: 0"), "{checked}");
 
     // Who says so of an image that a row names is not believed.
     let mut lying = with_another.clone();
     let both = format!("{key}\n{name}\n");
-    lying[unnamed + 1] = File::new("unnamed-images", both.as_bytes());
+    lying[unnamed + 2] = File::new("unnamed-images", both.as_bytes());
     restored(&lying).0.expect_refusal(&["not all of its images"]);
-    lying[unnamed + 1] = File::new("unnamed-images", b"../../agora.db");
+    lying[unnamed + 2] = File::new("unnamed-images", b"../../agora.db");
     restored(&lying).0.expect_refusal(&["names images as no backup does"]);
 }
 

@@ -131,6 +131,18 @@ fn clean() -> CleanImage {
     CleanImage { format: ImageFormat::Png, bytes, preview, thumbnail }
 }
 
+/// Stores both files of the clean image, one after the other.
+fn store_files(store: &mut MockImageStore, order: &mut Sequence) {
+    for (rendition, file) in [(Rendition::Original, "clean"), (Rendition::Thumbnail, "small")] {
+        store
+            .expect_put()
+            .once()
+            .in_sequence(order)
+            .withf(move |k, of, bytes| (k, *of) == (&key(1), rendition) && bytes == file)
+            .returning(|_, _, _| Ok(()));
+    }
+}
+
 #[tokio::test]
 async fn an_image_is_on_record_before_it_is_stored() {
     let (mut store, mut unnamed, mut order) = (MockImageStore::new(), MockUnreferencedImages::new(), Sequence::new());
@@ -141,14 +153,7 @@ async fn an_image_is_on_record_before_it_is_stored() {
         .in_sequence(&mut order)
         .withf(|k, at| (k, *at) == (&key(1), NOW))
         .returning(|_, _| Ok(()));
-    for (rendition, file) in [(Rendition::Original, "clean"), (Rendition::Thumbnail, "small")] {
-        store
-            .expect_put()
-            .once()
-            .in_sequence(&mut order)
-            .withf(move |k, of, bytes| (k, *of) == (&key(1), rendition) && bytes == file)
-            .returning(|_, _, _| Ok(()));
-    }
+    store_files(&mut store, &mut order);
     let stored = Attachment { key: key(1), preview: Some(clean().preview), alt: None };
     assert_eq!(images(store, unnamed).put(Some(clean())).await.unwrap(), Some(stored));
 }

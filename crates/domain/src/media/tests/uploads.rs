@@ -52,14 +52,7 @@ async fn an_upload_is_on_record_with_whose_it_is_and_what_it_shows_before_it_is_
         .in_sequence(&mut order)
         .withf(move |owner, upload, at| (*owner, upload, *at) == (OWNER, &recorded, NOW))
         .returning(|_, _, _| Ok(()));
-    for (rendition, file) in [(Rendition::Original, "clean"), (Rendition::Thumbnail, "small")] {
-        store
-            .expect_put()
-            .once()
-            .in_sequence(&mut order)
-            .withf(move |k, of, bytes| (k, *of) == (&key(1), rendition) && bytes == file)
-            .returning(|_, _, _| Ok(()));
-    }
+    store_files(&mut store, &mut order);
     let uploaded =
         media(cleaner, store, unnamed).upload(&owner(), &requester(), fields(Some("upload"), " a cat ")).await;
     assert_eq!(uploaded.unwrap(), expected);
