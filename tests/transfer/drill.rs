@@ -1,6 +1,7 @@
 //! `deploy/restore-drill`, and what a backup holds that is taken while clients are in each other's way.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use crate::backup::expect_consistent;
 use crate::client::{Client, User, eventually, list, text};
+use crate::hostile::{forge, saved, with_unnamed_image};
 use crate::picture::picture;
 use crate::place::{Deployment, files};
 use crate::process::{AGORA, Home, run};
@@ -100,9 +102,14 @@ async fn expect_follows(api: &Client, users: &[User]) {
 
 /// The script, with the settings of a service at the place. What it makes is below [`room`].
 fn drill(home: &Home, place: &Deployment) -> Command {
+    drill_with(Path::new(AGORA), home, place)
+}
+
+/// The same, of another program.
+fn drill_with(program: &Path, home: &Home, place: &Deployment) -> Command {
     let settings = place.command(home, &[]);
     let mut drill = home.program("bash");
-    drill.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/restore-drill")).arg(AGORA);
+    drill.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/restore-drill")).arg(program);
     drill.envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
     fs::create_dir_all(room(home)).unwrap();
     drill.env("TMPDIR", room(home));
@@ -180,4 +187,23 @@ async fn a_drill_fails_when_something_is_lost_and_leaves_nothing_behind() {
     fs::remove_file(files(&place.directory).pop_first().unwrap()).unwrap();
     run(drill(&home, &place), "").expect_refusal(&["1 images that rows name are missing"]);
     expect_nothing_left(&home);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_deleted_during_the_backup_fails_no_drill() {
+    let (_origin, saved) = saved().await;
+    let home = Home::new();
+    let forged = forge(&home, &with_unnamed_image(&saved).0);
+    // Saves what was forged the first time, without the settings of the drill, and is the program otherwise.
+    let program = home.path("program");
+    let forged = forged.display();
+    let text = format!(
+        "#!/bin/sh\n[ \"$1\" = backup ] && [ -z \"$AGORA_LISTEN\" ] && exec cp '{forged}' \"$2\"\nexec '{AGORA}' \"$@\"\n"
+    );
+    fs::write(&program, text).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    let mut drill = drill_with(&program, &home, &Deployment::embedded(&home, "place"));
+    drill.env_remove("AGORA_LISTEN");
+    let told = run(drill, "").expect_success().stdout;
+    assert!(told.contains("1 were deleted again") && told.contains("it could be restored."), "{told}");
 }

@@ -12,7 +12,7 @@ use crate::process::Home;
 
 /// A file of an archive.
 #[derive(Clone)]
-struct File {
+pub(crate) struct File {
     name: String,
     bytes: Vec<u8>,
     kind: EntryType,
@@ -21,14 +21,14 @@ struct File {
 }
 
 impl File {
-    fn new(name: &str, bytes: &[u8]) -> Self {
+    pub(crate) fn new(name: &str, bytes: &[u8]) -> Self {
         let size = bytes.len().try_into().unwrap();
         Self { name: name.to_owned(), bytes: bytes.to_owned(), kind: EntryType::Regular, size }
     }
 }
 
 /// The files of a backup of a small world, but for the checksum; and where.
-async fn saved() -> (Home, Vec<File>) {
+pub(crate) async fn saved() -> (Home, Vec<File>) {
     let home = Home::new();
     let place = Deployment::embedded(&home, "origin");
     place.settle(&home).await;
@@ -46,7 +46,7 @@ async fn saved() -> (Home, Vec<File>) {
 }
 
 /// Writes an archive of these files with the checksum that belongs to it.
-fn forge(home: &Home, forged: &[File]) -> PathBuf {
+pub(crate) fn forge(home: &Home, forged: &[File]) -> PathBuf {
     let mut tar = Vec::new();
     let append = |tar: &mut Vec<u8>, file: &File| {
         let mut header = tar::Header::new_gnu();
@@ -71,6 +71,18 @@ fn forge(home: &Home, forged: &[File]) -> PathBuf {
     let path = home.path("forged.tar");
     fs::write(&path, tar).unwrap();
     path
+}
+
+/// As if a post had gone while its image and the thumbnail were saved; with the key of the image.
+pub(crate) fn with_unnamed_image(saved: &[File]) -> (Vec<File>, String) {
+    let unnamed = saved.iter().position(|it| it.name == "unnamed-images").unwrap();
+    let key = format!("{}.png", "0123456789abcdef".repeat(2));
+    let mut changed = saved.to_owned();
+    changed[unnamed] = File::new("unnamed-images", format!("{key}\n").as_bytes());
+    for file in [format!("images/{key}.thumb.jpg"), format!("images/{key}")] {
+        changed.insert(unnamed, File::new(&file, b"pixels"));
+    }
+    (changed, key)
 }
 
 /// A change to the files of an archive.
@@ -161,13 +173,7 @@ async fn an_image_deleted_during_the_backup_is_not_left_behind_by_a_restore() {
         let file = forge(&home, files);
         (place.run(&home, &["restore", file.to_str().unwrap()]), place, home)
     };
-    // As if a post with this image had gone while the images were saved.
-    let key = format!("{}.png", "0123456789abcdef".repeat(2));
-    let mut with_another = saved.clone();
-    with_another[unnamed] = File::new("unnamed-images", format!("{key}\n").as_bytes());
-    for file in [format!("images/{key}.thumb.jpg"), format!("images/{key}")] {
-        with_another.insert(unnamed, File::new(&file, b"pixels"));
-    }
+    let (with_another, key) = with_unnamed_image(&saved);
     let (told, place, home) = restored(&with_another);
     assert!(told.expect_success().stdout.contains("1 were deleted again"));
     let kept = files(&place.directory);

@@ -103,8 +103,9 @@ struct SavedImages {
 /// Saves the images that rows name.
 ///
 /// While the images are fetched, others come and some go, so that the rows of the beginning may name one that is
-/// gone. So the images named since are fetched likewise, until there are no more: those rows name none that was not
-/// fetched.
+/// gone. So the images named since are fetched likewise, until none of those that the rows name went meanwhile. The
+/// first rows are let go for the time that most images take; the later ones are kept, so that images that come do not
+/// keep this from its end.
 async fn save_images(
     database: &Database,
     store: &ObjectImageStore,
@@ -131,36 +132,35 @@ async fn save_images(
                 }
             }
         }
-        if new.is_empty() {
+        let kept = (turn > 0 || new.is_empty()).then_some(snapshot);
+        let known_gone = gone.len();
+        progress.phase("images", Some(u64::try_from(new.len())?));
+        // Originals first: of one that has gone, nothing else is saved.
+        for rendition in Rendition::ALL {
+            new.retain(|key| !gone.contains(key));
+            let fetched = stream::iter(new.clone()).map(async |key| {
+                let file = images::read(store, &key, rendition, memory).await?;
+                Ok::<_, anyhow::Error>((key, file))
+            });
+            let mut fetched = std::pin::pin!(fetched.buffer_unordered(images::AT_ONCE));
+            while let Some((key, file)) = fetched.try_next().await? {
+                if let Some((bytes, _room)) = &file {
+                    archive.append(&format!("images/{}", key.file_name(rendition)), bytes).await?;
+                }
+                if rendition == Rendition::Original {
+                    match file {
+                        Some(_) => drop(saved.insert(key, turn)),
+                        None => drop(gone.insert(key)),
+                    }
+                    progress.advance(1)?;
+                }
+            }
+        }
+        if let Some(snapshot) = kept.filter(|_| gone.len() == known_gone) {
             let total = saved.len();
             saved.retain(|_, named_in| *named_in != turn);
-            return Ok(SavedImages {
-                snapshot,
-                named: total - saved.len(),
-                unnamed: saved.into_keys().collect(),
-                lost,
-            });
-        }
-        // Not kept open for the time that this takes.
-        drop(snapshot);
-        progress.phase("images", Some(u64::try_from(new.len())?));
-        let files = new.into_iter().flat_map(|key| Rendition::ALL.map(|rendition| (key.clone(), rendition)));
-        let fetched = stream::iter(files).map(async |(key, rendition)| {
-            let file = images::read(store, &key, rendition, memory).await?;
-            Ok::<_, anyhow::Error>((key, rendition, file))
-        });
-        let mut fetched = std::pin::pin!(fetched.buffer_unordered(images::AT_ONCE));
-        while let Some((key, rendition, file)) = fetched.try_next().await? {
-            if let Some((bytes, _room)) = &file {
-                archive.append(&format!("images/{}", key.file_name(rendition)), bytes).await?;
-            }
-            if rendition == Rendition::Original {
-                match file {
-                    Some(_) => drop(saved.insert(key, turn)),
-                    None => drop(gone.insert(key)),
-                }
-                progress.advance(1)?;
-            }
+            let (named, unnamed) = (total - saved.len(), saved.into_keys().collect());
+            return Ok(SavedImages { snapshot, named, unnamed, lost });
         }
         turn += 1;
     }
