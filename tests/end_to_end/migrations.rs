@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use reqwest::Method;
+use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 
 use crate::client::{eventually, key, list, text};
@@ -138,11 +140,15 @@ async fn entities_previews_and_search_index_of_old_posts_are_made_by_the_service
     let pictured = service.api.post(&alice, "with an image", Some(&picture())).await;
     let attachment = &pictured["attachments"][0];
     let thumbnail = service.api.image(&attachment["thumbnailUrl"]).await;
-    let file = home.image_file(&key(&attachment["thumbnailUrl"]));
+    let form = Form::new().part("profilePicture", Part::bytes(picture()).file_name("me.png"));
+    let bob = service.api.user("bob").await;
+    let shown = service.api.call_form(&bob, Method::PUT, "/api/users/me", form).await.expect(200).data();
+    for url in [&attachment["thumbnailUrl"], &shown["profilePictureThumbnail"]] {
+        fs::remove_file(home.image_file(&key(url))).unwrap();
+    }
     service.stop();
-    fs::remove_file(file).unwrap();
     // A post of before, and one whose text somebody has changed who does not know of this.
-    let before = "UPDATE posts SET attachments = NULL; DELETE FROM post_tags; UPDATE posts SET entities = NULL WHERE content LIKE '#Hello%'; \
+    let before = "UPDATE posts SET attachments = NULL; UPDATE users SET small_picture = NULL; DELETE FROM post_tags; UPDATE posts SET entities = NULL WHERE content LIKE '#Hello%'; \
         UPDATE posts SET content = '#Other' WHERE content = 'nothing'";
     home.backend.sql(&home.data_dir(), before);
     let left = || {
@@ -152,7 +158,7 @@ async fn entities_previews_and_search_index_of_old_posts_are_made_by_the_service
         counts.reverse();
         counts.join(" ")
     };
-    assert_eq!(left(), "2 1 1");
+    assert_eq!(left(), "2 1 2");
 
     let service = home.start();
     let alice = service.api.log_in("alice").await;
@@ -186,6 +192,12 @@ async fn entities_previews_and_search_index_of_old_posts_are_made_by_the_service
         assert_eq!(described[same], made[same]);
     }
     assert_eq!(service.api.image(&described["thumbnailUrl"]).await, thumbnail);
+    eventually("a thumbnail is made", async || {
+        let profile = service.api.get(&alice, &format!("/api/users/{}/profile", bob.id)).await.expect(200).data();
+        (profile["profilePictureThumbnail"] == shown["profilePictureThumbnail"]).then_some(())
+    })
+    .await;
+    assert_eq!(service.api.image(&shown["profilePictureThumbnail"]).await, thumbnail);
     assert_eq!(left(), "0 0 0");
     service.stop();
 }

@@ -86,7 +86,8 @@ async fn the_public_timeline_shows_what_everybody_may_view_without_addresses() {
         let data = server.get(&alice, path).await.expect(200).data();
         let shown = list(&data).last().unwrap().clone();
         let author = json!({
-            "id": alice.id, "username": "alice", "displayName": null, "biography": null, "profilePicture": null
+            "id": alice.id, "username": "alice", "displayName": null, "biography": null, "profilePicture": null,
+            "profilePictureThumbnail": null
         });
         assert_eq!((&shown["author"], &shown["bookmarkedByMe"]), (&author, &json!(true)), "{path}");
         assert!(!data.to_string().contains("example.org"), "{path}");

@@ -22,7 +22,7 @@ async fn comment(server: &Server, author: &User, post: &str, body: Value) -> Val
 }
 
 fn mini(user: &User) -> Value {
-    json!({ "id": user.id, "username": user.name, "displayName": null, "profilePicture": null })
+    json!({ "id": user.id, "username": user.name, "displayName": null, "profilePicture": null, "profilePictureThumbnail": null })
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -94,7 +94,7 @@ async fn a_profile_shows_a_user_as_the_caller_stands_to_them() {
     let account = server.get(&bob, "/api/users/me").await.expect(200).data();
     let expected = |posts: u64, following: bool, followed_by: bool| {
         json!({
-            "id": bob.id, "username": "bob", "displayName": "Bob B.", "biography": "Builder", "profilePicture": null,
+            "id": bob.id, "username": "bob", "displayName": "Bob B.", "biography": "Builder", "profilePicture": null, "profilePictureThumbnail": null,
             "createdAt": account["createdAt"], "postCount": posts, "followerCount": 1, "followedCount": 1,
             "relationship": {
                 "following": following, "followedBy": followed_by, "blocking": false, "muting": false,

@@ -34,7 +34,7 @@ async fn posts_are_found_by_the_next_request_as_they_are() {
     let found = &found[0];
     assert_eq!((&found["id"], &found["likeCount"]), (&json!(post), &json!(0)));
     let author = json!({
-        "id": alice.id, "username": "alice", "displayName": "Alice A.", "biography": "Hi", "profilePicture": null,
+        "id": alice.id, "username": "alice", "displayName": "Alice A.", "biography": "Hi", "profilePicture": null, "profilePictureThumbnail": null,
     });
     assert_eq!(found["author"], author, "without an email address");
     for query in ["q=br%C3%BBl%C3%A9e+creme", "q=%23dessert", "q=%22br%C3%BBl%C3%A9e+for%22", "q=bru", "q=%22creme"] {

@@ -114,6 +114,7 @@ async fn the_posts_of_a_hashtag_are_those_that_the_caller_may_view_without_email
     let answer = server.get(&cleo, "/api/tags/mine/posts").await.expect(200);
     let author = json!({
         "id": ann.id, "username": "ann", "displayName": "Ann A.", "biography": "Writes", "profilePicture": null,
+        "profilePictureThumbnail": null,
     });
     assert_eq!(answer.data()[0]["author"], author);
     assert!(!answer.text().contains('@'), "{}", answer.text());

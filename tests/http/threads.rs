@@ -42,7 +42,7 @@ async fn a_comment_is_returned_as_it_was_made_and_listed_so() {
     assert_eq!(answer.json()["message"], "Comment created successfully");
     let expected = json!({
         "id": made["id"], "content": "@Alice see #Rust", "parentId": null, "replyToId": null,
-        "author": { "id": bob.id, "username": "bob", "displayName": null, "profilePicture": null },
+        "author": { "id": bob.id, "username": "bob", "displayName": null, "profilePicture": null, "profilePictureThumbnail": null },
         "entities": [
             { "type": "mention", "start": 0, "end": 6, "userId": alice.id },
             { "type": "hashtag", "start": 11, "end": 16, "tag": "rust" },
@@ -142,8 +142,7 @@ async fn a_comment_is_liked_and_unliked_any_number_of_times() {
         let done = server.call(user, Method::PUT, &like).await.expect(200);
         assert_eq!(done.json(), json!({ "message": "Comment liked successfully", "data": null }));
     }
-    let mini =
-        |user: &User| json!({ "id": user.id, "username": user.name, "displayName": null, "profilePicture": null });
+    let mini = |user: &User| json!({ "id": user.id, "username": user.name, "displayName": null, "profilePicture": null, "profilePictureThumbnail": null });
     assert_eq!(read(&server, &alice, &likes).await, [mini(&bob), mini(&alice)]);
     assert_eq!(seen(&bob).await, (2, true));
     for _ in 0..2 {

@@ -76,6 +76,7 @@ async fn users_see_their_own_account_without_the_password() {
         "email": "alice@example.org",
         "biography": null,
         "profilePicture": null,
+        "profilePictureThumbnail": null,
         "authorities": [{ "authority": "USER" }],
         "accountNonExpired": true,
         "accountNonLocked": true,
@@ -323,13 +324,25 @@ async fn users_change_biography_and_picture_with_a_form() {
 
     let replaced = server.call_form(&alice, Method::PUT, ME, picture(png(2))).await.expect(200).data();
     let second = picture_path(&replaced);
+    let small = format!("{second}.thumb.jpg");
+    assert!(replaced["profilePictureThumbnail"].as_str().unwrap().ends_with(&small), "{replaced}");
+    assert_eq!(server.fetch(&small).await.expect(200).header(CONTENT_TYPE), Some("image/jpeg"));
     assert_eq!((replaced["biography"].as_str(), second != first), (Some("Hello"), true));
     server.fetch(&first).await.expect(404);
     server.fetch(&second).await.expect(200);
+    server.fetch(&format!("{first}.thumb.jpg")).await.expect(404);
 
     let post = server.publish(&alice, "text", "PUBLIC").await;
-    let post = server.get(&alice, &format!("/api/posts/by-id/{post}")).await.expect(200).data();
-    assert_includes(&post["author"], &json!({ "profilePicture": replaced["profilePicture"], "biography": "Hello" }));
+    let shown = ["profilePicture", "profilePictureThumbnail", "biography"];
+    let shown = |user: &serde_json::Value| shown.map(|field| user[field].clone());
+    for (path, user) in [
+        (format!("/api/posts/by-id/{post}"), "/author"),
+        ("/api/posts/public".to_owned(), "/0/author"),
+        (format!("/api/users/{}/profile", alice.id), ""),
+    ] {
+        let answer = server.get(&alice, &path).await.expect(200).data();
+        assert_eq!(shown(answer.pointer(user).unwrap()), shown(&replaced), "{path}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

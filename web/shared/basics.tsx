@@ -9,11 +9,13 @@ import { ago, exactly, inWords, nameOf, type Named } from "./words";
 interface Pictured extends Named {
   id: string;
   profilePicture: string | null;
+  /** Users who like something have none. */
+  profilePictureThumbnail?: string | null;
 }
 
 /** The picture of somebody, or the first letter of their name. */
 export function Avatar({ user }: { user: Pictured }) {
-  const picture = user.profilePicture;
+  const picture = user.profilePictureThumbnail ?? user.profilePicture;
   return picture ? (
     <img class="avatar" src={picture} alt="" width={40} height={40} loading="lazy" />
   ) : (

@@ -58,6 +58,18 @@ for (const [size, width] of SIZES) {
     await page.waitForFunction((image) => image.naturalWidth === 2, await picture.elementHandle());
     const { id: postId } = (await friend.client.get("/api/posts/public")).data[0];
 
+    // While a picture is on its way, its place shows what it is like.
+    let arrive;
+    const arrival = new Promise((resolve) => (arrive = resolve));
+    await page.route("**/media/**", (route) => arrival.then(() => route.continue()));
+    await page.reload();
+    const blur = post.locator("canvas");
+    const alpha = (canvas) => canvas.getContext("2d").getImageData(0, 0, 1, 1).data[3];
+    assert.equal(await blur.evaluate(alpha), 255);
+    arrive();
+    await blur.waitFor({ state: "detached" });
+    await page.unroute("**/media/**");
+
     // He likes it and comments on it: she sees it while it happens, and answers.
     const path = { postId };
     await friend.client.put("/api/posts/like/{postId}", { params: { path } });
@@ -163,8 +175,12 @@ for (const [size, width] of SIZES) {
     await check(page, `${size}-settings-dark`);
     await page.getByLabel("Colors").selectOption("light");
     await page.getByLabel("Displayed name").fill("Ada Lovelace");
+    await page.getByLabel("Picture", { exact: true }).setInputFiles(PICTURE);
     await page.getByRole("button", { name: "Save profile" }).click();
     await page.getByText("Saved.").waitFor();
+    const avatar = await page.locator("img.avatar").elementHandle();
+    await page.waitForFunction((image) => image.naturalWidth === 2, avatar);
+    assert.match(await avatar.getAttribute("src"), /\.thumb\.jpg$/);
     await page.getByLabel("Likes of your posts").selectOption("none");
     await page.getByRole("button", { name: "Save notifications" }).click();
     await page.getByRole("region", { name: "Notifications" }).getByText("Saved.").waitFor();

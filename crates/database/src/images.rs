@@ -3,7 +3,9 @@
 use agora_domain::Result;
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{MediaId, PostId, UserId};
-use agora_domain::media::{Attachment, ImageKey, ImageReferences, Preview, PreviewBacklog, UnreferencedImages};
+use agora_domain::media::{
+    Attachment, ImageKey, ImageReferences, Preview, PreviewBacklog, Rendition, UnreferencedImages,
+};
 use async_trait::async_trait;
 use uuid::Uuid;
 
@@ -79,6 +81,18 @@ impl PreviewBacklog for Database {
         let text = attachments::to_text(&[Attachment { preview, ..Attachment::bare(key.clone()) }]);
         let (post, key) = (DbId(post.uuid()), key.as_str().to_owned());
         call!(self, write images::describe(post, key, text, DbInstant(at)))
+    }
+
+    async fn next_picture(&self, before: Option<UserId>) -> Result<Option<(UserId, ImageKey)>> {
+        let before = DbId(before.map_or(Uuid::max(), UserId::uuid));
+        let found = call!(self, search images::without_small_picture(before))?;
+        let Some((user, key)) = found else { return Ok(None) };
+        Ok(Some((user.0.into(), attachments::parse_key(&key)?)))
+    }
+
+    async fn store_small(&self, user: UserId, key: &ImageKey, small: Rendition, at: Timestamp) -> Result<()> {
+        let (user, small, key) = (DbId(user.uuid()), key.file_name(small), key.as_str().to_owned());
+        call!(self, write images::describe_picture(user, key, small, DbInstant(at)))
     }
 }
 

@@ -10,7 +10,7 @@ use diesel::{Queryable, Selectable};
 
 use crate::apart::DbViewer;
 use crate::error::Outcome;
-use crate::rows::{Slice, count, image_key, keyset, page_of};
+use crate::rows::{PictureRow, Slice, count, keyset, page_of};
 use crate::schema::users;
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};
@@ -23,7 +23,8 @@ pub(crate) struct ProfileRow {
     pub(crate) username: String,
     pub(crate) display_name: Option<String>,
     pub(crate) biography: Option<String>,
-    pub(crate) profile_picture: Option<String>,
+    #[diesel(embed)]
+    pub(crate) picture: PictureRow,
     pub(crate) enabled: bool,
     pub(crate) discoverable: bool,
     pub(crate) hide_counts: bool,
@@ -58,7 +59,7 @@ impl PersonRow {
             username: Username::restore(self.user.username),
             display_name: self.user.display_name.map(DisplayName::restore),
             biography: self.user.biography.map(Biography::restore),
-            profile_picture: image_key(self.user.profile_picture)?,
+            profile_picture: self.user.picture.picture()?,
             created_at: self.user.created_at.0,
             enabled: self.user.enabled,
             discoverable: self.user.discoverable,

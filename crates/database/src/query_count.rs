@@ -49,7 +49,7 @@ fn seeded(size: u64) -> (SqliteConnection, Arc<AtomicUsize>) {
     for n in 0..=size {
         let id = hex(user(n));
         sql += &format!(
-            "INSERT INTO users VALUES ({id}, 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, {n}, 0, 'name', 1, 1, 0, 1, 0, 0);"
+            "INSERT INTO users VALUES ({id}, 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, {n}, 0, 'name', 1, 1, 0, 1, 0, 0, NULL);"
         );
     }
     for n in 1..=size {

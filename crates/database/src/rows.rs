@@ -1,12 +1,12 @@
 //! Rows, and how they become the domain's values.
 
 use agora_domain::accounts::{
-    Account, Author, Biography, DisplayName, Email, NewAccount, Privacy, Role, Roles, UserPreview, UserSummary,
-    Username,
+    Account, Author, Biography, DisplayName, Email, NewAccount, Privacy, ProfilePicture, Role, Roles, UserPreview,
+    UserSummary, Username,
 };
 use agora_domain::comments::{Comment, CommentText, CommentView, NewComment, Reply};
 use agora_domain::entities::Entities;
-use agora_domain::media::ImageKey;
+use agora_domain::media::{ImageKey, Rendition};
 use agora_domain::page::{Keyset, Page, PageRequest, Position};
 use agora_domain::posts::{Liker, Post, PostText, Visibility};
 use diesel::{AsChangeset, Insertable, Queryable, Selectable};
@@ -19,10 +19,6 @@ use crate::sql_types::{DbId, DbInstant};
 
 pub(crate) fn image_key(stored: Option<String>) -> Outcome<Option<ImageKey>> {
     stored.as_deref().map(attachments::parse_key).transpose()
-}
-
-pub(crate) fn key_text(key: Option<&ImageKey>) -> Option<String> {
-    key.map(|key| key.as_str().to_owned())
 }
 
 pub(crate) const fn visibility_code(visibility: Visibility) -> i16 {
@@ -138,6 +134,30 @@ pub(crate) fn page_of<R, T>(
     Ok(page.page_of(rows, |(key, _)| *key).map(|(_, item)| item))
 }
 
+/// The columns of a user's picture.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users)]
+pub(crate) struct PictureRow {
+    pub(crate) profile_picture: Option<String>,
+    /// Of another picture when a node of a release before has set the picture since.
+    pub(crate) small_picture: Option<String>,
+}
+
+impl PictureRow {
+    pub(crate) fn picture(self) -> Outcome<Option<ProfilePicture>> {
+        let Some(key) = image_key(self.profile_picture)? else { return Ok(None) };
+        let small = self.small_picture.as_deref().and_then(ImageKey::parse_file_name);
+        let small = small.filter(|(of, _)| *of == key).map_or(Rendition::Original, |(_, small)| small);
+        Ok(Some(ProfilePicture { key, small }))
+    }
+
+    /// Of a picture without a thumbnail it is not stored that the picture itself is shown: it may get one.
+    pub(crate) fn of(ProfilePicture { key, small }: &ProfilePicture) -> Self {
+        let small_picture = (*small == Rendition::Thumbnail).then(|| key.file_name(*small));
+        Self { profile_picture: Some(key.as_str().to_owned()), small_picture }
+    }
+}
+
 /// The columns of an account, without its password.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = users)]
@@ -146,7 +166,8 @@ pub(crate) struct UserRow {
     pub(crate) username: String,
     pub(crate) email: String,
     pub(crate) biography: Option<String>,
-    pub(crate) profile_picture: Option<String>,
+    #[diesel(embed)]
+    pub(crate) picture: PictureRow,
     pub(crate) is_admin: bool,
     pub(crate) is_user: bool,
     pub(crate) enabled: bool,
@@ -160,6 +181,9 @@ pub(crate) struct UserRow {
 
 impl UserRecord {
     pub(crate) fn of(NewAccount { account, password, .. }: &NewAccount) -> Self {
+        let picture = account.profile_picture.as_ref().map(PictureRow::of);
+        let (profile_picture, small_picture) =
+            picture.map(|it| (it.profile_picture, it.small_picture)).unwrap_or_default();
         Self {
             id: DbId(account.id.uuid()),
             username: account.username.as_str().to_owned(),
@@ -168,7 +192,7 @@ impl UserRecord {
             email_key: account.email.key(),
             password_hash: password.as_str().to_owned(),
             biography: account.biography.as_ref().map(|text| text.as_str().to_owned()),
-            profile_picture: key_text(account.profile_picture.as_ref()),
+            profile_picture,
             is_admin: account.roles.contains(Role::Admin),
             is_user: account.roles.contains(Role::User),
             enabled: account.enabled,
@@ -178,6 +202,7 @@ impl UserRecord {
             searchable: account.privacy.searchable,
             hide_counts: account.privacy.hide_counts,
             email_verified: account.email_verified,
+            small_picture,
         }
     }
 }
@@ -190,7 +215,7 @@ impl UserRow {
             email: Email::restore(self.email),
             display_name: self.display_name.map(DisplayName::restore),
             biography: self.biography.map(Biography::restore),
-            profile_picture: image_key(self.profile_picture)?,
+            profile_picture: self.picture.picture()?,
             privacy: Privacy {
                 discoverable: self.discoverable,
                 searchable: self.searchable,
@@ -217,7 +242,8 @@ pub(crate) struct AuthorRow {
     pub(crate) email: String,
     pub(crate) display_name: Option<String>,
     pub(crate) biography: Option<String>,
-    pub(crate) profile_picture: Option<String>,
+    #[diesel(embed)]
+    pub(crate) picture: PictureRow,
 }
 
 impl AuthorRow {
@@ -228,7 +254,7 @@ impl AuthorRow {
             email: Email::restore(self.email),
             display_name: self.display_name.map(DisplayName::restore),
             biography: self.biography.map(Biography::restore),
-            profile_picture: image_key(self.profile_picture)?,
+            profile_picture: self.picture.picture()?,
         })
     }
 }
@@ -278,7 +304,8 @@ pub(crate) struct PreviewRow {
     pub(crate) id: DbId,
     pub(crate) username: String,
     pub(crate) display_name: Option<String>,
-    pub(crate) profile_picture: Option<String>,
+    #[diesel(embed)]
+    pub(crate) picture: PictureRow,
 }
 
 impl PreviewRow {
@@ -287,7 +314,7 @@ impl PreviewRow {
             id: self.id.0.into(),
             username: Username::restore(self.username),
             display_name: self.display_name.map(DisplayName::restore),
-            profile_picture: image_key(self.profile_picture)?,
+            profile_picture: self.picture.picture()?,
         })
     }
 }

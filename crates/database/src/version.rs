@@ -56,7 +56,7 @@ pub struct Backlog {
     pub entities: u64,
     /// How many posts, users and products are still to be indexed for search.
     pub search: u64,
-    /// How many images of posts have no preview yet.
+    /// How many images of posts and users have no preview or thumbnail yet.
     pub previews: u64,
 }
 

@@ -128,22 +128,22 @@ impl Indexer {
         }
     }
 
-    /// Makes previews of all images of posts that have none, one by one; returns whether none was passed over.
+    /// Makes previews of all images that have none, one by one; returns whether none was passed over.
     async fn preview(&self) -> Result<bool> {
-        let (mut progress, mut before, mut has_all) = (Progress::begin(), None, true);
+        let (mut progress, mut last, mut has_all) = (Progress::begin(), None, true);
         loop {
             let begun = Instant::now();
-            let looked = self.previews.run(before).await?;
+            let looked = self.previews.run(last).await?;
             let made = looked.as_ref().is_some_and(|looked| looked.outcome.is_ok());
             if progress.is_due(usize::from(made), looked.is_none()) {
                 tracing::info!(images = progress.rows, "made previews of images");
             }
-            let Some(Looked { post, outcome }) = looked else { return Ok(has_all) };
+            let Some(Looked { by, outcome }) = looked else { return Ok(has_all) };
             if let Err(error) = outcome {
                 has_all = false;
-                tracing::warn!(%post, %error, cause = ?error.source(), "could not make the preview of an image");
+                tracing::warn!(?by, %error, cause = ?error.source(), "could not make the preview of an image");
             }
-            before = Some(post);
+            last = Some(by);
             sleep(begun.elapsed().max(PAUSE)).await;
         }
     }

@@ -35,7 +35,7 @@ pub async fn status(config: &Config, say: impl Fn(&str) -> Result<()>) -> Result
         Database::backlog(url.expose(), &config.database()).await.context(CANNOT_OPEN)?;
     say(&format!(
         "posts and comments whose entities are to be extracted: {entities}\nrows to be indexed for search: {search}\n\
-         images of posts whose previews are to be made: {previews}"
+         images whose previews are to be made: {previews}"
     ))
 }
 

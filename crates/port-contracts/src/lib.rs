@@ -501,6 +501,8 @@ contract! { $
         of_posts_that_take_one_upload_at_once_one_has_it,
         images_get_previews_the_newest_first_and_posts_stay_of_their_version,
         a_preview_that_comes_too_late_puts_an_image_on_record_that_no_row_names,
+        pictures_get_thumbnails_the_newest_user_first,
+        a_thumbnail_that_comes_too_late_puts_a_picture_on_record_that_no_row_names,
     }
     /// Requests that are sent again, and the writes that are part of them.
     idempotency {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agora_domain::accounts::{
-    Account, Author, Biography, DisplayName, Email, NewAccount, PasswordHash, Privacy, Roles, Session, UserPreview,
-    UserSummary, Username, Viewer,
+    Account, Author, Biography, DisplayName, Email, NewAccount, PasswordHash, Privacy, ProfilePicture, Roles, Session,
+    UserPreview, UserSummary, Username, Viewer,
 };
 use agora_domain::audit::{Action, Actor, AuditEntry, Target};
 use agora_domain::blocks::{NewBlock, NewMute};
@@ -118,6 +118,11 @@ pub(crate) fn author(account: &Account) -> Author {
     Author { id, username, email, display_name, biography, profile_picture }
 }
 
+/// Returns which image is the picture of an account.
+pub(crate) fn picture_key(account: &Account) -> Option<ImageKey> {
+    account.profile_picture.as_ref().map(|picture| picture.key.clone())
+}
+
 pub(crate) fn summary(account: &Account) -> UserSummary {
     author(account).into()
 }
@@ -135,8 +140,8 @@ pub(crate) fn untouched_comment(new: &NewComment, account: &Account) -> Threaded
 }
 
 pub(crate) fn liker(account: &Account) -> Liker {
-    let Account { id, username, profile_picture, .. } = account.clone();
-    Liker { id, username, profile_picture }
+    let Account { id, username, .. } = account.clone();
+    Liker { id, username, profile_picture: picture_key(account) }
 }
 
 /// Returns what anybody sees of a post that nobody has liked or commented on.
@@ -211,6 +216,11 @@ impl World {
         ImageKey::new(uuid(self.next()).into_bytes(), ImageFormat::Png)
     }
 
+    /// Returns such an image as somebody's picture.
+    pub(crate) fn new_picture(&self) -> ProfilePicture {
+        ProfilePicture::new(self.new_image())
+    }
+
     /// Returns the key of an image that a row may name.
     pub(crate) async fn image(&self) -> ImageKey {
         let key = self.new_image();
@@ -268,7 +278,7 @@ impl World {
 
     pub(crate) async fn account_with(&self, name: &str, alter: impl FnOnce(&mut Account)) -> Account {
         let new = self.new_account_with(name, alter);
-        self.announce(new.account.profile_picture.as_ref()).await;
+        self.announce(picture_key(&new.account).as_ref()).await;
         self.db.accounts.create(&new, None).await.unwrap();
         new.account
     }

@@ -1,3 +1,5 @@
+DROP INDEX users_without_small_picture;
+ALTER TABLE users DROP COLUMN small_picture;
 DROP FUNCTION insert_post(
     uuid, uuid, text, text[], text, smallint, timestamptz, timestamptz, text, text, text[], uuid[], smallint[], uuid[]
 );

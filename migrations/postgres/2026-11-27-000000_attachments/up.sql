@@ -76,3 +76,9 @@ BEGIN
     END IF;
     RETURN true;
 END $$;
+
+-- The name of the file that is shown where the picture of a user is small: that of its thumbnail, or of the picture itself where none can be
+-- made. NULL while that was not found out; of another picture when a node of the release before has set the picture since.
+ALTER TABLE users ADD COLUMN small_picture text;
+CREATE INDEX users_without_small_picture ON users (id)
+    WHERE profile_picture IS NOT NULL AND (small_picture IS NULL OR substr(small_picture, 1, length(profile_picture)) <> profile_picture);

@@ -15,3 +15,9 @@ CREATE INDEX post_images_by_key ON post_images (key);
 -- Of an image that was uploaded to be attached to a post: by whom, and what is known of it, as in posts.
 ALTER TABLE unnamed_images ADD COLUMN owner BLOB;
 ALTER TABLE unnamed_images ADD COLUMN upload TEXT;
+
+-- The name of the file that is shown where the picture of a user is small: that of its thumbnail, or of the picture itself where none can be
+-- made. NULL while that was not found out; of another picture when a node of the release before has set the picture since.
+ALTER TABLE users ADD COLUMN small_picture TEXT;
+CREATE INDEX users_without_small_picture ON users (id)
+    WHERE profile_picture IS NOT NULL AND (small_picture IS NULL OR substr(small_picture, 1, length(profile_picture)) <> profile_picture);

@@ -62,6 +62,7 @@ async fn a_created_post_is_answered_whole() {
                 "email": "Alice@example.org",
                 "biography": "Hello",
                 "profilePicture": null,
+                "profilePictureThumbnail": null,
             },
         })
     );

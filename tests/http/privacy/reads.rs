@@ -155,7 +155,7 @@ impl World {
             "blocking": model.blocks.contains(&(viewer, of)), "muting": model.mutes.contains(&(viewer, of)),
         });
         Some(json!({
-            "id": user.id, "username": user.name, "displayName": null, "biography": null, "profilePicture": null,
+            "id": user.id, "username": user.name, "displayName": null, "biography": null, "profilePicture": null, "profilePictureThumbnail": null,
             "postCount": model.list(viewer, |post| post.author == of).len(),
             "followerCount": model.followers(of).len(), "followedCount": model.followed(of).len(),
             "relationship": if viewer == of { Value::Null } else { relationship },
@@ -368,7 +368,7 @@ impl World {
             let named: Vec<_> = Some(tag).into_iter().filter(|_| comment.text.ends_with('l')).collect();
             let mut shown = json!({
                 "id": comment.id, "content": comment.text, "entities": named, "parentId": thread, "replyToId": answered,
-                "author": { "id": author.id, "username": author.name, "displayName": null, "profilePicture": null },
+                "author": { "id": author.id, "username": author.name, "displayName": null, "profilePicture": null, "profilePictureThumbnail": null },
                 "replyCount": post.reply_count(&comment.id), "likeCount": comment.likes.len(),
                 "likedByMe": comment.likes.contains(&viewer),
             });

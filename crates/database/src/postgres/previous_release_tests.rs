@@ -1,6 +1,10 @@
-//! What a node of the release before does to what it does not know of: several images of a post.
+//! What a node of the release before does to what it does not know of: several images of a post, and thumbnails of pictures.
 
-use super::tests::{id, write};
+use agora_domain::accounts::ProfilePicture;
+use agora_domain::media::{ImageFormat, ImageKey, Rendition};
+use uuid::Uuid;
+
+use super::tests::{HANG, fresh, id, write};
 use super::*;
 
 /// Runs what such a node says of two posts that have three images each; what is left of these is asserted then.
@@ -46,4 +50,29 @@ async fn a_change_of_something_else_leaves_the_images() {
     let assertions = "ASSERT (SELECT count(*) FROM post_images) = 4; ASSERT NOT EXISTS (SELECT FROM unnamed_images);
         ASSERT (SELECT attachments = '[1]' FROM posts WHERE id = {post});";
     says(statement, assertions).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_picture_that_it_sets_stands_for_its_thumbnail_until_that_is_made() {
+    let database = fresh(HANG).await;
+    let [old, new] = [1, 2].map(|n| ImageKey::new([n; 16], ImageFormat::Png));
+    let user = id(1, 1);
+    let columns = format!("'{}', 'u', 'u', 'e', 'e', '', NULL, '{}', false, true, true, now()", user.0, old.as_str());
+    write(&database, format!("INSERT INTO users VALUES ({columns})")).await.unwrap();
+    let small = old.file_name(Rendition::Thumbnail);
+    let thumbnail = format!("UPDATE users SET small_picture = '{small}'");
+    write(&database, thumbnail).await.unwrap();
+    let shown = async || {
+        let row = database.read(move |conn| Box::pin(queries::accounts::find(conn, user))).await.unwrap().unwrap();
+        row.account().unwrap().profile_picture.unwrap()
+    };
+    let next = async || {
+        let last = DbId(Uuid::max());
+        database.read(move |conn| Box::pin(queries::images::without_small_picture(conn, last))).await.unwrap()
+    };
+    assert_eq!((shown().await, next().await), (ProfilePicture::new(old), None));
+
+    write(&database, format!("UPDATE users SET profile_picture = '{}'", new.as_str())).await.unwrap();
+    assert_eq!(next().await, Some((user, new.as_str().to_owned())));
+    assert_eq!(shown().await, ProfilePicture { key: new, small: Rendition::Original });
 }

@@ -12,7 +12,7 @@ use super::kept_names::{Name, ensure_free};
 use super::{Conn, RunQueryDsl, audit, built};
 use crate::apart::{DbViewer, apart_users};
 use crate::error::{Failure, Outcome};
-use crate::rows::{Slice, UserRow, count, key_text};
+use crate::rows::{PictureRow, Slice, UserRow, count};
 use crate::schema::{AuditRecord, UserRecord, sessions, users};
 use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
@@ -143,16 +143,20 @@ pub(crate) async fn update_profile(
     at: DbInstant,
 ) -> Outcome<UpdatedProfile> {
     let row = lock_account(conn, id).await?;
-    let old = row.profile_picture.clone();
+    let old = row.picture.clone();
     let (account, replaced_picture) = row.account()?.with_profile(&changes);
     let display_name = account.display_name.as_ref().map(|name| name.as_str().to_owned());
     let biography = account.biography.as_ref().map(|text| text.as_str().to_owned());
-    let new = key_text(account.profile_picture.as_ref());
+    let new = match &changes.profile_picture {
+        Some(picture) => PictureRow::of(picture),
+        None => old.clone(),
+    };
     diesel::update(users::table.find(id))
         .set((
             users::display_name.eq(display_name),
             users::biography.eq(biography),
-            users::profile_picture.eq(new.clone()),
+            users::profile_picture.eq(new.profile_picture.clone()),
+            users::small_picture.eq(new.small_picture),
             users::discoverable.eq(account.privacy.discoverable),
             users::searchable.eq(account.privacy.searchable),
             users::hide_counts.eq(account.privacy.hide_counts),
@@ -164,6 +168,7 @@ pub(crate) async fn update_profile(
         let text = TextRow::new(Kind::Account, id, DbInstant(account.created_at), &words);
         super::search::renew(conn, Kind::Account, text).await?;
     }
+    let (old, new) = (old.profile_picture, new.profile_picture);
     super::images::replace(conn, old.as_deref().as_slice(), new.as_deref().as_slice(), at).await?;
     Ok(UpdatedProfile { account, replaced_picture })
 }

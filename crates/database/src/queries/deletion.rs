@@ -34,7 +34,7 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outc
     let row = lock_account(conn, id).await?;
     let others = users::table.filter(users::is_admin.and(users::enabled.eq(true)).and(users::id.ne(id))).count();
     let others = count(others.get_result(conn).await?);
-    let picture = row.profile_picture.clone();
+    let picture = row.picture.profile_picture.clone();
     let account = row.account()?;
     account.ensure_deletable(others)?;
     // No key has capital letters: nobody ever names the account so.
@@ -44,7 +44,7 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outc
             (users::username.eq(nobody.clone()), users::username_key.eq(nobody.clone())),
             (users::email.eq(nobody.clone()), users::email_key.eq(nobody), users::email_verified.eq(false)),
             (users::password_hash.eq(""), users::display_name.eq(None::<String>), users::biography.eq(None::<String>)),
-            users::profile_picture.eq(None::<String>),
+            (users::profile_picture.eq(None::<String>), users::small_picture.eq(None::<String>)),
             (users::is_admin.eq(false), users::is_user.eq(false), users::enabled.eq(false)),
             (users::discoverable.eq(false), users::searchable.eq(false)),
         ))

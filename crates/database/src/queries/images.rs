@@ -1,8 +1,9 @@
 use agora_domain::Error;
 use agora_domain::error::ImageCollected;
 use agora_domain::media::Attachment;
-use diesel::dsl::auto_type;
+use diesel::dsl::{auto_type, sql};
 use diesel::query_dsl::positional_order_dsl::PositionalOrderDsl;
+use diesel::sql_types::Bool;
 use diesel::{
     BoolExpressionMethods, CombineDsl, ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl,
 };
@@ -93,13 +94,47 @@ pub(crate) async fn without_preview(conn: &mut Conn<'_>, before: DbId) -> Outcom
     Ok(newest.limit(1).get_result(conn).await.optional()?)
 }
 
+/// The users of whose picture it is not known what is shown where it is small: as the index of them has it.
+const WITHOUT_SMALL_PICTURE: &str = "profile_picture IS NOT NULL AND \
+    (small_picture IS NULL OR substr(small_picture, 1, length(profile_picture)) <> profile_picture)";
+
+/// Returns how many these are.
+pub(crate) async fn count_without_small_picture(conn: &mut Conn<'_>) -> Outcome<i64> {
+    Ok(users::table.filter(sql::<Bool>(WITHOUT_SMALL_PICTURE)).count().get_result(conn).await?)
+}
+
+/// Returns the newest of them before one, and the picture.
+pub(crate) async fn without_small_picture(conn: &mut Conn<'_>, before: DbId) -> Outcome<Option<(DbId, String)>> {
+    let newest = users::table.filter(sql::<Bool>(WITHOUT_SMALL_PICTURE)).filter(users::id.lt(before));
+    let newest = newest.order(users::id.desc()).select((users::id, users::profile_picture.assume_not_null()));
+    Ok(newest.limit(1).get_result(conn).await.optional()?)
+}
+
+/// Stores what is shown where the picture of a user is small, as [`describe`] does.
+pub(crate) async fn describe_picture(
+    conn: &mut Conn<'_>,
+    user: DbId,
+    key: String,
+    small: String,
+    at: DbInstant,
+) -> Outcome<()> {
+    let having = diesel::update(users::table.find(user).filter(users::profile_picture.eq(key.clone())));
+    let count = having.set(users::small_picture.eq(Some(small))).execute(conn).await?;
+    give_up_unnamed(conn, count, key, at).await
+}
+
 /// Stores the text of the one image of a post that has none; where that has other images meanwhile, puts the image on record,
 /// unless a row names it.
 pub(crate) async fn describe(conn: &mut Conn<'_>, post: DbId, key: String, text: String, at: DbInstant) -> Outcome<()> {
     let having = posts::table.find(post).filter(posts::image.eq(key.clone()));
     let described = diesel::update(having.filter(posts::attachments.is_null()));
     let count = described.set(posts::attachments.eq(Some(text))).execute(conn).await?;
-    if count == 0 && named_of(conn, vec![key.clone()]).await?.is_empty() {
+    give_up_unnamed(conn, count, key, at).await
+}
+
+/// Puts an image on record of which nothing was stored, unless a row names it.
+async fn give_up_unnamed(conn: &mut Conn<'_>, stored: usize, key: String, at: DbInstant) -> Outcome<()> {
+    if stored == 0 && named_of(conn, vec![key.clone()]).await?.is_empty() {
         give_up(conn, key, at).await?;
     }
     Ok(())

@@ -25,7 +25,9 @@ use crate::version::Backlog;
 pub(crate) async fn backlog(conn: &mut Conn<'_>) -> Outcome<Backlog> {
     let entities = unsigned(super::texts::count_unresolved(conn).await?);
     let search = unsigned(super::search::count_unindexed(conn).await?);
-    Ok(Backlog { entities, search, previews: unsigned(super::images::count_without_preview(conn).await?) })
+    let of_posts = unsigned(super::images::count_without_preview(conn).await?);
+    let of_users = unsigned(super::images::count_without_small_picture(conn).await?);
+    Ok(Backlog { entities, search, previews: of_posts.saturating_add(of_users) })
 }
 
 /// Returns the versions of the migrations that were applied, in order; none when the schema is none of ours.

@@ -51,7 +51,7 @@ fn steps<T>(read: impl FnOnce(&mut SqliteConnection) -> Outcome<T>) -> Vec<Strin
     // Something to find, so that what follows a first statement is run as well.
     let (user, post) = (id(1).0.simple(), id(2).0.simple());
     conn.batch_execute(&format!(
-        "INSERT INTO users VALUES (x'{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, 0, 1, 1, 0, 0, 'name', 1, 1, 0, 1, 0, 0);
+        "INSERT INTO users VALUES (x'{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, 0, 1, 1, 0, 0, 'name', 1, 1, 0, 1, 0, 0, NULL);
         INSERT INTO posts VALUES (x'{post}', x'{user}', 'text', NULL, 0, 0, 0, 1, 0, NULL, 1, NULL, NULL, NULL);
         INSERT INTO post_tags VALUES ('tag', 0, x'{post}', x'{user}', 0);
         INSERT INTO likes VALUES (x'{post}', x'{user}', x'{post}', 0);
@@ -329,6 +329,8 @@ fn texts_to_be_worked_out_are_found_by_an_index_of_them_alone() {
 fn images_are_found_by_their_keys_and_those_without_a_preview_by_an_index_of_them_alone() {
     let next = steps(|conn| complete(images::without_preview(conn, id(3))));
     assert_eq!(next, ["SEARCH posts USING INDEX posts_without_preview (id<?)"]);
+    let next = steps(|conn| complete(images::without_small_picture(conn, id(3))));
+    assert_eq!(next, ["SEARCH users USING INDEX users_without_small_picture (id<?)"]);
     let keys = || vec!["ab".to_owned(), "cd".to_owned()];
     for steps in [
         steps(|conn| complete(images::named_in(conn, 7))),

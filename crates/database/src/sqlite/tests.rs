@@ -22,7 +22,8 @@ fn fresh() -> (TempDir, Sqlite) {
 
 fn insert_user(conn: &mut SqliteConnection, n: usize) -> Outcome<()> {
     let id = Uuid::from_u128(n as u128).simple().to_string();
-    let row = format!("x'{id}', 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, 0, 0, NULL, 1, 1, 0, 1, 0, 0");
+    let row =
+        format!("x'{id}', 'u{n}', 'u{n}', 'e{n}', 'e{n}', '', NULL, NULL, 0, 1, 1, 0, 0, NULL, 1, 1, 0, 1, 0, 0, NULL");
     Ok(conn.batch_execute(&format!("INSERT INTO users VALUES ({row})"))?)
 }
 

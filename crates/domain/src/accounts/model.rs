@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use super::{
-    Biography, DisplayName, Email, LoginIdentifier, Password, PasswordAttempt, PasswordHash, Role, Roles, Username,
+    Biography, DisplayName, Email, LoginIdentifier, Password, PasswordAttempt, PasswordHash, ProfilePicture, Role,
+    Roles, Username,
 };
 use crate::audit::AuditEntry;
 use crate::clock::Timestamp;
@@ -25,7 +26,7 @@ pub struct Account {
     /// What the user says of themselves.
     pub biography: Option<Biography>,
     /// The user's picture.
-    pub profile_picture: Option<ImageKey>,
+    pub profile_picture: Option<ProfilePicture>,
     /// What others find and see of the account.
     pub privacy: Privacy,
     /// What the account may do.
@@ -76,7 +77,8 @@ impl Account {
         }
         let mut replaced = None;
         if let Some(picture) = &changes.profile_picture {
-            replaced = self.profile_picture.replace(picture.clone()).filter(|old| old != picture);
+            replaced =
+                self.profile_picture.replace(picture.clone()).map(|old| old.key).filter(|old| *old != picture.key);
         }
         (self, replaced)
     }
@@ -142,7 +144,7 @@ pub struct Author {
     /// What the user says of themselves.
     pub biography: Option<Biography>,
     /// The user's picture.
-    pub profile_picture: Option<ImageKey>,
+    pub profile_picture: Option<ProfilePicture>,
 }
 
 /// A user as comments and follow lists show them.
@@ -166,7 +168,7 @@ pub struct UserPreview {
     /// What others are shown beside the username.
     pub display_name: Option<DisplayName>,
     /// The user's picture.
-    pub profile_picture: Option<ImageKey>,
+    pub profile_picture: Option<ProfilePicture>,
 }
 
 impl From<Author> for UserSummary {
@@ -450,6 +452,6 @@ pub struct ProfileChanges {
     pub biography: Option<Option<Biography>>,
     /// What others find and see from now on.
     pub privacy: PrivacyChanges,
-    /// The key of the new picture.
-    pub profile_picture: Option<ImageKey>,
+    /// The new picture.
+    pub profile_picture: Option<ProfilePicture>,
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::sessions::InvalidateSessionsOnDrop;
 use super::{
     Account, AccountRepository, Admin, Caller, LoginIdentifier, Member, NewAccount, Password, PasswordChange,
-    PasswordHasher, Privacy, ProfileChanges, ProfileFields, Registration, Role, RoleAction, RoleChange, Roles, Session,
-    SessionRepository, SessionView,
+    PasswordHasher, Privacy, ProfileChanges, ProfileFields, ProfilePicture, Registration, Role, RoleAction, RoleChange,
+    Roles, Session, SessionRepository, SessionView,
 };
 use crate::audit::{Action, Actor, AuditEntry, Target};
 use crate::clock::Clock;
@@ -274,14 +274,14 @@ impl Accounts {
         let ProfileFields { display_name, biography, privacy, picture, mut errors } = fields;
         let picture = self.images.clean(requester, FieldName::ProfilePicture, picture, &mut errors).await?;
         errors.into_result()?;
-        let profile_picture = self.images.put(picture).await?.map(|picture| picture.key);
+        let profile_picture = self.images.put(picture).await?.map(|picture| ProfilePicture::new(picture.key));
         let changes = ProfileChanges { display_name, biography, privacy, profile_picture };
         match self.accounts.update_profile(caller.id(), &changes, self.clock.now()).await {
             Ok(updated) => {
                 self.images.drop_unnamed(updated.replaced_picture).await;
                 Ok(updated.account)
             }
-            Err(error) => Err(self.images.take_back(changes.profile_picture, error).await),
+            Err(error) => Err(self.images.take_back(changes.profile_picture.map(|picture| picture.key), error).await),
         }
     }
 }

@@ -121,7 +121,7 @@ impl Export {
                     Some(from) => Stage::Reports(from),
                     None => {
                         let account = self.accounts.find(self.user).await?;
-                        let picture = account.and_then(|account| account.profile_picture);
+                        let picture = account.and_then(|account| account.profile_picture).map(|picture| picture.key);
                         Stage::Images(picture.into_iter().collect(), Some(start))
                     }
                 };

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{
-    Account, Author, Caller, Email, MockAccountRepository, Privacy, Roles, Session, Username, Viewer,
+    Account, Author, Caller, Email, MockAccountRepository, Privacy, ProfilePicture, Roles, Session, Username, Viewer,
 };
 use crate::clock::{MockClock, Timestamp};
 use crate::comments::{Comment, CommentText};
@@ -39,7 +39,7 @@ fn account() -> Account {
         email: Email::parse("alice@example.com").unwrap(),
         display_name: None,
         biography: None,
-        profile_picture: Some(key(9)),
+        profile_picture: Some(ProfilePicture::new(key(9))),
         privacy: Privacy::default(),
         roles: Roles::NONE,
         enabled: true,

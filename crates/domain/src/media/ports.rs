@@ -102,7 +102,7 @@ pub trait ImageReferences: Send + Sync {
     async fn named_of(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>>;
 }
 
-/// Knows the images of posts that have no preview yet.
+/// Knows the images that have no preview or thumbnail yet.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait PreviewBacklog: Send + Sync {
@@ -113,6 +113,14 @@ pub trait PreviewBacklog: Send + Sync {
     /// of the version that it is. An image that no row names MUST be on record as [`UnreferencedImages`] after that: its
     /// thumbnail may have come after its files were deleted.
     async fn store(&self, post: PostId, key: &ImageKey, preview: Option<Preview>, at: Timestamp) -> Result<()>;
+
+    /// Returns the picture of the newest user, or of the newest before one, of which it is not known what is shown where it is
+    /// small.
+    async fn next_picture(&self, before: Option<UserId>) -> Result<Option<(UserId, ImageKey)>>;
+
+    /// Stores what is shown where a user's picture is small, unless the user has another picture meanwhile. An image that no row
+    /// names MUST be on record after that, as after [`store`](Self::store).
+    async fn store_small(&self, user: UserId, key: &ImageKey, small: Rendition, at: Timestamp) -> Result<()>;
 }
 
 /// The ports of whatever stores images.

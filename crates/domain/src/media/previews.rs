@@ -6,24 +6,33 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 
-use super::{CleanImage, ImageKey, ImagePorts, ImageProblem, PreviewBacklog, Rendition};
+use super::{CleanImage, ImageKey, ImagePorts, ImageProblem, Preview, PreviewBacklog, Rendition};
 use crate::clock::Clock;
 use crate::error::{Error, Resource, Result};
-use crate::id::PostId;
+use crate::id::{PostId, UserId};
 use crate::limits::{ClientAddress, Requester};
 
-/// Makes previews and thumbnails of the images of posts that were stored before there were any.
+/// Makes previews and thumbnails of the images of posts and users that were stored before there were any.
 pub struct PreviewBackfill {
     backlog: Arc<dyn PreviewBacklog>,
     images: ImagePorts,
     clock: Arc<dyn Clock>,
 }
 
+/// What shows an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShownBy {
+    /// A post.
+    Post(PostId),
+    /// A user's profile.
+    User(UserId),
+}
+
 /// An image that was looked at.
 #[derive(Debug)]
 pub struct Looked {
-    /// Whose it is: the next one is that of a post before.
-    pub post: PostId,
+    /// What shows it.
+    pub by: ShownBy,
     /// Whether it needs no further look. One that is not there, or too large for the limits of now, may be another time.
     pub outcome: Result<()>,
 }
@@ -34,27 +43,46 @@ impl PreviewBackfill {
         Self { backlog, images, clock }
     }
 
-    /// Makes those of one image, of the newest post or of the newest before one; `None` when there is none without. An image that
-    /// cannot be decoded has none for good.
+    /// Makes those of the image that comes after the one of `last`: those of posts come first, then those of users, the newest
+    /// before the others; `None` when there is none without. A post's image that cannot be decoded has none for good, and the picture
+    /// of a user stands for its own thumbnail.
     ///
     /// # Errors
     /// Those of the backlog.
-    pub async fn run(&self, before: Option<PostId>) -> Result<Option<Looked>> {
-        let Some((post, key)) = self.backlog.next(before).await? else { return Ok(None) };
-        Ok(Some(Looked { post, outcome: self.make(post, &key).await }))
+    pub async fn run(&self, last: Option<ShownBy>) -> Result<Option<Looked>> {
+        let (of_post, user) = match last {
+            None => (self.backlog.next(None).await?, None),
+            Some(ShownBy::Post(post)) => (self.backlog.next(Some(post)).await?, None),
+            Some(ShownBy::User(user)) => (None, Some(user)),
+        };
+        if let Some((post, key)) = of_post {
+            return Ok(Some(Looked { by: ShownBy::Post(post), outcome: self.preview(post, &key).await }));
+        }
+        let Some((user, key)) = self.backlog.next_picture(user).await? else { return Ok(None) };
+        Ok(Some(Looked { by: ShownBy::User(user), outcome: self.shrink(user, &key).await }))
     }
 
-    async fn make(&self, post: PostId, key: &ImageKey) -> Result<()> {
-        let preview = match self.clean(key).await {
+    async fn preview(&self, post: PostId, key: &ImageKey) -> Result<()> {
+        let preview = self.make(key).await?;
+        self.backlog.store(post, key, preview, self.clock.now()).await
+    }
+
+    async fn shrink(&self, user: UserId, key: &ImageKey) -> Result<()> {
+        let small = self.make(key).await?.map_or(Rendition::Original, |_| Rendition::Thumbnail);
+        self.backlog.store_small(user, key, small, self.clock.now()).await
+    }
+
+    /// Makes the thumbnail of an image, and its preview; `None` when it can have none.
+    async fn make(&self, key: &ImageKey) -> Result<Option<Preview>> {
+        match self.clean(key).await {
             Ok(image) => {
                 self.images.store.put(key, Rendition::Thumbnail, image.thumbnail).await?;
-                Some(image.preview)
+                Ok(Some(image.preview))
             }
-            Err(ImageProblem::Unacceptable(_)) => None,
-            Err(ImageProblem::TooLarge(message)) => return Err(Error::TooLarge(message)),
-            Err(ImageProblem::Failed(error)) => return Err(error),
-        };
-        self.backlog.store(post, key, preview, self.clock.now()).await
+            Err(ImageProblem::Unacceptable(_)) => Ok(None),
+            Err(ImageProblem::TooLarge(message)) => Err(Error::TooLarge(message)),
+            Err(ImageProblem::Failed(error)) => Err(error),
+        }
     }
 
     async fn clean(&self, key: &ImageKey) -> Result<CleanImage, ImageProblem> {

@@ -1,10 +1,9 @@
 //! Profiles, and the rules of what a viewer sees of them.
 
-use crate::accounts::{Biography, DisplayName, Member, Username};
+use crate::accounts::{Biography, DisplayName, Member, ProfilePicture, Username};
 use crate::clock::Timestamp;
 use crate::error::{Result, Violation, ViolationKind};
 use crate::id::UserId;
-use crate::media::ImageKey;
 use crate::posts::{Audience, Visibility};
 use crate::relation::Standing;
 
@@ -59,7 +58,7 @@ pub struct Person {
     /// What the user says of themselves.
     pub biography: Option<Biography>,
     /// The user's picture.
-    pub profile_picture: Option<ImageKey>,
+    pub profile_picture: Option<ProfilePicture>,
     /// When the account was registered.
     pub created_at: Timestamp,
     /// Whether an ADMIN has not disabled the account.
@@ -92,7 +91,7 @@ pub struct Profile {
     /// What the user says of themselves.
     pub biography: Option<Biography>,
     /// The user's picture.
-    pub profile_picture: Option<ImageKey>,
+    pub profile_picture: Option<ProfilePicture>,
     /// When the account was registered.
     pub created_at: Timestamp,
     /// How many posts of the user the viewer may view.

@@ -213,6 +213,11 @@ schemas! {
         "The absolute address of a small JPEG of it, at most 400 pixels wide and high; null while there is none.",
         "https://agora.example.org/media/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png.thumb.jpg", "uri",
     ));
+    picture_thumbnail = nullable(formatted(
+        "The absolute address of a small JPEG of the picture, at most 400 pixels wide and high, or of the picture itself while there \
+         is none; null without a picture.",
+        "https://agora.example.org/media/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png.thumb.jpg", "uri",
+    ));
     width_or_null = pixels_or_null("The width of the image in pixels; null while it is not known.");
     height_or_null = pixels_or_null("The height of the image in pixels; null while it is not known.");
     blurhash_or_null = nullable(text(

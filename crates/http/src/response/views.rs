@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use agora_domain::accounts::{Account, Author, UserPreview, UserSummary};
+use agora_domain::accounts::{Account, Author, ProfilePicture, UserPreview, UserSummary};
 use agora_domain::clock::Timestamp;
 use agora_domain::comments::{CommentView, ThreadedComment};
 use agora_domain::entities::{Entities, Entity, Named};
@@ -46,6 +46,14 @@ fn is_false(value: &bool) -> bool {
 
 pub(crate) fn image_url(state: &State, key: Option<&ImageKey>) -> Option<String> {
     key.map(|key| state.image_url(key, Rendition::Original))
+}
+
+fn picture_url(state: &State, picture: Option<&ProfilePicture>) -> Option<String> {
+    image_url(state, picture.map(|picture| &picture.key))
+}
+
+fn thumbnail_url(state: &State, picture: Option<&ProfilePicture>) -> Option<String> {
+    picture.map(|picture| state.image_url(&picture.key, picture.small))
 }
 
 /// A role of an account.
@@ -123,7 +131,8 @@ views! {
         username: &'a str [schema::username] = account.username.as_str(),
         email: &'a str [schema::email] = account.email.as_str(),
         biography: Option<&'a str> [schema::biography_or_null] = account.biography.as_ref().map(|text| text.as_str()),
-        profile_picture: Option<String> [schema::image_or_null] = image_url(state, account.profile_picture.as_ref()),
+        profile_picture: Option<String> [schema::image_or_null] = picture_url(state, account.profile_picture.as_ref()),
+        profile_picture_thumbnail: Option<String> [schema::picture_thumbnail] = thumbnail_url(state, account.profile_picture.as_ref()),
         display_name: Option<&'a str> [schema::display_name_or_null] = account.display_name.as_ref().map(|name| name.as_str()),
         discoverable: bool [schema::discoverable] = account.privacy.discoverable,
         searchable: bool [schema::searchable] = account.privacy.searchable,
@@ -141,7 +150,8 @@ views! {
         username: &'a str [schema::username] = profile.username.as_str(),
         display_name: Option<&'a str> [schema::display_name_or_null] = profile.display_name.as_ref().map(|name| name.as_str()),
         biography: Option<&'a str> [schema::biography_or_null] = profile.biography.as_ref().map(|text| text.as_str()),
-        profile_picture: Option<String> [schema::image_or_null] = image_url(state, profile.profile_picture.as_ref()),
+        profile_picture: Option<String> [schema::image_or_null] = picture_url(state, profile.profile_picture.as_ref()),
+        profile_picture_thumbnail: Option<String> [schema::picture_thumbnail] = thumbnail_url(state, profile.profile_picture.as_ref()),
         created_at: Instant [schema::created_at] = Instant(profile.created_at),
         /// How many of the user's posts the caller may view.
         post_count: u64 = profile.post_count,
@@ -159,7 +169,8 @@ views! {
         username: &'a str [schema::username] = author.username.as_str(),
         email: &'a str [schema::email] = author.email.as_str(),
         biography: Option<&'a str> [schema::biography_or_null] = author.biography.as_ref().map(|text| text.as_str()),
-        profile_picture: Option<String> [schema::image_or_null] = image_url(state, author.profile_picture.as_ref()),
+        profile_picture: Option<String> [schema::image_or_null] = picture_url(state, author.profile_picture.as_ref()),
+        profile_picture_thumbnail: Option<String> [schema::picture_thumbnail] = thumbnail_url(state, author.profile_picture.as_ref()),
     }
 
     /// The author of a post where whoever may find the post sees it.
@@ -169,7 +180,8 @@ views! {
         username: &'a str [schema::username] = author.username.as_str(),
         display_name: Option<&'a str> [schema::display_name_or_null] = author.display_name.as_ref().map(|name| name.as_str()),
         biography: Option<&'a str> [schema::biography_or_null] = author.biography.as_ref().map(|text| text.as_str()),
-        profile_picture: Option<String> [schema::image_or_null] = image_url(state, author.profile_picture.as_ref()),
+        profile_picture: Option<String> [schema::image_or_null] = picture_url(state, author.profile_picture.as_ref()),
+        profile_picture_thumbnail: Option<String> [schema::picture_thumbnail] = thumbnail_url(state, author.profile_picture.as_ref()),
     }
 
     /// The author of a post in the listing for administrators.
@@ -204,7 +216,8 @@ views! {
         id: Uuid = user.id.uuid(),
         username: &'a str [schema::username] = user.username.as_str(),
         display_name: Option<&'a str> [schema::display_name_or_null] = user.display_name.as_ref().map(|name| name.as_str()),
-        profile_picture: Option<String> [schema::image_or_null] = image_url(state, user.profile_picture.as_ref()),
+        profile_picture: Option<String> [schema::image_or_null] = picture_url(state, user.profile_picture.as_ref()),
+        profile_picture_thumbnail: Option<String> [schema::picture_thumbnail] = thumbnail_url(state, user.profile_picture.as_ref()),
     }
 
     /// An image of a post, or one that was uploaded to become that.

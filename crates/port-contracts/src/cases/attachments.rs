@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use agora_domain::accounts::Viewer;
+use agora_domain::accounts::{Account, ProfileChanges, ProfilePicture, Viewer};
 use agora_domain::error::{Error, ImageCollected};
 use agora_domain::id::UserId;
-use agora_domain::media::{AltText, Attachment, AttachmentsEdit, ImageKey, MediaIds, Preview};
+use agora_domain::media::{AltText, Attachment, AttachmentsEdit, ImageKey, MediaIds, Preview, Rendition};
 use agora_domain::posts::{Post, PostEdit, PostHiding};
 
 use crate::Repositories;
 use crate::run::together;
-use crate::world::{ANYBODY, World, at, attached, post_text};
+use crate::world::{ANYBODY, World, at, attached, biography, picture_key, post_text};
 
 /// An image of which everything is known.
 fn described(key: ImageKey) -> Attachment {
@@ -200,4 +200,49 @@ pub async fn a_preview_that_comes_too_late_puts_an_image_on_record_that_no_row_n
     }
     assert_eq!(stored(&db, &posts[0]).await.attachments, [first, moved], "it is named still");
     assert_eq!(w.unnamed().await, keys(&[replaced, deleted]));
+}
+
+pub async fn pictures_get_thumbnails_the_newest_user_first(db: Repositories) {
+    let w = World::new(&db);
+    let bare = |account: &mut Account| {
+        account.profile_picture = Some(ProfilePicture { key: w.new_image(), small: Rendition::Original });
+    };
+    w.account("Without").await;
+    let accounts = [w.account_with("Ada", bare).await, w.account_with("Bob", bare).await];
+    w.account_with("Cleo", |account| account.profile_picture = Some(w.new_picture())).await;
+    let keys = accounts.each_ref().map(|account| picture_key(account).unwrap());
+    let next = async |before: Option<&Account>| db.previews.next_picture(before.map(|it| it.id)).await.unwrap();
+    let [ada, bob] = &accounts;
+    assert_eq!(next(None).await, Some((bob.id, keys[1].clone())));
+    assert_eq!(next(Some(bob)).await, Some((ada.id, keys[0].clone())));
+    assert_eq!(next(Some(ada)).await, None);
+
+    for (account, key, small) in [(bob, &keys[1], Rendition::Thumbnail), (ada, &keys[0], Rendition::Original)] {
+        db.previews.store_small(account.id, key, small, w.now()).await.unwrap();
+        let profile_picture = Some(ProfilePicture { key: key.clone(), small });
+        let expected = Account { profile_picture, ..account.clone() };
+        assert_eq!(db.accounts.find(account.id).await.unwrap(), Some(expected));
+    }
+    assert_eq!(next(None).await, None, "also of what can have no thumbnail");
+
+    // What is said of a profile besides changes nothing of that.
+    let words = ProfileChanges { biography: Some(biography("Counts")), ..ProfileChanges::default() };
+    for account in &accounts {
+        db.accounts.update_profile(account.id, &words, w.now()).await.unwrap();
+    }
+    assert_eq!(next(None).await, None);
+    assert_eq!(w.unnamed().await, HashSet::new());
+}
+
+pub async fn a_thumbnail_that_comes_too_late_puts_a_picture_on_record_that_no_row_names(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_picture())).await;
+    let old = picture_key(&ada).unwrap();
+    let new = ProfilePicture::new(w.image().await);
+    let changes = ProfileChanges { profile_picture: Some(new.clone()), ..ProfileChanges::default() };
+    db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
+    db.images.forget(std::slice::from_ref(&old)).await.unwrap();
+    db.previews.store_small(ada.id, &old, Rendition::Thumbnail, w.now()).await.unwrap();
+    assert_eq!(db.accounts.find(ada.id).await.unwrap().unwrap().profile_picture, Some(new));
+    assert_eq!(w.unnamed().await, HashSet::from([old]));
 }

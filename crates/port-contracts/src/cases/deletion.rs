@@ -2,7 +2,7 @@
 
 use agora_domain::Error;
 use agora_domain::accounts::{
-    Account, LoginIdentifier, PasswordHash, ProfileChanges, Role, RoleAction, RoleChange, Roles, Viewer,
+    Account, LoginIdentifier, PasswordHash, ProfileChanges, ProfilePicture, Role, RoleAction, RoleChange, Roles, Viewer,
 };
 use agora_domain::audit::{Actor, AuditEntry};
 use agora_domain::audit_log::AuditFilter;
@@ -50,7 +50,7 @@ pub async fn a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named
     let w = World::new(&db);
     let picture = w.new_image();
     let named = picture.clone();
-    let ada = w.account_with("Ada", |account| account.profile_picture = Some(named)).await;
+    let ada = w.account_with("Ada", |account| account.profile_picture = Some(ProfilePicture::new(named))).await;
     let bob = w.account("Bob").await;
     let session = w.session(ada.id).await;
     let mail = NewMail {
@@ -79,7 +79,7 @@ pub async fn a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named
     assert_fails!(db.deletions.delete(ada.id, w.now()).await, Error::NotFound(Resource::User));
     assert_fails!(db.deletions.delete(w.id(), w.now()).await, Error::NotFound(Resource::User));
     // What was let through before changes nothing any more.
-    let profile = ProfileChanges { profile_picture: Some(w.new_image()), ..ProfileChanges::default() };
+    let profile = ProfileChanges { profile_picture: Some(w.new_picture()), ..ProfileChanges::default() };
     assert_fails!(db.accounts.update_profile(ada.id, &profile, w.now()).await, Error::NotFound(Resource::User));
     assert_fails!(db.accounts.set_enabled(ada.id, true, &w.entry()).await, Error::NotFound(Resource::User));
     assert_fails!(db.redemption.set_email(ada.id, &ada.email, w.now()).await, Error::NotFound(Resource::User));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use agora_domain::accounts::{Account, NewAccount, ProfileChanges, Viewer};
+use agora_domain::accounts::{Account, NewAccount, ProfileChanges, ProfilePicture, Viewer};
 use agora_domain::error::{ImageCollected, Resource};
 use agora_domain::media::{Attachment, AttachmentsEdit, ImageFormat, ImageKey};
 use agora_domain::posts::{Post, PostEdit};
@@ -10,14 +10,14 @@ use agora_domain::{Error, Result};
 
 use crate::Repositories;
 use crate::run::{assert_fails, done_or_missing, together};
-use crate::world::{ANYBODY, World, at, attached, biography, post_text};
+use crate::world::{ANYBODY, World, at, attached, biography, picture_key, post_text};
 
 fn replace(image: &ImageKey) -> PostEdit {
     PostEdit { attachments: AttachmentsEdit::replace(Attachment::bare(image.clone())), ..PostEdit::default() }
 }
 
 fn picture(image: &ImageKey) -> ProfileChanges {
-    ProfileChanges { profile_picture: Some(image.clone()), ..ProfileChanges::default() }
+    ProfileChanges { profile_picture: Some(ProfilePicture::new(image.clone())), ..ProfileChanges::default() }
 }
 
 fn set(keys: &[&ImageKey]) -> HashSet<ImageKey> {
@@ -75,7 +75,7 @@ pub async fn images_are_forgotten_by_their_whole_keys(db: Repositories) {
 pub async fn a_row_takes_the_image_that_it_names_off_the_record(db: Repositories) {
     let w = World::new(&db);
     let left = w.image().await;
-    let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_image())).await.id;
+    let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_picture())).await.id;
     let bob = w.account("Bob").await.id;
     w.post_with(ada, |post| post.attachments = attached(Some(w.new_image()))).await;
     let post = w.post(ada).await.id;
@@ -92,7 +92,7 @@ struct Rows {
 
 impl Rows {
     async fn new(w: &World) -> Self {
-        let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_image())).await;
+        let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_picture())).await;
         let bob = w.account("Bob").await;
         let hers = w.post_with(ada.id, |post| post.attachments = attached(Some(w.new_image()))).await;
         let his = w.post(bob.id).await;
@@ -116,7 +116,8 @@ impl Rows {
         let post = Post { attachments: attached(Some(key.clone())), ..w.new_post(self.bare.0.id) };
         refused(db.posts.create(&post, &[], None).await.map(drop));
         assert_eq!(db.posts.find(post.id, Viewer::ordinary(post.author)).await.unwrap(), None);
-        let new: NewAccount = w.new_account_with("Cleo", |account| account.profile_picture = Some(key.clone()));
+        let new: NewAccount =
+            w.new_account_with("Cleo", |account| account.profile_picture = Some(ProfilePicture::new(key.clone())));
         refused(db.accounts.create(&new, None).await);
         assert_eq!(db.accounts.find(new.account.id).await.unwrap(), None);
     }
@@ -145,7 +146,8 @@ pub async fn a_row_that_names_a_marked_image_is_refused(db: Repositories) {
 pub async fn an_image_given_up_is_on_record_from_the_time_of_the_change(db: Repositories) {
     let w = World::new(&db);
     let [replaced, removed, deleted, profile] = [(); 4].map(|()| w.new_image());
-    let ada = w.account_with("Ada", |account| account.profile_picture = Some(profile.clone())).await.id;
+    let ada =
+        w.account_with("Ada", |account| account.profile_picture = Some(ProfilePicture::new(profile.clone()))).await.id;
     let mut posts = Vec::new();
     for key in [&replaced, &removed, &deleted] {
         posts.push(w.post_with(ada, |post| post.attachments = attached(Some(key.clone()))).await.id);
@@ -176,7 +178,7 @@ pub async fn a_change_of_something_else_leaves_the_record(db: Repositories) {
         db.posts.edit(post.id, ANYBODY, &edit, w.now()).await.unwrap();
     }
     let words = ProfileChanges { biography: Some(biography("Counts")), ..ProfileChanges::default() };
-    for changes in [ProfileChanges::default(), words, picture(ada.profile_picture.as_ref().unwrap())] {
+    for changes in [ProfileChanges::default(), words, picture(&picture_key(&ada).unwrap())] {
         db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
     }
     db.posts.delete(other.id, w.now()).await.unwrap();
@@ -186,7 +188,7 @@ pub async fn a_change_of_something_else_leaves_the_record(db: Repositories) {
 pub async fn an_image_is_named_by_two_rows_never(db: Repositories) {
     let w = World::new(&db);
     let Rows { pictured: (ada, post), bare: (bob, other) } = Rows::new(&w).await;
-    for named in [ada.profile_picture.unwrap(), post.attachments[0].key.clone()] {
+    for named in [picture_key(&ada).unwrap(), post.attachments[0].key.clone()] {
         assert!(db.posts.edit(other.id, ANYBODY, &replace(&named), w.now()).await.is_err());
         assert!(db.accounts.update_profile(bob.id, &picture(&named), w.now()).await.is_err());
     }
@@ -248,7 +250,7 @@ pub async fn images_given_and_given_up_at_once_are_all_accounted_for(db: Reposit
     }))
     .await;
     let mut named: HashSet<ImageKey> =
-        db.accounts.find(ada).await.unwrap().unwrap().profile_picture.into_iter().collect();
+        picture_key(&db.accounts.find(ada).await.unwrap().unwrap()).into_iter().collect();
     named.extend(
         db.posts
             .find(posts[1], Viewer::ordinary(ada))

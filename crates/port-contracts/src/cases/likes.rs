@@ -140,7 +140,7 @@ pub async fn likers_are_listed_newest_like_first(db: Repositories) {
     let w = World::new(&db);
     let post = w.post(w.account("Ada").await.id).await.id;
     let mut users = Vec::from(w.accounts::<11>().await);
-    users.push(w.account_with("Pictured", |account| account.profile_picture = Some(w.new_image())).await);
+    users.push(w.account_with("Pictured", |account| account.profile_picture = Some(w.new_picture())).await);
     // Three at each instant, in an order that is that of neither the likes' ids nor the users'.
     let likes: Vec<_> = (0..12).map(|n| NewRelation { id: w.id(), at: at(n / 3), notice: None }).collect();
     let mut likes: Vec<_> = shuffled(likes).into_iter().zip(&users).collect();

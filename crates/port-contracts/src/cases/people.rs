@@ -63,7 +63,7 @@ pub async fn a_person_is_found_with_every_field_as_each_viewer_stands_to_them(db
         .account_with("Ada", |account| {
             account.display_name = display_name("Ada L. 'the' \"first\"");
             account.biography = biography("Counts");
-            account.profile_picture = Some(w.new_image());
+            account.profile_picture = Some(w.new_picture());
             account.privacy = Privacy { hide_counts: true, ..Privacy::default() };
         })
         .await;

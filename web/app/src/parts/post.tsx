@@ -8,13 +8,13 @@ import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
 import { Action, Avatar, Choice, Form, More, text, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
+import { Pictures } from "./pictures";
 import { Report } from "./report";
 import { Text } from "../../../shared/text";
 
 type Schemas = components["schemas"];
 export type Post = Schemas["Post"] | Schemas["PostByPublicAuthor"];
 type Visibility = Post["visibility"];
-type Attachment = Schemas["Attachment"];
 
 const VISIBILITIES = [
   ["PUBLIC", "For everybody"],
@@ -113,30 +113,6 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (post: P) =
         )}
       </footer>
     </article>
-  );
-}
-
-/** The pictures of a post: one as large as there is room, several as thumbnails that lead to them. */
-function Pictures({ of: attachments }: { of: Attachment[] }) {
-  const [first] = attachments;
-  if (!first) return null;
-  const shown = ({ alt, width, height }: Attachment) => ({
-    alt: alt ?? "Picture without a description",
-    loading: "lazy" as const,
-    ...(width !== null && { width }),
-    ...(height !== null && { height }),
-  });
-  if (attachments.length === 1) return <img class="picture" src={first.url} {...shown(first)} />;
-  return (
-    <ul class="pictures" aria-label="Pictures">
-      {attachments.map((attachment, n) => (
-        <li key={attachment.id}>
-          <a href={attachment.url} target="_blank" rel="noopener" aria-label={attachment.alt ?? `Picture ${n + 1}`}>
-            <img src={attachment.thumbnailUrl ?? attachment.url} {...shown(attachment)} />
-          </a>
-        </li>
-      ))}
-    </ul>
   );
 }
 

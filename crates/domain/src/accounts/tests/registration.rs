@@ -370,7 +370,11 @@ async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change
             .once()
             .in_sequence(&mut order)
             .withf(|_, changes, _| {
-                *changes == ProfileChanges { profile_picture: Some(key(NEW)), ..ProfileChanges::default() }
+                *changes
+                    == ProfileChanges {
+                        profile_picture: Some(ProfilePicture::new(key(NEW))),
+                        ..ProfileChanges::default()
+                    }
             })
             .returning(|_, _, _| {
                 Ok(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: Some(key(OLD)) })

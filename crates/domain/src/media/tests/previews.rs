@@ -4,10 +4,11 @@ use futures_util::{StreamExt, stream};
 use uuid::Uuid;
 
 use super::*;
-use crate::id::PostId;
+use crate::id::{PostId, UserId};
 
 const NEWER: PostId = PostId::new(Uuid::from_u128(2));
 const POST: PostId = PostId::new(Uuid::from_u128(1));
+const USER: UserId = UserId::new(Uuid::from_u128(3));
 
 type Checked = Result<CleanImage, ImageProblem>;
 
@@ -42,9 +43,9 @@ async fn look(is_there: bool, checked: fn() -> Checked, stored: Option<Option<Pr
     };
     let mut clock = MockClock::new();
     clock.expect_now().return_const(NOW);
-    let looked =
-        PreviewBackfill::new(Arc::new(backlog), ports, Arc::new(clock)).run(Some(NEWER)).await.unwrap().unwrap();
-    assert_eq!(looked.post, POST);
+    let backfill = PreviewBackfill::new(Arc::new(backlog), ports, Arc::new(clock));
+    let looked = backfill.run(Some(ShownBy::Post(NEWER))).await.unwrap().unwrap();
+    assert_eq!(looked.by, ShownBy::Post(POST));
     looked.outcome
 }
 
@@ -68,10 +69,62 @@ async fn what_is_not_there_or_cannot_be_checked_now_is_passed_over() {
     assert!(matches!(busy, Err(Error::Unavailable(_))));
 }
 
+/// Looks at the picture of a user, of which a check tells this, when there is none of a post; what is stored of it.
+async fn look_at_picture(
+    last: Option<ShownBy>,
+    checked: fn() -> Checked,
+    small: Option<Rendition>,
+) -> crate::Result<()> {
+    let (mut backlog, mut store, mut cleaner) =
+        (MockPreviewBacklog::new(), MockImageStore::new(), MockImageCleaner::new());
+    let before = match last {
+        Some(ShownBy::User(user)) => Some(user),
+        _ => None,
+    };
+    backlog.expect_next().times(usize::from(before.is_none())).returning(|_| Ok(None));
+    backlog.expect_next_picture().once().withf(move |it| *it == before).returning(|_| Ok(Some((USER, key(1)))));
+    let bytes = || OpenImage { size: 3, range: Some(0..3), bytes: stream::iter([Ok("old".into())]).boxed() };
+    store.expect_open().once().returning(move |_, _, _| Ok(Some(bytes())));
+    cleaner.expect_clean().once().returning(move |_, _| checked());
+    store
+        .expect_put()
+        .times(usize::from(small == Some(Rendition::Thumbnail)))
+        .withf(|k, of, bytes| (k, *of) == (&key(1), Rendition::Thumbnail) && bytes == "small")
+        .returning(|_, _, _| Ok(()));
+    backlog
+        .expect_store_small()
+        .times(usize::from(small.is_some()))
+        .withf(move |user, k, it, at| (*user, k, Some(*it), *at) == (USER, &key(1), small, NOW))
+        .returning(|_, _, _, _| Ok(()));
+    let unnamed = Arc::new(MockUnreferencedImages::new());
+    let ports = ImagePorts { cleaner: Arc::new(cleaner), store: Arc::new(store), unnamed };
+    let mut clock = MockClock::new();
+    clock.expect_now().return_const(NOW);
+    let looked = PreviewBackfill::new(Arc::new(backlog), ports, Arc::new(clock)).run(last).await.unwrap().unwrap();
+    assert_eq!(looked.by, ShownBy::User(USER));
+    looked.outcome
+}
+
+#[tokio::test]
+async fn pictures_of_users_come_after_the_images_of_posts() {
+    for last in [None, Some(ShownBy::Post(POST)), Some(ShownBy::User(UserId::new(Uuid::from_u128(9))))] {
+        look_at_picture(last, || Ok(clean()), Some(Rendition::Thumbnail)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_picture_that_cannot_be_decoded_stands_for_its_thumbnail() {
+    let unacceptable = || Err(ImageProblem::Unacceptable("No image".to_owned()));
+    look_at_picture(None, unacceptable, Some(Rendition::Original)).await.unwrap();
+    let large = look_at_picture(None, || Err(ImageProblem::TooLarge("Too large".to_owned())), None).await;
+    assert!(matches!(large, Err(Error::TooLarge(_))));
+}
+
 #[tokio::test]
 async fn nothing_is_done_when_all_images_have_one() {
     let mut backlog = MockPreviewBacklog::new();
     backlog.expect_next().once().returning(|_| Ok(None));
+    backlog.expect_next_picture().once().returning(|_| Ok(None));
     let ports = ImagePorts {
         cleaner: Arc::new(MockImageCleaner::new()),
         store: Arc::new(MockImageStore::new()),

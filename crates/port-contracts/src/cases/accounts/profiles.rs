@@ -4,17 +4,17 @@ use std::collections::HashSet;
 
 use agora_domain::Error;
 use agora_domain::accounts::{
-    Account, PasswordChange, PasswordHash, Privacy, PrivacyChanges, ProfileChanges, UpdatedProfile,
+    Account, PasswordChange, PasswordHash, Privacy, PrivacyChanges, ProfileChanges, ProfilePicture, UpdatedProfile,
 };
 use agora_domain::error::Resource;
 
 use crate::Repositories;
 use crate::run::{assert_fails, together};
-use crate::world::{World, biography, display_name};
+use crate::world::{World, biography, display_name, picture_key};
 
 pub async fn a_profile_keeps_replaces_and_removes_its_biography(db: Repositories) {
     let w = World::new(&db);
-    let mut expected = w.account_with("Ada", |account| account.profile_picture = Some(w.new_image())).await;
+    let mut expected = w.account_with("Ada", |account| account.profile_picture = Some(w.new_picture())).await;
     let other = w.account("Bob").await;
     let steps = [Some(biography("Counts")), None, Some(biography("Writes 'n' \"quotes\" 👍")), Some(None), Some(None)];
     for step in steps {
@@ -40,8 +40,9 @@ pub async fn a_profile_reports_the_picture_it_no_longer_names(db: Repositories) 
         (Some(&second), Some(&second), Some(&first)),
     ];
     for (given, named, replaced) in steps {
-        let changes = ProfileChanges { profile_picture: given.cloned(), ..ProfileChanges::default() };
-        let expected = Account { profile_picture: named.cloned(), ..ada.clone() };
+        let changes =
+            ProfileChanges { profile_picture: given.cloned().map(ProfilePicture::new), ..ProfileChanges::default() };
+        let expected = Account { profile_picture: named.cloned().map(ProfilePicture::new), ..ada.clone() };
         let updated = db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
         assert_eq!(updated, UpdatedProfile { account: expected.clone(), replaced_picture: replaced.cloned() });
         assert_eq!(db.accounts.find(ada.id).await.unwrap(), Some(expected));
@@ -50,8 +51,9 @@ pub async fn a_profile_reports_the_picture_it_no_longer_names(db: Repositories) 
 
 pub async fn a_profile_changes_everything_at_once(db: Repositories) {
     let w = World::new(&db);
-    let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_image())).await;
-    let (display_name, biography, picture) = (display_name("Ada L."), biography("Counts"), w.image().await);
+    let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_picture())).await;
+    let (display_name, biography, picture) =
+        (display_name("Ada L."), biography("Counts"), ProfilePicture::new(w.image().await));
     let changes = ProfileChanges {
         display_name: Some(display_name.clone()),
         biography: Some(biography.clone()),
@@ -59,7 +61,7 @@ pub async fn a_profile_changes_everything_at_once(db: Repositories) {
         profile_picture: Some(picture.clone()),
     };
     let updated = db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
-    assert_eq!(updated.replaced_picture, ada.profile_picture);
+    assert_eq!(updated.replaced_picture, picture_key(&ada));
     let privacy = Privacy { discoverable: false, searchable: false, hide_counts: true };
     let expected = Account { display_name, biography, privacy, profile_picture: Some(picture), ..ada };
     assert_eq!(updated.account, expected);
@@ -93,7 +95,7 @@ pub async fn updating_an_unknown_profile_fails(db: Repositories) {
         ProfileChanges::default(),
         ProfileChanges {
             biography: Some(biography("Nobody")),
-            profile_picture: Some(w.image().await),
+            profile_picture: Some(ProfilePicture::new(w.image().await)),
             ..ProfileChanges::default()
         },
     ];
@@ -108,12 +110,13 @@ pub async fn of_pictures_set_at_once_each_but_the_last_is_reported_once(db: Repo
     let pictures = w.images(20).await;
     let outcomes = together(pictures.iter().cloned().map(|picture| {
         let (db, now) = (db.clone(), w.now());
-        let changes = ProfileChanges { profile_picture: Some(picture), ..ProfileChanges::default() };
+        let changes =
+            ProfileChanges { profile_picture: Some(ProfilePicture::new(picture)), ..ProfileChanges::default() };
         async move { db.accounts.update_profile(ada, &changes, now).await }
     }))
     .await;
     let replaced: Vec<_> = outcomes.into_iter().filter_map(|outcome| outcome.unwrap().replaced_picture).collect();
-    let last = db.accounts.find(ada).await.unwrap().unwrap().profile_picture.unwrap();
+    let last = picture_key(&db.accounts.find(ada).await.unwrap().unwrap()).unwrap();
     assert_eq!(replaced.len(), pictures.len() - 1);
     assert_eq!(w.unnamed().await, replaced.iter().cloned().collect());
     let all: HashSet<_> = replaced.into_iter().chain([last]).collect();

@@ -9,7 +9,7 @@ use agora_domain::page::PageRequest;
 
 use crate::Repositories;
 use crate::run::{assert_fails, together};
-use crate::world::{INSTANTS, ODD_TEXTS, World, biography, email, username};
+use crate::world::{INSTANTS, ODD_TEXTS, World, biography, email, picture_key, username};
 
 /// Spellings that are one name.
 const SAME: [(&str, &str); 5] =
@@ -23,7 +23,7 @@ pub async fn an_account_is_found_with_every_field_it_was_created_with(db: Reposi
     let w = World::new(&db);
     let full = w.new_account_with("Ada", |account| {
         account.biography = biography("Counts.\n\nAnd writes.");
-        account.profile_picture = Some(w.new_image());
+        account.profile_picture = Some(w.new_picture());
         account.roles = Roles::ADMIN_AND_USER;
     });
     let bare = w.new_account_with("Bob", |account| {
@@ -32,7 +32,7 @@ pub async fn an_account_is_found_with_every_field_it_was_created_with(db: Reposi
     });
     let usual = w.new_account("Cleo");
     for new in [full, bare, usual] {
-        w.announce(new.account.profile_picture.as_ref()).await;
+        w.announce(picture_key(&new.account).as_ref()).await;
         db.accounts.create(&new, None).await.unwrap();
         assert_eq!(db.accounts.find(new.account.id).await.unwrap(), Some(new.account));
     }

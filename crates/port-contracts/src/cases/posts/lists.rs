@@ -117,7 +117,7 @@ pub async fn the_list_of_all_posts_shows_whole_accounts(db: Repositories) {
         let account = w
             .account_with(&format!("author {n}"), |account| {
                 (account.roles, account.enabled) = (roles, n != 1);
-                (account.biography, account.profile_picture) = (biography("Writes"), Some(w.new_image()));
+                (account.biography, account.profile_picture) = (biography("Writes"), Some(w.new_picture()));
             })
             .await;
         for visibility in Visibility::ALL {

@@ -1,7 +1,7 @@
 //! Storing posts and finding them again.
 
 use agora_domain::Error;
-use agora_domain::accounts::{ProfileChanges, Viewer};
+use agora_domain::accounts::{ProfileChanges, ProfilePicture, Viewer};
 use agora_domain::clock::Timestamp;
 use agora_domain::error::Resource;
 use agora_domain::id::PostId;
@@ -21,7 +21,7 @@ pub async fn creating_a_post_returns_it_as_its_author_sees_it(db: Repositories) 
     let ada = w
         .account_with("Ada", |account| {
             account.biography = biography("Counts");
-            account.profile_picture = Some(w.new_image());
+            account.profile_picture = Some(w.new_picture());
         })
         .await;
     for account in [ada, w.account("Bob").await] {
@@ -127,7 +127,7 @@ pub async fn a_post_shows_the_present_profiles_of_author_and_likers(db: Reposito
         let changes = ProfileChanges {
             display_name: Some(display_name("Somebody new")),
             biography: Some(biography("New")),
-            profile_picture: Some(w.image().await),
+            profile_picture: Some(ProfilePicture::new(w.image().await)),
             ..ProfileChanges::default()
         };
         *account = db.accounts.update_profile(account.id, &changes, w.now()).await.unwrap().account;

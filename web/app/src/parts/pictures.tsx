@@ -1,0 +1,55 @@
+// The pictures of a post.
+
+import type { components } from "@agora/client";
+import { decode } from "blurhash";
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+type Attachment = components["schemas"]["Attachment"];
+
+/** One as large as there is room, several as thumbnails that lead to them. */
+export function Pictures({ of: attachments }: { of: Attachment[] }) {
+  const [first] = attachments;
+  if (!first) return null;
+  if (attachments.length === 1) return <Picture of={first} src={first.url} place={placeOf(first)} />;
+  return (
+    <ul class="pictures" aria-label="Pictures">
+      {attachments.map((attachment, n) => (
+        <li key={attachment.id}>
+          <a href={attachment.url} target="_blank" rel="noopener" aria-label={attachment.alt ?? `Picture ${n + 1}`}>
+            <Picture of={attachment} src={attachment.thumbnailUrl ?? attachment.url} />
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The place that a picture takes, kept while it is not there; nothing while its size is not known. */
+function placeOf({ width, height }: Attachment) {
+  if (!width || !height) return {};
+  return { width: `min(100%, ${width}px, ${(32 * width) / height}rem)`, aspectRatio: `${width} / ${height}` };
+}
+
+/** A picture, and over its place what its blurhash shows until it is there. */
+function Picture({ of: { alt, blurhash }, src, place = {} }: { of: Attachment; src: string; place?: JSX.CSSProperties }) {
+  const [isThere, setIsThere] = useState(false);
+  return (
+    <span class="picture" style={place}>
+      <img src={src} alt={alt ?? "Picture without a description"} loading="lazy" onLoad={() => setIsThere(true)} />
+      {blurhash && !isThere && <Blur hash={blurhash} />}
+    </span>
+  );
+}
+
+// In pixels: it has no details, and the browser stretches it.
+const SIDE = 32;
+
+function Blur({ hash }: { hash: string }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  useEffect(() => {
+    const pixels = new Uint8ClampedArray(decode(hash, SIDE, SIDE));
+    canvas.current?.getContext("2d")?.putImageData(new ImageData(pixels, SIDE, SIDE), 0, 0);
+  }, [hash]);
+  return <canvas ref={canvas} width={SIDE} height={SIDE} aria-hidden="true" />;
+}
