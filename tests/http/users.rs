@@ -334,7 +334,7 @@ async fn users_change_biography_and_picture_with_a_form() {
 
     let post = server.publish(&alice, "text", "PUBLIC").await;
     let shown = ["profilePicture", "profilePictureThumbnail", "biography"];
-    let shown = |user: &serde_json::Value| shown.map(|field| user[field].clone());
+    let shown = |user: &Value| shown.map(|field| user[field].clone());
     for (path, user) in [
         (format!("/api/posts/by-id/{post}"), "/author"),
         ("/api/posts/public".to_owned(), "/0/author"),
