@@ -131,6 +131,7 @@ pub(crate) async fn expect_consistent(place: &Deployment, home: &Home) {
         assert_eq!(count("commentCount"), Some(list(&comments).len()));
         assert_ne!(post["image"], Value::Null);
         expect_picture(&api.image(&post["image"]).await);
+        api.image(&post["attachments"][0]["thumbnailUrl"]).await;
     }
     service.stop();
     let checked = place.run(home, &["media", "check"]).expect_success().stdout;

@@ -9,7 +9,7 @@ import { ago, exactly, inWords, nameOf, type Named } from "./words";
 interface Pictured extends Named {
   id: string;
   profilePicture: string | null;
-  /** Users who like something have none. */
+  /** Users who like a post have none. */
   profilePictureThumbnail?: string | null;
 }
 

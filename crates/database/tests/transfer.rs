@@ -68,10 +68,11 @@ fn sample() -> Vec<(Table, String)> {
     for n in 0..USERS {
         let biography = if n % 2 == 0 { "null".to_owned() } else { format!(r#""{odd}{n}""#) };
         let picture = if n % 3 == 0 { format!(r#""{}""#, image(n)) } else { "null".to_owned() };
+        let small = if n % 6 == 0 { format!(r#""{}.thumb.jpg""#, image(n)) } else { "null".to_owned() };
         let (id, admin) = (id(n), n == 5);
         writeln!(
             users,
-            r#"{{"id":"{id}","username":"U{n}","username_key":"u{n}","email":"U{n}@e.org","email_key":"u{n}@e.org","password_hash":"$2b$12$x","biography":{biography},"profile_picture":{picture},"is_admin":{admin},"is_user":true,"enabled":{},"created_at":{},"display_name":{biography},"discoverable":{admin},"searchable":{admin},"hide_counts":{admin},"email_verified":{admin}}}"#,
+            r#"{{"id":"{id}","username":"U{n}","username_key":"u{n}","email":"U{n}@e.org","email_key":"u{n}@e.org","password_hash":"$2b$12$x","biography":{biography},"profile_picture":{picture},"is_admin":{admin},"is_user":true,"enabled":{},"created_at":{},"display_name":{biography},"discoverable":{admin},"searchable":{admin},"hide_counts":{admin},"email_verified":{admin},"small_picture":{small}}}"#,
             !admin,
             1_700_000_000_000_i64 + i64::try_from(n).unwrap(),
         )

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::io::Write;
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use agora_config::{Config, Secret};
@@ -78,9 +79,11 @@ pub(super) async fn save(
     if let Some(secret) = secret {
         archive.append(SECRET, secret.expose().as_bytes()).await?;
     }
-    let SavedImages { mut snapshot, named, unnamed, lost } =
+    let SavedImages { mut snapshot, named, unnamed, mut lost, deleted } =
         save_images(database, store, &mut archive, progress).await?;
-    let warning = images::judge(&lost, allow_missing_images)?;
+    images::judge(&lost, allow_missing_images)?;
+    lost.extend(deleted);
+    let warning = images::judge(&lost, true)?;
     archive.append(UNNAMED, keys_to_lines(&unnamed).as_bytes()).await?;
     let rows = save_rows(&mut snapshot, &mut archive, progress).await?;
     let missing = lost.iter().map(|key| key.as_str().to_owned()).collect();
@@ -98,14 +101,19 @@ struct SavedImages {
     unnamed: Vec<ImageKey>,
     /// Those that these rows name and the store has not.
     lost: Vec<ImageKey>,
+    /// Those that these rows name and that were deleted with what named them since.
+    deleted: Vec<ImageKey>,
 }
+
+/// How often rows are looked at anew, at most, since images went that they named: others keep no backup from its end by deleting.
+const MAX_TURNS: u32 = 20;
 
 /// Saves the images that rows name.
 ///
 /// While the images are fetched, others come and some go, so that the rows of the beginning may name one that is
 /// gone. So the images named since are fetched likewise, until none of those that the rows name went meanwhile. The
 /// first rows are let go for the time that most images take; the later ones are kept, so that images that come do not
-/// keep this from its end.
+/// keep this from its end. Thumbnails that were not there are asked for again: they may have been made since.
 async fn save_images(
     database: &Database,
     store: &ObjectImageStore,
@@ -115,17 +123,22 @@ async fn save_images(
     let memory = &images::memory();
     // With the last turn whose rows named them.
     let mut saved = HashMap::new();
-    let mut gone = HashSet::new();
+    let (mut gone, mut bare) = (HashSet::new(), HashSet::new());
     let mut turn = 0_u32;
     loop {
         let mut snapshot = database.snapshot().await.operator_context(SOURCE)?;
-        let (mut new, mut lost) = (Vec::new(), Vec::new());
+        let (mut new, mut without_thumbnail, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         {
             let mut named = std::pin::pin!(snapshot.images());
             while let Some(keys) = named.try_next().await.operator_context(SOURCE)? {
                 for key in keys {
                     match saved.get_mut(&key) {
-                        Some(named_in) => *named_in = turn,
+                        Some(named_in) => {
+                            *named_in = turn;
+                            if bare.contains(&key) {
+                                without_thumbnail.push(key);
+                            }
+                        }
                         None if gone.contains(&key) => lost.push(key),
                         None => new.push(key),
                     }
@@ -133,12 +146,15 @@ async fn save_images(
             }
         }
         let kept = (turn > 0 || new.is_empty()).then_some(snapshot);
-        let known_gone = gone.len();
+        let (mut deleted, mut is_settled) = (Vec::new(), true);
         progress.phase("images", Some(u64::try_from(new.len())?));
         // Originals first: of one that has gone, nothing else is saved.
         for rendition in Rendition::ALL {
-            new.retain(|key| !gone.contains(key));
-            let fetched = stream::iter(new.clone()).map(async |key| {
+            let files = match rendition {
+                Rendition::Original => mem::take(&mut new),
+                Rendition::Thumbnail => mem::take(&mut without_thumbnail),
+            };
+            let fetched = stream::iter(files).map(async |key| {
                 let file = images::read(store, &key, rendition, memory).await?;
                 Ok::<_, anyhow::Error>((key, file))
             });
@@ -147,20 +163,27 @@ async fn save_images(
                 if let Some((bytes, _room)) = &file {
                     archive.append(&format!("images/{}", key.file_name(rendition)), bytes).await?;
                 }
-                if rendition == Rendition::Original {
-                    match file {
-                        Some(_) => drop(saved.insert(key, turn)),
-                        None => drop(gone.insert(key)),
+                progress.advance(u64::from(rendition == Rendition::Original))?;
+                match (rendition, file) {
+                    (Rendition::Original, Some(_)) => {
+                        saved.insert(key.clone(), turn);
+                        without_thumbnail.push(key);
                     }
-                    progress.advance(1)?;
+                    (Rendition::Original, None) => {
+                        gone.insert(key.clone());
+                        deleted.push(key);
+                        is_settled = false;
+                    }
+                    (Rendition::Thumbnail, Some(_)) => drop(bare.remove(&key)),
+                    (Rendition::Thumbnail, None) => is_settled &= !bare.insert(key),
                 }
             }
         }
-        if let Some(snapshot) = kept.filter(|_| gone.len() == known_gone) {
+        if let Some(snapshot) = kept.filter(|_| is_settled || turn >= MAX_TURNS) {
             let total = saved.len();
             saved.retain(|_, named_in| *named_in != turn);
             let (named, unnamed) = (total - saved.len(), saved.into_keys().collect());
-            return Ok(SavedImages { snapshot, named, unnamed, lost });
+            return Ok(SavedImages { snapshot, named, unnamed, lost, deleted });
         }
         turn += 1;
     }

@@ -3,7 +3,7 @@
 import type { components } from "@agora/client";
 import { decode } from "blurhash";
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 type Attachment = components["schemas"]["Attachment"];
 
@@ -11,7 +11,7 @@ type Attachment = components["schemas"]["Attachment"];
 export function Pictures({ of: attachments }: { of: Attachment[] }) {
   const [first] = attachments;
   if (!first) return null;
-  if (attachments.length === 1) return <Picture of={first} src={first.url} place={placeOf(first)} />;
+  if (attachments.length === 1) return <Picture key={first.id} of={first} src={first.url} place={placeOf(first)} />;
   return (
     <ul class="pictures" aria-label="Pictures">
       {attachments.map((attachment, n) => (
@@ -31,13 +31,14 @@ function placeOf({ width, height }: Attachment) {
   return { width: `min(100%, ${width}px, ${(32 * width) / height}rem)`, aspectRatio: `${width} / ${height}` };
 }
 
-/** A picture, and over its place what its blurhash shows until it is there. */
+/** A picture, and over its place what its blurhash shows until it is there, or cannot be had. */
 function Picture({ of: { alt, blurhash }, src, place = {} }: { of: Attachment; src: string; place?: JSX.CSSProperties }) {
-  const [isThere, setIsThere] = useState(false);
+  const [hasEnded, setHasEnded] = useState(false);
+  const end = () => setHasEnded(true);
   return (
     <span class="picture" style={place}>
-      <img src={src} alt={alt ?? "Picture without a description"} loading="lazy" onLoad={() => setIsThere(true)} />
-      {blurhash && !isThere && <Blur hash={blurhash} />}
+      <img src={src} alt={alt ?? "Picture without a description"} loading="lazy" onLoad={end} onError={end} />
+      {blurhash && !hasEnded && <Blur hash={blurhash} />}
     </span>
   );
 }
@@ -47,7 +48,7 @@ const SIDE = 32;
 
 function Blur({ hash }: { hash: string }) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pixels = new Uint8ClampedArray(decode(hash, SIDE, SIDE));
     canvas.current?.getContext("2d")?.putImageData(new ImageData(pixels, SIDE, SIDE), 0, 0);
   }, [hash]);

@@ -86,14 +86,17 @@ async fn look_at_picture(
     let bytes = || OpenImage { size: 3, range: Some(0..3), bytes: stream::iter([Ok("old".into())]).boxed() };
     store.expect_open().once().returning(move |_, _, _| Ok(Some(bytes())));
     cleaner.expect_clean().once().returning(move |_, _| checked());
+    let mut order = Sequence::new();
     store
         .expect_put()
         .times(usize::from(small == Some(Rendition::Thumbnail)))
+        .in_sequence(&mut order)
         .withf(|k, of, bytes| (k, *of) == (&key(1), Rendition::Thumbnail) && bytes == "small")
         .returning(|_, _, _| Ok(()));
     backlog
         .expect_store_small()
         .times(usize::from(small.is_some()))
+        .in_sequence(&mut order)
         .withf(move |user, k, it, at| (*user, k, Some(*it), *at) == (USER, &key(1), small, NOW))
         .returning(|_, _, _, _| Ok(()));
     let unnamed = Arc::new(MockUnreferencedImages::new());
