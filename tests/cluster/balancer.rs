@@ -37,8 +37,8 @@ impl Balancer {
         Self { _process: Process::spawn(command, ""), _directory: directory }
     }
 
-    /// The URL of the database behind it.
+    /// The URL of the database behind it, which another server may take over.
     pub(crate) fn url() -> String {
-        format!("postgres://agora@{}/agora", Self::ADDRESS)
+        format!("postgres://agora@{}/agora?target_session_attrs=read-write", Self::ADDRESS)
     }
 }

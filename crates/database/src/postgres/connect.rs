@@ -187,7 +187,7 @@ impl Server {
 #[derive(Clone)]
 pub(crate) struct Connector {
     servers: Arc<[Server]>,
-    /// Whether one of them takes writes, and another when that is gone.
+    /// Whether one of them takes writes, and another when that is gone: of several, or of those that one name leads to.
     awaits_takeover: bool,
     /// The one that took the last connection.
     preferred: Arc<AtomicUsize>,
@@ -204,7 +204,7 @@ pub(crate) struct Connector {
 impl Connector {
     /// Reads a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/path/ca.pem`.
     /// Without `sslmode` it is `prefer`; without `sslrootcert`, the authorities that the system trusts are known. Of several servers,
-    /// the one that takes writes is used.
+    /// the one that takes writes is used; so is it where the URL says `target_session_attrs=read-write`.
     pub(crate) fn new(url: &str, limits: &Options) -> Result<Self, OpenError> {
         let is_one_of_several = url_of_each_server(url).len() > 1;
         let wanted = if is_one_of_several { TargetSessionAttrs::ReadWrite } else { TargetSessionAttrs::Any };
@@ -241,9 +241,11 @@ impl Connector {
             servers.push(Server { host: server, config });
         }
         let tls = tls.ok_or(OpenError::Url(NO_URL))?;
+        let awaits_takeover =
+            servers.iter().any(|server| server.config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite);
         Ok(Self {
             servers: servers.into(),
-            awaits_takeover: wanted == TargetSessionAttrs::ReadWrite,
+            awaits_takeover,
             preferred: Arc::default(),
             moved: Arc::default(),
             settings: settings(limits),

@@ -58,3 +58,16 @@ async fn the_server_that_takes_writes_is_used_whichever_that_is() {
     written.unwrap();
     database.close();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_one_name_a_server_that_takes_writes_is_awaited_where_the_url_says_so() {
+    let server = spawn_blocking(|| Server::start(5432, |_| "-c listen_addresses=".to_owned())).await.unwrap();
+    let url = format!("{}?target_session_attrs=read-write", server.database("agora"));
+    let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
+    write(&database, "CREATE TABLE marks (n integer)").await.unwrap();
+    set_read_only(&server, "on");
+    let written = write(&database, "INSERT INTO marks VALUES (1)");
+    let (written, ()) = tokio::join!(written, async { set_read_only(&server, "off") });
+    written.unwrap();
+    database.close();
+}
