@@ -72,7 +72,7 @@ impl ImageReferences for Database {
 impl PreviewBacklog for Database {
     async fn next(&self, before: Option<PostId>) -> Result<Option<(PostId, ImageKey)>> {
         let before = DbId(before.map_or(Uuid::max(), PostId::uuid));
-        let found = call!(self, search images::without_preview(before))?;
+        let found = call!(self, read images::without_preview(before))?;
         let Some((post, key)) = found else { return Ok(None) };
         Ok(Some((post.0.into(), attachments::parse_key(&key)?)))
     }
@@ -85,7 +85,7 @@ impl PreviewBacklog for Database {
 
     async fn next_picture(&self, before: Option<UserId>) -> Result<Option<(UserId, ImageKey)>> {
         let before = DbId(before.map_or(Uuid::max(), UserId::uuid));
-        let found = call!(self, search images::without_small_picture(before))?;
+        let found = call!(self, read images::without_small_picture(before))?;
         let Some((user, key)) = found else { return Ok(None) };
         Ok(Some((user.0.into(), attachments::parse_key(&key)?)))
     }
