@@ -69,7 +69,7 @@ function Entries({ query }: { query: URLSearchParams }) {
 
 function Target({ entry: { targetId: id, targetType: type } }: { entry: Entry }) {
   if (id === null) return null;
-  if (type === "USER") return <a href={at("accounts", id)}>of this account</a>;
-  if (type === "PRODUCT") return <a href={at("products", id)}>this product</a>;
+  if (type === "USER") return <a href={at("accounts", id)}>(the account)</a>;
+  if (type === "PRODUCT") return <a href={at("products", id)}>(the product)</a>;
   return <code class="faint">{id}</code>;
 }
