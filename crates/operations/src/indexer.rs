@@ -141,7 +141,7 @@ impl Indexer {
             let Some(Looked { by, outcome }) = looked else { return Ok(has_all) };
             if let Err(error) = outcome {
                 has_all = false;
-                tracing::warn!(?by, %error, cause = ?error.source(), "could not make the preview of an image");
+                tracing::warn!(%by, %error, cause = ?error.source(), "could not make the preview of an image");
             }
             last = Some(by);
             sleep(begun.elapsed().max(PAUSE)).await;

@@ -1,5 +1,6 @@
 //! Makes previews and thumbnails of images that were stored without.
 
+use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -26,6 +27,15 @@ pub enum ShownBy {
     Post(PostId),
     /// A user's profile.
     User(UserId),
+}
+
+impl fmt::Display for ShownBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Post(post) => write!(f, "post {post}"),
+            Self::User(user) => write!(f, "user {user}"),
+        }
+    }
 }
 
 /// An image that was looked at.

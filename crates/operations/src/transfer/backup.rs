@@ -82,6 +82,7 @@ pub(super) async fn save(
     let SavedImages { mut snapshot, named, unnamed, mut lost, deleted } =
         save_images(database, store, &mut archive, progress).await?;
     images::judge(&lost, allow_missing_images)?;
+    // Nothing is wrong with the store.
     lost.extend(deleted);
     let warning = images::judge(&lost, true)?;
     archive.append(UNNAMED, keys_to_lines(&unnamed).as_bytes()).await?;
@@ -105,7 +106,8 @@ struct SavedImages {
     deleted: Vec<ImageKey>,
 }
 
-/// How often rows are looked at anew, at most, since images went that they named: others keep no backup from its end by deleting.
+/// The most looks at the rows after the first. What was deleted since the last one is told as missing then: nobody keeps a backup from
+/// its end by deleting images.
 const MAX_TURNS: u32 = 20;
 
 /// Saves the images that rows name.
