@@ -57,6 +57,7 @@ mod rows;
 mod schema;
 mod search;
 mod search_index;
+mod search_limit;
 mod sessions;
 mod sql_types;
 mod sqlite;

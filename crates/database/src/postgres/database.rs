@@ -15,7 +15,7 @@ use diesel::sql_types::Bool;
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection, TransactionManager};
 use futures_util::FutureExt;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::timeout;
 
 use super::conflict::{give_way, is_conflict};
@@ -31,6 +31,7 @@ use crate::error::{Failure, OpenError, Outcome};
 use crate::figures::Lane;
 use crate::mutex::lock;
 use crate::options::{Flavor, Options};
+use crate::search_limit::SearchLimit;
 use crate::sql_types::DbId;
 use crate::turn::Turn;
 use crate::version::{Backlog, Migrated, Opening};
@@ -53,29 +54,6 @@ const STAY_WHILE_IDLE: &str = "SELECT set_config('idle_session_timeout', '0', fa
 /// How much longer than a single statement all work of one step may take: the server's own word on a statement that
 /// takes too long comes first, unless nothing comes from the server at all.
 const GRACE: Duration = Duration::from_secs(1);
-
-/// How many searches may wait for their turn; one more is turned away at once.
-const SEARCHES_IN_LINE: usize = 64;
-
-/// A limit on how many searches there are at a time, in the order in which they came.
-struct SearchLimit {
-    turns: Arc<Semaphore>,
-    line: Semaphore,
-}
-
-impl SearchLimit {
-    fn new(at_a_time: usize) -> Self {
-        Self { turns: Arc::new(Semaphore::new(at_a_time)), line: Semaphore::new(SEARCHES_IN_LINE) }
-    }
-
-    /// Waits for the turn of a search, which lasts until the permit is dropped.
-    async fn acquire(&self, wait: Duration) -> Result<OwnedSemaphorePermit> {
-        let too_many = || Error::unavailable("too many lists are read from the database");
-        let _in_line = self.line.try_acquire().map_err(|_| too_many())?;
-        let turn = timeout(wait, Arc::clone(&self.turns).acquire_owned()).await.map_err(|_| too_many())?;
-        turn.map_err(Error::internal)
-    }
-}
 
 /// Which transaction work is done in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

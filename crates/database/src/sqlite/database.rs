@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use agora_domain::Error;
 use diesel::SqliteConnection;
@@ -18,6 +19,7 @@ use crate::error::OpenError;
 use crate::event_window::Window;
 use crate::figures::{Lane, WriteGroups};
 use crate::mutex::lock;
+use crate::search_limit::SearchLimit;
 use crate::turn::Turn;
 use crate::version;
 use crate::version::{Backlog, Migrated, Opening};
@@ -37,6 +39,10 @@ pub(crate) struct Sqlite {
     readers: Workers<Read>,
     /// For parts of lists: no read of little waits behind them.
     lists: Workers<Read>,
+    /// For those of their threads that parts of the catalog may have.
+    catalog: SearchLimit,
+    /// How long these wait for one.
+    wait: Duration,
     /// One thread, for writes.
     writer: Workers<Box<dyn WriteJob>>,
     /// What it has committed.
@@ -64,13 +70,15 @@ fn prepare(opening: Opening, file: &Path) -> Result<(SqliteConnection, Option<Fi
 }
 
 impl Sqlite {
-    /// Opens the file; unless it is to be inspected, makes it when missing and brings its schema up to date.
-    pub(crate) fn open(opening: Opening, file: &Path, readers: usize) -> Result<Self, OpenError> {
+    /// Opens the file with so many threads for reads of each kind; unless it is to be inspected, makes it when missing and
+    /// brings its schema up to date. `wait` is how long a request waits for one of those that it shares with others.
+    pub(crate) fn open(opening: Opening, file: &Path, readers: usize, wait: Duration) -> Result<Self, OpenError> {
         if opening == Opening::Inspect {
             version::check(&Self::applied(file)?, opening)?;
         }
         let _starting = lock_directory(file)?;
         let (connection, service, _) = prepare(opening, file)?;
+        let catalog = SearchLimit::new((readers / 2).max(1));
         let asked = Arc::<AtomicU64>::default();
         let start_readers = |name, queue| {
             let asked = Arc::clone(&asked);
@@ -83,7 +91,8 @@ impl Sqlite {
         let (counted, log) = (Arc::clone(&done), Arc::clone(&events));
         let write = move |conn, jobs: &_, busy: &_| write_loop(conn, jobs, busy, &counted, &log);
         let writer = Workers::start("agora-writer", vec![connection], QUEUE, write)?;
-        Ok(Self { file: file.to_owned(), asked, readers, lists, writer, done, events, service: Mutex::new(service) })
+        let (file, service) = (file.to_owned(), Mutex::new(service));
+        Ok(Self { file, asked, readers, lists, catalog, wait, writer, done, events, service })
     }
 
     /// Brings the schema of the file, which is made when missing, up to date, and does no more.
@@ -128,9 +137,15 @@ impl Sqlite {
         self.list(work).await
     }
 
-    /// Runs work that searches the catalog, as [`list`](Self::list) does.
+    /// Runs work that reads a part of the catalog, as [`list`](Self::list) does: it takes long, with hundreds of variants for each
+    /// product, and anybody may ask for it, so half of the threads are left to other lists.
     pub(crate) async fn search_catalog<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
-        self.list(work).await
+        let turn = self.catalog.acquire(self.wait).await?;
+        self.list(move |conn| {
+            let _ = &turn;
+            work(conn)
+        })
+        .await
     }
 
     /// Runs work that writes, as [`write`](Self::write) does.

@@ -11,12 +11,16 @@ use crate::error::Outcome;
 use crate::rows::PostRow;
 use crate::schema::{posts, search_tail};
 use crate::search_index::TextRow;
+use crate::search_limit::SEARCHES_IN_LINE;
 use crate::sql_types::{DbId, DbInstant};
 use crate::sqlite::dialect::{RunQueryDsl, complete};
 
+/// Longer than any test takes.
+const WAIT: Duration = Duration::from_secs(600);
+
 fn fresh() -> (TempDir, Sqlite) {
     let directory = tempfile::tempdir().unwrap();
-    let sqlite = Sqlite::open(Opening::Serve, &directory.path().join("agora.db"), 2).unwrap();
+    let sqlite = Sqlite::open(Opening::Serve, &directory.path().join("agora.db"), 2, WAIT).unwrap();
     (directory, sqlite)
 }
 
@@ -95,7 +99,7 @@ fn processes_that_start_at_once_on_a_fresh_file_all_find_its_schema() {
         let start = |opening| {
             std::thread::spawn({
                 let file = file.clone();
-                move || Sqlite::open(opening, &file, 1).map(drop)
+                move || Sqlite::open(opening, &file, 1, WAIT).map(drop)
             })
         };
         // A service, and commands beside it.
@@ -163,7 +167,7 @@ fn held_read(sqlite: &Arc<Sqlite>) -> Held {
 
 fn with_one_reader() -> (TempDir, Arc<Sqlite>) {
     let directory = tempfile::tempdir().unwrap();
-    let sqlite = Sqlite::open(Opening::Serve, &directory.path().join("agora.db"), 1).unwrap();
+    let sqlite = Sqlite::open(Opening::Serve, &directory.path().join("agora.db"), 1, WAIT).unwrap();
     (directory, Arc::new(sqlite))
 }
 
@@ -251,4 +255,35 @@ fn the_statements_that_store_a_post_are_built_once() {
     let text = TextRow::new(Kind::Post, id, at, &IndexedText::default());
     assert!(is_built_once(&diesel::insert_into(posts::table).values((&post, posts::indexed.eq(true)))));
     assert!(is_built_once(&diesel::insert_into(search_tail::table).values(text)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_of_the_catalog_leave_a_thread_to_other_lists_until_they_are_done() {
+    let (_directory, sqlite) = fresh();
+    let sqlite = Arc::new(sqlite);
+    let part = || {
+        let ((begins, begun), (let_go, waits)) = (oneshot::channel(), std::sync::mpsc::channel::<()>());
+        let sqlite = Arc::clone(&sqlite);
+        let work = move |_: &mut SqliteConnection| {
+            let _ = begins.send(());
+            let _ = waits.recv();
+            Ok(())
+        };
+        (begun, let_go, tokio::spawn(async move { sqlite.search_catalog(work).await }))
+    };
+    let (begun, let_go, given_up) = part();
+    begun.await.unwrap();
+    given_up.abort();
+    assert!(given_up.await.unwrap_err().is_cancelled());
+
+    let (next_begun, next_let_go, next) = part();
+    while sqlite.catalog.line.available_permits() == SEARCHES_IN_LINE {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(sqlite.list(users).await.unwrap(), 0);
+    assert_eq!(sqlite.catalog.turns.available_permits(), 0, "the one that nobody waits for goes on");
+    let_go.send(()).unwrap();
+    next_begun.await.unwrap();
+    next_let_go.send(()).unwrap();
+    next.await.unwrap().unwrap();
 }
