@@ -3,11 +3,11 @@
 use std::convert::Infallible;
 use std::error::Error as _;
 use std::panic::AssertUnwindSafe;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use agora_domain::{Error, Result};
-use crossbeam_channel::{Receiver, Sender, bounded};
 use deadpool::managed::{Object, PoolError};
 use diesel::QueryResult;
 use diesel::dsl::sql;
@@ -89,7 +89,7 @@ pub(crate) struct Postgres {
     /// What each piece of work keeps a copy of as long as it runs; nothing once the database is closed.
     running: Mutex<Option<Sender<Infallible>>>,
     /// Ends with the last of these.
-    ended: Receiver<Infallible>,
+    ended: Mutex<Receiver<Infallible>>,
 }
 
 impl Postgres {
@@ -131,7 +131,7 @@ impl Postgres {
         let manager = Manager::new(connector.clone(), limits);
         let pool =
             Pool::builder(manager).max_size(shares.pool).build().map_err(|error| OpenError::Connect(error.into()))?;
-        let (running, ended) = bounded(0);
+        let (running, ended) = channel();
         Ok(Self {
             connector,
             primary: None,
@@ -146,7 +146,7 @@ impl Postgres {
             holder: lease::holder(),
             events: Events::default(),
             running: Mutex::new(Some(running)),
-            ended,
+            ended: Mutex::new(ended),
         })
     }
 
@@ -315,7 +315,7 @@ impl Postgres {
         self.lists.close();
         *lock(&self.running) = None;
         // Nothing is ever sent: it ends, or it does not.
-        let _ = self.ended.recv_timeout(self.limits.work + GRACE);
+        let _ = lock(&self.ended).recv_timeout(self.limits.work + GRACE);
     }
 }
 

@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use agora_domain::Error;
-use crossbeam_channel::Receiver;
 use diesel::result::Error as DieselError;
 use diesel::{Connection, SqliteConnection};
 use tokio::sync::oneshot;
 
 use super::events::{forget_after, publish, recorded};
+use super::queue::Queue;
 use crate::error::{Failure, Outcome};
 use crate::event_window::Window;
 use crate::figures::WriteGroups;
@@ -121,19 +121,19 @@ where
     }
 }
 
-pub(super) fn read_loop(mut conn: SqliteConnection, jobs: &Receiver<Read>, busy: &AtomicUsize, asked: &AtomicU64) {
-    let mut next = jobs.recv().ok();
+pub(super) fn read_loop(mut conn: SqliteConnection, jobs: &Queue<Read>, busy: &AtomicUsize, asked: &AtomicU64) {
+    let mut next = jobs.pop();
     while let Some(first) = next {
         busy.fetch_add(1, Relaxed);
         let beyond = read_group(&mut conn, first, jobs, asked);
         busy.fetch_sub(1, Relaxed);
-        next = beyond.or_else(|| jobs.recv().ok());
+        next = beyond.or_else(|| jobs.pop());
     }
 }
 
 /// Does a read, and then on the same snapshot those that were asked for before it was begun: they see all that whoever
 /// asked can know of. Returns what it took from the queue and did not do.
-fn read_group(conn: &mut SqliteConnection, first: Read, jobs: &Receiver<Read>, asked: &AtomicU64) -> Option<Read> {
+fn read_group(conn: &mut SqliteConnection, first: Read, jobs: &Queue<Read>, asked: &AtomicU64) -> Option<Read> {
     let horizon = asked.load(SeqCst);
     let (mut first, mut beyond) = (Some(first.job), None);
     let begun = conn.transaction(|conn| {
@@ -142,10 +142,10 @@ fn read_group(conn: &mut SqliteConnection, first: Read, jobs: &Receiver<Read>, a
             if !is_sound {
                 return Err(DieselError::RollbackTransaction);
             }
-            match jobs.try_recv() {
-                Ok(read) if read.asked < horizon => is_sound = (read.job)(Ok(&mut *conn)),
+            match jobs.try_pop() {
+                Some(read) if read.asked < horizon => is_sound = (read.job)(Ok(&mut *conn)),
                 other => {
-                    beyond = other.ok();
+                    beyond = other;
                     break;
                 }
             }
@@ -170,13 +170,14 @@ pub(super) fn catching_panics<T>(
 /// Commits the writes in groups, and counts them.
 pub(super) fn write_loop(
     mut conn: SqliteConnection,
-    jobs: &Receiver<Box<dyn WriteJob>>,
+    jobs: &Queue<Box<dyn WriteJob>>,
     busy: &AtomicUsize,
     done: &Mutex<WriteGroups>,
     log: &Window,
 ) {
-    while let Ok(first) = jobs.recv() {
-        let group: Vec<_> = iter::once(first).chain(jobs.try_iter()).take(GROUP).collect();
+    while let Some(first) = jobs.pop() {
+        let others = iter::from_fn(|| jobs.try_pop());
+        let group: Vec<_> = iter::once(first).chain(others).take(GROUP).collect();
         let writes = group.len();
         busy.store(writes, Relaxed);
         write_group(&mut conn, group, log);

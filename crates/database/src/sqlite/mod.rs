@@ -21,6 +21,7 @@ mod plan_tests;
 mod postings;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
+mod queue;
 mod session;
 mod statements;
 mod text_in;

@@ -7,18 +7,18 @@ use std::thread;
 use std::thread::JoinHandle;
 
 use agora_domain::{Error, Result};
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use diesel::SqliteConnection;
 use tokio::sync::oneshot;
 
+use super::queue::{Queue, Refused};
 use crate::error::{OpenError, Outcome};
 use crate::figures::Lane;
 use crate::mutex::lock;
 
 /// Threads that work on one kind of jobs.
 pub(super) struct Workers<J> {
-    /// Nothing once the threads are to end.
-    jobs: Mutex<Option<Sender<J>>>,
+    /// Closed once the threads are to end.
+    jobs: Arc<Queue<J>>,
     /// How many jobs are being worked on.
     busy: Arc<AtomicUsize>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -31,17 +31,22 @@ impl<J: Send + 'static> Workers<J> {
         name: &str,
         connections: Vec<SqliteConnection>,
         queue: usize,
-        work: impl Fn(SqliteConnection, &Receiver<J>, &AtomicUsize) + Clone + Send + 'static,
+        work: impl Fn(SqliteConnection, &Queue<J>, &AtomicUsize) + Clone + Send + 'static,
     ) -> std::result::Result<Self, OpenError> {
-        let (jobs, waiting) = bounded(queue);
+        let jobs = Arc::new(Queue::new(queue, connections.len()));
         let busy = Arc::<AtomicUsize>::default();
         let start = |(n, connection)| {
-            let (work, waiting, busy) = (work.clone(), waiting.clone(), Arc::clone(&busy));
+            let (work, jobs, busy) = (work.clone(), Arc::clone(&jobs), Arc::clone(&busy));
             let thread = thread::Builder::new().name(format!("{name}-{n}"));
-            thread.spawn(move || work(connection, &waiting, &busy)).map_err(OpenError::Thread)
+            let run = move || {
+                // However it ends.
+                let _leaves = Leaves(&jobs);
+                work(connection, &jobs, &busy);
+            };
+            thread.spawn(run).map_err(OpenError::Thread)
         };
         let threads = (0..).zip(connections).map(start).collect::<std::result::Result<_, _>>()?;
-        Ok(Self { jobs: Mutex::new(Some(jobs)), busy, threads: Mutex::new(threads) })
+        Ok(Self { jobs, busy, threads: Mutex::new(threads) })
     }
 
     /// Has the threads do a job, given where its outcome goes.
@@ -49,10 +54,9 @@ impl<J: Send + 'static> Workers<J> {
         let closed = || Error::unavailable("the database is closed");
         let (reply, answer) = oneshot::channel();
         let job = job(reply);
-        let submitted = lock(&self.jobs).as_ref().ok_or_else(closed)?.try_send(job);
-        submitted.map_err(|error| match error {
-            TrySendError::Full(_) => Error::unavailable("too many requests wait for the database"),
-            TrySendError::Disconnected(_) => closed(),
+        self.jobs.push(job).map_err(|refused| match refused {
+            Refused::Full => Error::unavailable("too many requests wait for the database"),
+            Refused::Closed => closed(),
         })?;
         // Without an answer, its thread has ended.
         Ok(answer.await.map_err(|_| closed())??)
@@ -60,7 +64,7 @@ impl<J: Send + 'static> Workers<J> {
 
     /// Lets the threads finish what they have, and closes their connections. Later jobs are refused.
     pub(super) fn stop(&self) {
-        *lock(&self.jobs) = None;
+        self.jobs.close();
         let threads = std::mem::take(&mut *lock(&self.threads));
         for thread in threads {
             // A thread that panicked has nothing left to finish.
@@ -71,7 +75,15 @@ impl<J: Send + 'static> Workers<J> {
     /// Returns how busy they are.
     pub(super) fn lane(&self, name: &'static str) -> Lane {
         let size = lock(&self.threads).len();
-        let waiting = lock(&self.jobs).as_ref().map_or(0, Sender::len);
-        Lane { name, size, open: size, busy: self.busy.load(Relaxed), waiting }
+        Lane { name, size, open: size, busy: self.busy.load(Relaxed), waiting: self.jobs.len() }
+    }
+}
+
+/// Leaves a queue when dropped.
+struct Leaves<'a, J>(&'a Queue<J>);
+
+impl<J> Drop for Leaves<'_, J> {
+    fn drop(&mut self) {
+        self.0.leave();
     }
 }
