@@ -32,6 +32,7 @@ pub struct Endpoint {
     operation: &'static str,
     route: Box<dyn Fn(EndpointPolicy) -> Route>,
     /// What its handler says of itself.
+    #[cfg(feature = "openapi")]
     pub(crate) describe: fn() -> OpenApi,
 }
 
@@ -40,7 +41,7 @@ fn endpoint<H, Args>(
     path: &'static str,
     access: Access,
     (operation, handler): (&'static str, H),
-    describe: fn() -> OpenApi,
+    #[cfg(feature = "openapi")] describe: fn() -> OpenApi,
 ) -> Endpoint
 where
     H: Handler<Args>,
@@ -61,6 +62,7 @@ where
         rate_limit: None,
         is_replicated: false,
         route: Box::new(route),
+        #[cfg(feature = "openapi")]
         describe,
     }
 }
@@ -68,11 +70,19 @@ where
 /// Declares an endpoint: its method and path, who may call it, its handler.
 macro_rules! endpoint {
     ($method:ident, $path:expr, $access:ident, $module:ident::$handler:ident) => {{
+        #[cfg(feature = "openapi")]
         #[derive(utoipa::OpenApi)]
         #[openapi(paths($module::$handler))]
         struct Described;
         let handler = (concat!(stringify!($module), ".", stringify!($handler)), $module::$handler);
-        endpoint(Method::$method, $path, Access::$access, handler, <Described as utoipa::OpenApi>::openapi)
+        endpoint(
+            Method::$method,
+            $path,
+            Access::$access,
+            handler,
+            #[cfg(feature = "openapi")]
+            <Described as utoipa::OpenApi>::openapi,
+        )
     }};
 }
 

@@ -20,7 +20,6 @@ use crate::middleware::{
     AccountConcurrency, CompressionLimit, CorsOrigins, HttpMetrics, RateLimiter, RemoteParent, RequestLog, Throttling,
     Traffic,
 };
-use crate::openapi;
 use crate::response::ListReads;
 use crate::router;
 
@@ -88,7 +87,7 @@ impl Shared {
         let list_reads = Data::new(ListReads::new(settings.workers));
         let readiness = Data::new(Readiness::new(services.probes.clone()));
         let pages = Data::new(Pages::new(settings.has_app, settings.has_console));
-        let docs = Data::new(ApiDocs::new(|| openapi::document().to_json()));
+        let docs = Data::new(ApiDocs::default());
         let state_over = |services, replica| {
             Data::new(State {
                 services,

@@ -2,11 +2,13 @@
 //!
 //! The page is Swagger UI, whose parts are in the binary and sent from there. It loads nothing from elsewhere.
 
+use std::io::Read as _;
 use std::sync::{Arc, LazyLock};
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use agora_domain::Error;
+use flate2::read::GzDecoder;
 use utoipa_swagger_ui::Config;
 
 use crate::core::ApiError;
@@ -32,18 +34,16 @@ static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
     Arc::new(config.deep_linking(true).display_operation_id(true).filter(true).try_it_out_enabled(true))
 });
 
+/// The document, compressed.
+static DOCUMENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));
+
 /// The OpenAPI document and the parts of the page.
+#[derive(Default)]
 pub(crate) struct ApiDocs {
-    make_document: fn() -> serde_json::Result<String>,
     files: StaticFiles,
 }
 
 impl ApiDocs {
-    /// Creates the documentation with a document that `make_document` makes.
-    pub(crate) fn new(make_document: fn() -> serde_json::Result<String>) -> Self {
-        Self { make_document, files: StaticFiles::default() }
-    }
-
     /// Answers with a part of the page.
     async fn part(&self, name: &str, request: &HttpRequest) -> HandlerResult {
         let make = || {
@@ -61,7 +61,11 @@ impl ApiDocs {
 /// The OpenAPI 3.1 document that describes every endpoint.
 #[utoipa::path(get, path = "", operation_id = "getOpenApiDocument", tag = "Documentation", responses(Document))]
 pub(crate) async fn document(docs: web::Data<ApiDocs>, request: HttpRequest) -> HandlerResult {
-    let make = || Ok((JSON.to_owned(), (docs.make_document)().map_err(Error::internal)?.into()));
+    let make = || {
+        let mut document = Vec::new();
+        GzDecoder::new(DOCUMENT).read_to_end(&mut document).map_err(Error::internal)?;
+        Ok((JSON.to_owned(), document.into()))
+    };
     // No part of the page has this name: a parameter of a path is never empty.
     Ok(docs.files.get("", make).await?.answer(CACHE_CONTROL, None, &request))
 }
