@@ -58,7 +58,7 @@ async fn create_refuses_what_a_registration_would() {
     create(" ", "other@example.org", PASSWORD).expect_refusal(&["Username is required"]);
     create("other", "nowhere", PASSWORD).expect_refusal(&["Email must be a valid email address"]);
     create("other", "other@example.org", "battery").expect_refusal(&["Password must be 8 to 72 bytes"]);
-    create("other", "other@example.org", "").expect_refusal(&["Password is required"]);
+    create("other", "other@example.org", "\n").expect_refusal(&["Password is required"]);
     // Everything at once.
     create("a@b", "nowhere", "battery").expect_refusal(&["Username", "Email", "Password"]);
     run(home.agora(&["admin", "create", "--email", "a@example.org"]), PASSWORD).expect_misuse(&["--username"]);

@@ -67,7 +67,8 @@ async fn a_new_password_ends_every_session_and_is_never_shown() {
 
     let refused = admin(&home, &["reset-password", "alice"], "battery\n").expect_refusal(&["Password must be 8 to 72"]);
     assert!(!refused.stderr.contains("battery"), "{refused:?}");
-    admin(&home, &["reset-password", "alice"], "").expect_refusal(&["Password is required"]);
+    admin(&home, &["reset-password", "alice"], "\n").expect_refusal(&["Password is required"]);
+    admin(&home, &["reset-password", "alice"], "").expect_refusal(&["no password", "terminal", "first line"]);
     // One cannot be given where others of the machine see it.
     assert_eq!(admin(&home, &["reset-password", "alice", NEW], "").code, Some(2));
     api.login("alice", NEW).await.expect(200);

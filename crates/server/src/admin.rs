@@ -13,7 +13,7 @@ use agora_domain::accounts::{
 use agora_operations::open::database_url;
 use agora_operations::system::SystemClock;
 use agora_operations::{data_dir, open};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, Subcommand};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -186,6 +186,10 @@ fn ask_password() -> Result<String> {
         return Ok(password);
     }
     let mut line = String::new();
-    io::stdin().lock().read_line(&mut line).context("no password on the standard input")?;
+    let length = io::stdin().lock().read_line(&mut line).context("the standard input cannot be read")?;
+    ensure!(
+        length > 0,
+        "there is no password: run this on a terminal, or give it as the first line of the standard input"
+    );
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }
