@@ -7,9 +7,6 @@ use agora_domain::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// How many searches may wait for their turn; one more is turned away at once.
-pub(crate) const SEARCHES_IN_LINE: usize = 64;
-
 /// A limit on how many searches there are at a time, in the order in which they came.
 pub(crate) struct SearchLimit {
     pub(crate) turns: Arc<Semaphore>,
@@ -17,9 +14,9 @@ pub(crate) struct SearchLimit {
 }
 
 impl SearchLimit {
-    /// Creates the limit for so many at a time.
-    pub(crate) fn new(at_a_time: usize) -> Self {
-        Self { turns: Arc::new(Semaphore::new(at_a_time)), line: Semaphore::new(SEARCHES_IN_LINE) }
+    /// Creates the limit for so many at a time, while so many wait for their turn; one more is turned away at once.
+    pub(crate) fn new(at_a_time: usize, in_line: usize) -> Self {
+        Self { turns: Arc::new(Semaphore::new(at_a_time)), line: Semaphore::new(in_line) }
     }
 
     /// Waits for the turn of a search, which lasts until the permit is dropped: by the search itself, which goes on when the

@@ -55,6 +55,9 @@ const STAY_WHILE_IDLE: &str = "SELECT set_config('idle_session_timeout', '0', fa
 /// takes too long comes first, unless nothing comes from the server at all.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// How many searches may wait for their turn; one more is turned away at once.
+const SEARCHES_IN_LINE: usize = 64;
+
 /// Which transaction work is done in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transaction {
@@ -138,8 +141,8 @@ impl Postgres {
             pool,
             shared,
             lists,
-            searches: SearchLimit::new(shares.searches),
-            catalog_searches: SearchLimit::new(shares.catalog_searches),
+            searches: SearchLimit::new(shares.searches, SEARCHES_IN_LINE),
+            catalog_searches: SearchLimit::new(shares.catalog_searches, SEARCHES_IN_LINE),
             runtime,
             limits,
             flavor: options.flavor,

@@ -20,7 +20,6 @@ use super::*;
 use crate::apart::DbViewer;
 use crate::rows::{CommentRow, Slice, Toward};
 use crate::schema::{AuditRecord, LikeRecord};
-use crate::search_limit::SEARCHES_IN_LINE;
 use crate::sql_types::{DbId, DbInstant};
 use crate::turn::Turn;
 

@@ -78,7 +78,7 @@ impl Sqlite {
         }
         let _starting = lock_directory(file)?;
         let (connection, service, _) = prepare(opening, file)?;
-        let catalog = SearchLimit::new((readers / 2).max(1));
+        let catalog = SearchLimit::new((readers / 2).max(1), LIST_QUEUE);
         let asked = Arc::<AtomicU64>::default();
         let start_readers = |name, queue| {
             let asked = Arc::clone(&asked);

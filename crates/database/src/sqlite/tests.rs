@@ -11,7 +11,6 @@ use crate::error::Outcome;
 use crate::rows::PostRow;
 use crate::schema::{posts, search_tail};
 use crate::search_index::TextRow;
-use crate::search_limit::SEARCHES_IN_LINE;
 use crate::sql_types::{DbId, DbInstant};
 use crate::sqlite::dialect::{RunQueryDsl, complete};
 
@@ -277,7 +276,7 @@ async fn parts_of_the_catalog_leave_a_thread_to_other_lists_until_they_are_done(
     assert!(given_up.await.unwrap_err().is_cancelled());
 
     let (next_begun, next_let_go, next) = part();
-    while sqlite.catalog.line.available_permits() == SEARCHES_IN_LINE {
+    while sqlite.catalog.line.available_permits() == LIST_QUEUE {
         tokio::task::yield_now().await;
     }
     assert_eq!(sqlite.list(users).await.unwrap(), 0);
