@@ -141,8 +141,7 @@ impl Database {
         }
         let file = Self::named_file(url).ok_or(OpenError::Scheme)?;
         let readers = thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-        Sqlite::open(opening, &file, readers, options.wait_timeout)
-            .map(|sqlite| Self::of(Backend::Sqlite(Arc::new(sqlite))))
+        Sqlite::open(opening, &file, readers).map(|sqlite| Self::of(Backend::Sqlite(Arc::new(sqlite))))
     }
 
     fn of(backend: Backend) -> Self {

@@ -1,11 +1,9 @@
 //! How many searches of a kind there are at a time.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use agora_domain::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
 
 /// A limit on how many searches there are at a time, in the order in which they came.
 pub(crate) struct SearchLimit {
@@ -23,11 +21,14 @@ impl SearchLimit {
     /// request that waits for it goes away.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], when too many wait, or it waited for so long.
-    pub(crate) async fn acquire(&self, wait: Duration) -> Result<OwnedSemaphorePermit> {
-        let too_many = || Error::unavailable("too many lists are read from the database");
+    /// [`Error::Unavailable`], when too many wait.
+    pub(crate) async fn acquire(&self) -> Result<OwnedSemaphorePermit> {
         let _in_line = self.line.try_acquire().map_err(|_| too_many())?;
-        let turn = timeout(wait, Arc::clone(&self.turns).acquire_owned()).await.map_err(|_| too_many())?;
-        turn.map_err(Error::internal)
+        Arc::clone(&self.turns).acquire_owned().await.map_err(Error::internal)
     }
+}
+
+/// Says that a search waits for too many others.
+pub(crate) fn too_many() -> Error {
+    Error::unavailable("too many lists are read from the database")
 }

@@ -31,7 +31,7 @@ use crate::error::{Failure, OpenError, Outcome};
 use crate::figures::Lane;
 use crate::mutex::lock;
 use crate::options::{Flavor, Options};
-use crate::search_limit::SearchLimit;
+use crate::search_limit::{SearchLimit, too_many};
 use crate::sql_types::DbId;
 use crate::turn::Turn;
 use crate::version::{Backlog, Migrated, Opening};
@@ -202,7 +202,7 @@ impl Postgres {
 
     /// Does so for the catalog, of which fewer searches run at once.
     pub(crate) async fn search_catalog<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        let turn = self.catalog_searches.acquire(self.limits.wait).await?;
+        let turn = self.turn_of(&self.catalog_searches).await?;
         self.search(move |conn| {
             // Until it is done, also when the request that waits for it goes away.
             let _ = &turn;
@@ -227,8 +227,12 @@ impl Postgres {
         is_failure
     }
 
+    async fn turn_of(&self, limit: &SearchLimit) -> Result<OwnedSemaphorePermit> {
+        timeout(self.limits.wait, limit.acquire()).await.map_err(|_| too_many())?
+    }
+
     async fn search_here<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        let turn = self.searches.acquire(self.limits.wait).await?;
+        let turn = self.turn_of(&self.searches).await?;
         self.run(Some(turn), Transaction::Implicit, work).await
     }
 

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use agora_domain::Error;
 use diesel::SqliteConnection;
@@ -41,8 +40,6 @@ pub(crate) struct Sqlite {
     lists: Workers<Read>,
     /// For those of their threads that parts of the catalog may have.
     catalog: SearchLimit,
-    /// How long these wait for one.
-    wait: Duration,
     /// One thread, for writes.
     writer: Workers<Box<dyn WriteJob>>,
     /// What it has committed.
@@ -71,8 +68,8 @@ fn prepare(opening: Opening, file: &Path) -> Result<(SqliteConnection, Option<Fi
 
 impl Sqlite {
     /// Opens the file with so many threads for reads of each kind; unless it is to be inspected, makes it when missing and
-    /// brings its schema up to date. `wait` is how long a request waits for one of those that it shares with others.
-    pub(crate) fn open(opening: Opening, file: &Path, readers: usize, wait: Duration) -> Result<Self, OpenError> {
+    /// brings its schema up to date.
+    pub(crate) fn open(opening: Opening, file: &Path, readers: usize) -> Result<Self, OpenError> {
         if opening == Opening::Inspect {
             version::check(&Self::applied(file)?, opening)?;
         }
@@ -92,7 +89,7 @@ impl Sqlite {
         let write = move |conn, jobs: &_, busy: &_| write_loop(conn, jobs, busy, &counted, &log);
         let writer = Workers::start("agora-writer", vec![connection], QUEUE, write)?;
         let (file, service) = (file.to_owned(), Mutex::new(service));
-        Ok(Self { file, asked, readers, lists, catalog, wait, writer, done, events, service })
+        Ok(Self { file, asked, readers, lists, catalog, writer, done, events, service })
     }
 
     /// Brings the schema of the file, which is made when missing, up to date, and does no more.
@@ -140,7 +137,7 @@ impl Sqlite {
     /// Runs work that reads a part of the catalog, as [`list`](Self::list) does: it takes long, with hundreds of variants for each
     /// product, and anybody may ask for it, so half of the threads are left to other lists.
     pub(crate) async fn search_catalog<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
-        let turn = self.catalog.acquire(self.wait).await?;
+        let turn = self.catalog.acquire().await?;
         self.list(move |conn| {
             let _ = &turn;
             work(conn)

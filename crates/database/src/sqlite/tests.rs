@@ -14,12 +14,9 @@ use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
 use crate::sqlite::dialect::{RunQueryDsl, complete};
 
-/// Longer than any test takes.
-const WAIT: Duration = Duration::from_secs(600);
-
 fn fresh() -> (TempDir, Sqlite) {
     let directory = tempfile::tempdir().unwrap();
-    let sqlite = Sqlite::open(Opening::Serve, &directory.path().join("agora.db"), 2, WAIT).unwrap();
+    let sqlite = Sqlite::open(Opening::Serve, &directory.path().join("agora.db"), 2).unwrap();
     (directory, sqlite)
 }
 
@@ -98,7 +95,7 @@ fn processes_that_start_at_once_on_a_fresh_file_all_find_its_schema() {
         let start = |opening| {
             std::thread::spawn({
                 let file = file.clone();
-                move || Sqlite::open(opening, &file, 1, WAIT).map(drop)
+                move || Sqlite::open(opening, &file, 1).map(drop)
             })
         };
         // A service, and commands beside it.
@@ -166,7 +163,7 @@ fn held_read(sqlite: &Arc<Sqlite>) -> Held {
 
 fn with_one_reader() -> (TempDir, Arc<Sqlite>) {
     let directory = tempfile::tempdir().unwrap();
-    let sqlite = Sqlite::open(Opening::Serve, &directory.path().join("agora.db"), 1, WAIT).unwrap();
+    let sqlite = Sqlite::open(Opening::Serve, &directory.path().join("agora.db"), 1).unwrap();
     (directory, Arc::new(sqlite))
 }
 
