@@ -1,5 +1,7 @@
 //! Compresses the OpenAPI document, which is served as it is committed.
 
+#![forbid(unsafe_code)]
+
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
