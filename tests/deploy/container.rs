@@ -62,10 +62,12 @@ fn nothing_that_the_build_reads_is_kept_from_it() {
         "Cargo.lock",
         "Cargo.toml",
         "crates/server/src/main.rs",
+        "docs/openapi.json",
         "migrations/sqlite",
         "rust-toolchain.toml",
         "scripts/release",
         "tests/deploy/mod.rs",
+        "web/dist/app",
     ] {
         assert!(repository(path).exists(), "{path}");
         let is_in = |pattern: &String| path == pattern || path.starts_with(&format!("{pattern}/"));
