@@ -227,6 +227,7 @@ impl Postgres {
         is_failure
     }
 
+    /// Waits for the turn of a search, no longer than for a connection.
     async fn turn_of(&self, limit: &SearchLimit) -> Result<OwnedSemaphorePermit> {
         timeout(self.limits.wait, limit.acquire()).await.map_err(|_| too_many())?
     }

@@ -24,6 +24,24 @@ pub(super) struct Workers<J> {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
+impl<J> Workers<J> {
+    /// Lets the threads finish what they have, and closes their connections. Later jobs are refused.
+    pub(super) fn stop(&self) {
+        self.jobs.close();
+        let threads = std::mem::take(&mut *lock(&self.threads));
+        for thread in threads {
+            // A thread that panicked has nothing left to finish.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<J> Drop for Workers<J> {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
 impl<J: Send + 'static> Workers<J> {
     /// Starts a thread for each connection, named alike, for which so many jobs may wait. A thread ends when there are no
     /// more jobs and will be none.
@@ -34,19 +52,20 @@ impl<J: Send + 'static> Workers<J> {
         work: impl Fn(SqliteConnection, &Queue<J>, &AtomicUsize) + Clone + Send + 'static,
     ) -> std::result::Result<Self, OpenError> {
         let jobs = Arc::new(Queue::new(queue, connections.len()));
-        let busy = Arc::<AtomicUsize>::default();
-        let start = |(n, connection)| {
-            let (work, jobs, busy) = (work.clone(), Arc::clone(&jobs), Arc::clone(&busy));
+        // Ends those that were started when another one cannot be.
+        let workers = Self { jobs, busy: Arc::default(), threads: Mutex::default() };
+        for (n, connection) in connections.into_iter().enumerate() {
+            let (work, jobs, busy) = (work.clone(), Arc::clone(&workers.jobs), Arc::clone(&workers.busy));
             let thread = thread::Builder::new().name(format!("{name}-{n}"));
             let run = move || {
                 // However it ends.
                 let _leaves = Leaves(&jobs);
                 work(connection, &jobs, &busy);
             };
-            thread.spawn(run).map_err(OpenError::Thread)
-        };
-        let threads = (0..).zip(connections).map(start).collect::<std::result::Result<_, _>>()?;
-        Ok(Self { jobs, busy, threads: Mutex::new(threads) })
+            let thread = thread.spawn(run).map_err(OpenError::Thread)?;
+            lock(&workers.threads).push(thread);
+        }
+        Ok(workers)
     }
 
     /// Has the threads do a job, given where its outcome goes.
@@ -62,16 +81,6 @@ impl<J: Send + 'static> Workers<J> {
         Ok(answer.await.map_err(|_| closed())??)
     }
 
-    /// Lets the threads finish what they have, and closes their connections. Later jobs are refused.
-    pub(super) fn stop(&self) {
-        self.jobs.close();
-        let threads = std::mem::take(&mut *lock(&self.threads));
-        for thread in threads {
-            // A thread that panicked has nothing left to finish.
-            let _ = thread.join();
-        }
-    }
-
     /// Returns how busy they are.
     pub(super) fn lane(&self, name: &'static str) -> Lane {
         let size = lock(&self.threads).len();
@@ -85,5 +94,25 @@ struct Leaves<'a, J>(&'a Queue<J>);
 impl<J> Drop for Leaves<'_, J> {
     fn drop(&mut self) {
         self.0.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::Connection;
+
+    use super::*;
+
+    #[test]
+    fn threads_end_with_what_started_them() {
+        let held = Arc::new(());
+        let used = Arc::clone(&held);
+        let work = move |_: SqliteConnection, jobs: &Queue<()>, _: &AtomicUsize| {
+            let _used = &used;
+            while jobs.pop().is_some() {}
+        };
+        let connections = vec![SqliteConnection::establish(":memory:").unwrap()];
+        drop(Workers::start("agora-test", connections, 1, work).unwrap());
+        assert_eq!(Arc::strong_count(&held), 1);
     }
 }
