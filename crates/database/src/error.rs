@@ -47,6 +47,11 @@ impl Failure {
         }
     }
 
+    /// Returns whether the connection was lost before the answer came.
+    pub(crate) fn is_of_lost_connection(&self) -> bool {
+        matches!(self, Self::Database(DieselError::DatabaseError(DatabaseErrorKind::UnableToSendCommand, _)))
+    }
+
     /// Returns whether the server takes no writes: it is a replica, or has become one.
     pub(crate) fn is_read_only(&self) -> bool {
         matches!(self, Self::Database(DieselError::DatabaseError(DatabaseErrorKind::ReadOnlyTransaction, _)))

@@ -106,6 +106,10 @@ macro_rules! run {
 }
 
 macro_rules! on_sqlite {
+    // No connection is ever lost.
+    ($database:expr, write_again, $work:expr) => {
+        $database.write($work).await
+    };
     ($database:expr, $lane:ident, $work:expr) => {
         $database.$lane($work).await
     };
@@ -123,6 +127,7 @@ macro_rules! on_sqlite {
 /// | `search` | the same, where it takes longer the more there is to choose from, or belongs to each entry |
 /// | `statement` | what writes with one statement on PostgreSQL |
 /// | `write` | what writes, as one transaction |
+/// | `write_again` | what writes what is the same when it is written twice |
 macro_rules! call {
     ($database:expr, $lane:ident $module:ident::$query:ident $($rest:tt)*) => {{
         let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
@@ -167,7 +172,7 @@ macro_rules! once {
                     }
                     crate::backend::Backend::Postgres(database) => {
                         database
-                            .write(move |conn| {
+                            .write_once(attempt, move |conn| {
                                 let mut same = *conn;
                                 let write = crate::postgres::queries::$module::$query(conn, $(Clone::clone(&$arg)),*);
                                 Box::pin(async move {

@@ -511,6 +511,7 @@ contract! { $
         a_request_is_known_by_the_fingerprint_that_it_had_before,
         what_an_attempt_did_is_found_for_good,
         an_abandoned_attempt_leaves_its_name_free,
+        an_attempt_that_begins_again_is_the_first_as_it_was,
         of_attempts_that_begin_at_once_one_is_the_first,
         of_attempts_that_replace_a_lost_one_at_once_one_is_the_first,
         what_no_longer_counts_is_replaced,

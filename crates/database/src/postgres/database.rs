@@ -2,23 +2,19 @@
 
 use std::convert::Infallible;
 use std::error::Error as _;
-use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agora_domain::{Error, Result};
-use deadpool::managed::{Object, PoolError};
 use diesel::QueryResult;
 use diesel::dsl::sql;
 use diesel::sql_types::Bool;
-use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection, TransactionManager};
-use futures_util::FutureExt;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::timeout;
 
-use super::conflict::{give_way, is_conflict};
 use super::connect::Connector;
 use super::dialect::{RunQueryDsl, Work};
 use super::events::Events;
@@ -27,7 +23,8 @@ use super::opening::{MIGRATION_LOCK, applied, connect_to_inspect, prepare};
 use super::pipeline::Pipelines;
 use super::pool::{Limits, Manager, Pool, UNPROVEN};
 use super::queries;
-use crate::error::{Failure, OpenError, Outcome};
+use super::work::{Transaction, Unknown, carry_out};
+use crate::error::{Failure, OpenError};
 use crate::figures::Lane;
 use crate::mutex::lock;
 use crate::options::{Flavor, Options};
@@ -57,15 +54,6 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// How many searches may wait for their turn; one more is turned away at once.
 const SEARCHES_IN_LINE: usize = 64;
-
-/// Which transaction work is done in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Transaction {
-    /// Each statement is its own.
-    Implicit,
-    /// One around all of it.
-    Explicit,
-}
 
 /// A PostgreSQL database.
 pub(crate) struct Postgres {
@@ -234,22 +222,33 @@ impl Postgres {
 
     async fn search_here<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
         let turn = self.turn_of(&self.searches).await?;
-        self.run(Some(turn), Transaction::Implicit, work).await
+        self.run(Some(turn), Transaction::Read, Unknown::Fails, work).await
     }
 
     /// Runs work that writes with one statement, which is its own transaction. What refuses conflicts may do so when that ends: of a transaction
     /// that ends with its statement, a row that was read by then would be all that is known.
     pub(crate) async fn statement<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
         let transaction = match self.flavor {
-            Flavor::Postgresql => Transaction::Implicit,
+            Flavor::Postgresql => Transaction::Statement,
             Flavor::Distributed => Transaction::Explicit,
         };
-        self.for_writes().run(None, transaction, work).await
+        self.for_writes().run(None, transaction, Unknown::Fails, work).await
     }
 
     /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
     pub(crate) async fn write<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.for_writes().run(None, Transaction::Explicit, work).await
+        self.for_writes().run(None, Transaction::Explicit, Unknown::Fails, work).await
+    }
+
+    /// Writes what is the same when it is written twice: so it is, when the connection is lost before its end is known.
+    pub(crate) async fn write_again<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
+        self.for_writes().run(None, Transaction::Explicit, Unknown::IsDoneAgain, work).await
+    }
+
+    /// Writes what stores with it that it completes an attempt: by that it is known, when the connection is lost before its end is, whether
+    /// it is to be done again.
+    pub(crate) async fn write_once<T: Send + 'static>(&self, attempt: DbId, work: impl Work<T>) -> Result<T> {
+        self.for_writes().run(None, Transaction::Explicit, Unknown::IsLookedUp(attempt), work).await
     }
 
     fn for_writes(&self) -> &Self {
@@ -263,6 +262,7 @@ impl Postgres {
         &self,
         permit: Option<OwnedSemaphorePermit>,
         transaction: Transaction,
+        unknown: Unknown,
         work: impl Work<T>,
     ) -> Result<T> {
         let runs = lock(&self.running).clone().ok_or_else(|| Error::unavailable("the database is closed"))?;
@@ -270,7 +270,7 @@ impl Postgres {
         let (reply, answer) = oneshot::channel();
         self.runtime.spawn(async move {
             let _held = (runs, permit);
-            let outcome = carry_out(&pool, limits, transaction, work, || reply.is_closed()).await;
+            let outcome = carry_out(&pool, limits, (transaction, unknown), work, || reply.is_closed()).await;
             // Whoever no longer waits does not miss it.
             let _ = reply.send(outcome);
         });
@@ -327,98 +327,15 @@ impl Postgres {
     }
 }
 
-/// Does work on a connection of the pool, unless nobody waits for it any more when there is one.
-///
-/// What fails at once and for a reason that the driver does not tell is done once more, on a connection that has nothing
-/// prepared: a migration may have changed what a statement gives since it was prepared (SQLSTATE 0A000), or somebody in
-/// between may have forgotten it (26000). So is what a server refuses that takes no writes any more: another one may.
-async fn carry_out<T>(
-    pool: &Pool,
-    limits: Limits,
-    transaction: Transaction,
-    work: impl Work<T>,
-    is_abandoned: impl Fn() -> bool,
-) -> Result<T> {
-    let mut is_first = true;
-    loop {
-        let got = timeout(limits.wait, pool.get()).await;
-        let got = got.map_err(|_| Error::unavailable("no connection to the database became free in time"))?;
-        let mut conn = got.map_err(|error| match error {
-            // Whose own text the pool's would repeat.
-            PoolError::Backend(error) => Error::unavailable(error),
-            error => Error::unavailable(error),
-        })?;
-        if is_abandoned() {
-            return Err(Error::unavailable("the request has gone away"));
-        }
-        let begun = Instant::now();
-        let transacted = AssertUnwindSafe(transact_again(&mut conn, limits, transaction, &work)).catch_unwind();
-        let outcome = match timeout(limits.work, transacted).await {
-            Ok(Ok(outcome)) => Ok(outcome),
-            Ok(Err(_)) => Err(Error::internal("work on the database panicked")),
-            Err(_) => Err(Error::unavailable("the database did not answer in time")),
-        };
-        if outcome.is_err() {
-            // In no known state, it is closed.
-            drop(Object::take(conn));
-        }
-        match outcome? {
-            Err(failure)
-                if is_first
-                    && (failure.is_unexplained() || failure.is_read_only())
-                    && begun.elapsed() < limits.lock =>
-            {
-                pool.manager().distrust();
-                is_first = false;
-            }
-            outcome => return Ok(outcome?),
-        }
-    }
-}
-
-/// Does work, and again what conflicts with others, for as long as it may wait for a lock of theirs.
-async fn transact_again<T>(
-    conn: &mut AsyncPgConnection,
-    limits: Limits,
-    transaction: Transaction,
-    work: &impl Work<T>,
-) -> Outcome<T> {
-    let (begun, mut attempts) = (Instant::now(), 0);
-    loop {
-        attempts += 1;
-        let outcome = match transaction {
-            Transaction::Implicit => work(&mut &*conn).await,
-            Transaction::Explicit => transact(conn, work).await,
-        };
-        match outcome {
-            Err(failure) if is_conflict(&failure) && begun.elapsed() < limits.lock => give_way(attempts).await,
-            outcome => return outcome,
-        }
-    }
-}
-
-async fn transact<T>(conn: &mut AsyncPgConnection, work: &impl Work<T>) -> Outcome<T> {
-    type Transactions = <AsyncPgConnection as AsyncConnection>::TransactionManager;
-    Transactions::begin_transaction(conn).await?;
-    match work(&mut &*conn).await {
-        Ok(value) => {
-            Transactions::commit_transaction(conn).await?;
-            Ok(value)
-        }
-        Err(failure) => {
-            // When this fails too, the connection is broken and leaves the pool; the cause is the first failure.
-            let _ = Transactions::rollback_transaction(conn).await;
-            Err(failure)
-        }
-    }
-}
-
 #[cfg(test)]
 #[path = "changed_schema_tests.rs"]
 mod changed_schema_tests;
 #[cfg(test)]
 #[path = "conflict_tests.rs"]
 mod conflict_tests;
+#[cfg(test)]
+#[path = "lost_connection_tests.rs"]
+mod lost_connection_tests;
 #[cfg(test)]
 #[path = "previous_release_tests.rs"]
 mod previous_release_tests;

@@ -29,6 +29,7 @@ mod statement;
 mod statements;
 mod text_in;
 mod turn_lease;
+mod work;
 
 pub(crate) use self::connect::check_url;
 pub use self::connect::url_of_each_server;

@@ -16,7 +16,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use agora_domain::{Error, Result};
-use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use tokio::runtime;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
@@ -28,7 +27,8 @@ use super::conflict::{give_way, is_conflict};
 use super::connect::Connector;
 use super::dialect::Work;
 use super::pool::Limits;
-use crate::error::{Failure, Outcome};
+use super::work::MOST_ATTEMPTS;
+use crate::error::Outcome;
 use crate::figures::Lane;
 use crate::mutex::lock;
 
@@ -73,9 +73,9 @@ impl Pipelines {
     }
 
     /// Runs work that reads. On a connection that turns out to be lost, or that has prepared what is no longer so, it is
-    /// done once more, on another one.
+    /// done again, on another one.
     pub(crate) async fn run<T>(self: &Arc<Self>, work: &impl Work<T>) -> Result<T> {
-        let (begun, mut attempts, mut is_first) = (Instant::now(), 0, true);
+        let (begun, mut attempts, mut lost) = (Instant::now(), 0, 0);
         loop {
             attempts += 1;
             match self.attempt(work).await? {
@@ -85,7 +85,7 @@ impl Pipelines {
                     give_way(attempts).await;
                 }
                 Some(answer) => return Ok(answer?),
-                None if is_first => is_first = false,
+                None if lost + 1 < MOST_ATTEMPTS => lost += 1,
                 None => return Err(Error::unavailable("the connection to the database was lost")),
             }
         }
@@ -111,7 +111,7 @@ impl Pipelines {
             return Err(too_late());
         };
         match &answer {
-            Err(failure) if is_lost(failure) || pipeline.is_closed() => {
+            Err(failure) if failure.is_of_lost_connection() || pipeline.is_closed() => {
                 slot.vacate(&pipeline);
                 // Not once more for what waited behind a read that took too long.
                 if pipeline.is_given_up.load(Ordering::Acquire) { Err(too_late()) } else { Ok(None) }
@@ -238,11 +238,6 @@ impl Pipelines {
             *lock(&slot.current) = None;
         }
     }
-}
-
-/// Returns whether the connection was lost before the answer came.
-fn is_lost(failure: &Failure) -> bool {
-    matches!(failure, Failure::Database(DieselError::DatabaseError(DatabaseErrorKind::UnableToSendCommand, _)))
 }
 
 fn too_late() -> Error {

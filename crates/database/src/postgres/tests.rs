@@ -18,13 +18,14 @@ use uuid::Uuid;
 use super::super::dialect::Conn;
 use super::*;
 use crate::apart::DbViewer;
+use crate::error::Outcome;
 use crate::rows::{CommentRow, Slice, Toward};
 use crate::schema::{AuditRecord, LikeRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::turn::Turn;
 
 #[path = "../../../../tests/support/proxy.rs"]
-mod proxy;
+pub(super) mod proxy;
 
 /// What takes longer never happens.
 pub(super) const HANG: Duration = Duration::from_secs(60);

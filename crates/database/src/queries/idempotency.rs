@@ -40,13 +40,17 @@ pub(crate) async fn begin(
             return Ok(Begun::First);
         }
         // If somebody else took it off the record meanwhile, its place is free.
-        let Some((attempt, record)) = find(conn, &name).await? else { continue };
+        let Some((met, record)) = find(conn, &name).await? else { continue };
+        if met.0 == attempt.0 {
+            // It was put there before, and the acknowledgement lost.
+            return Ok(Begun::First);
+        }
         let is_done = record.outcome.is_some();
-        if let Some(met) = record.meet(fingerprints, now) {
-            return Ok(Begun::Found(met));
+        if let Some(lookup) = record.meet(fingerprints, now) {
+            return Ok(Begun::Found(lookup));
         }
         // What was lost may be found at the last moment: then it stays.
-        let replaced = idempotency::table.filter(idempotency::attempt.eq(attempt));
+        let replaced = idempotency::table.filter(idempotency::attempt.eq(met));
         if is_done {
             diesel::delete(replaced).execute(conn).await?;
         } else {

@@ -24,7 +24,8 @@ pub enum Begun {
 #[async_trait]
 pub trait IdempotencyRepository: Send + Sync {
     /// Puts an attempt on record, under its own fingerprint, unless the request meets what is there, as
-    /// [`Record::meet`](super::Record::meet) has it. Of attempts that begin at once, on any node, one is the first. Of one
+    /// [`Record::meet`](super::Record::meet) has it; an attempt that is there already is the first as it was. Of attempts that begin at
+    /// once, on any node, one is the first. Of one
     /// account, the newest [`Record::MOST_PER_CALLER`](super::Record::MOST_PER_CALLER) that have an outcome stay on record,
     /// or somewhat more.
     async fn begin(

@@ -143,6 +143,15 @@ pub async fn an_abandoned_attempt_leaves_its_name_free(db: Repositories) {
     assert_eq!(met(&db, &w, "other").await, done);
 }
 
+pub async fn an_attempt_that_begins_again_is_the_first_as_it_was(db: Repositories) {
+    let w = World::new(&db);
+    let (name, attempt) = (name(None, "POST /", "key"), attempt(&w));
+    for _ in 0..2 {
+        assert_eq!(db.idempotency.begin(&name, CONTENT, attempt, at(0)).await.unwrap(), Begun::First);
+    }
+    assert_eq!(met(&db, &w, "key").await, Lookup::Running);
+}
+
 pub async fn of_attempts_that_begin_at_once_one_is_the_first(db: Repositories) {
     let w = World::new(&db);
     for round in 0..5 {

@@ -1,0 +1,198 @@
+//! Connections that are lost while work is done on them.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use agora_domain::clock::Timestamp;
+use agora_domain::idempotency::{Begun, Fingerprint, Fingerprints, IdempotencyKey, Outcome as Done, RequestName};
+use diesel_async::SimpleAsyncConnection;
+use futures_util::future::BoxFuture;
+use tokio::task::block_in_place;
+
+use super::private_postgres::{Server, Session};
+use super::tests::{id, proxy::Proxy};
+use super::*;
+use crate::error::Outcome;
+use crate::postgres::dialect::{Conn, Work};
+
+/// A database over a network, with a table that takes a row at the end of its transaction, under a lock.
+struct Setting {
+    database: Arc<Postgres>,
+    proxy: Arc<Proxy>,
+    /// Has the lock.
+    session: Session,
+    server: Server,
+}
+
+const SCHEMA: &str = "CREATE TABLE written (n integer);
+    CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON written DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait();";
+
+impl Setting {
+    async fn new() -> Self {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server =
+            block_in_place(|| Server::start(port, |_| "-c listen_addresses=127.0.0.1 -c max_connections=50".to_owned()));
+        let proxy = Arc::new(Proxy::start(([127, 0, 0, 1], port).into()).await);
+        // The server learns by itself that a connection is lost, but not within the test.
+        let parameters = "sslmode=disable&options=-c%20client_connection_check_interval%3D0";
+        let url = format!("postgres://agora@{}/postgres?{parameters}", proxy.address);
+        let database = Arc::new(Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap());
+        let mut session = server.session("postgres");
+        session.run(SCHEMA);
+        session.run("SELECT pg_advisory_lock(7);");
+        Self { database, proxy, session, server }
+    }
+
+    fn count(&self) -> u32 {
+        self.server.session("postgres").run("SELECT count(*) FROM written;").trim().parse().unwrap()
+    }
+
+    /// Waits until a connection waits for a lock of this kind.
+    fn await_waiting(&self, kind: &str) {
+        let waiting = format!("SELECT count(*) FROM pg_locks WHERE locktype = '{kind}' AND NOT granted;");
+        let mut session = self.server.session("postgres");
+        block_in_place(|| while session.run(&waiting).trim() == "0" {});
+    }
+
+    fn unlock(&mut self) {
+        self.session.run("SELECT pg_advisory_unlock(7);");
+    }
+
+    /// Puts an attempt on record.
+    async fn begin(&self, attempt: DbId) -> Begun {
+        let key = IdempotencyKey::parse("key").unwrap();
+        let name = RequestName { caller: None, route: "POST /".to_owned(), key };
+        let (own, now) = (Fingerprints::only(Fingerprint([7; 32])), Timestamp::from_unix_millis(1));
+        let begin = self.database.write(move |conn| {
+            Box::pin(queries::idempotency::begin(conn, name.clone(), own, attempt, now))
+        });
+        begin.await.unwrap()
+    }
+}
+
+/// Writes a row, counting how often, and completes an attempt, if it is part of one.
+fn writing(times: &Arc<AtomicU32>, attempt: Option<DbId>) -> impl Work<u32> {
+    let times = Arc::clone(times);
+    move |conn| {
+        let times = Arc::clone(&times);
+        Box::pin(async move {
+            let time = times.fetch_add(1, Ordering::SeqCst) + 1;
+            conn.batch_execute("INSERT INTO written VALUES (1)").await?;
+            if let Some(attempt) = attempt {
+                queries::idempotency::complete(conn, attempt, Done::LikeToggled(true)).await?;
+            }
+            Ok(time)
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_was_carried_out_though_its_connection_was_lost_is_not_done_again() {
+    let mut setting = Setting::new().await;
+    let (times, attempt) = (Arc::<AtomicU32>::default(), id(1, 1));
+    assert_eq!(setting.begin(attempt).await, Begun::First);
+    let writes = tokio::spawn({
+        let (database, work) = (Arc::clone(&setting.database), writing(&times, Some(attempt)));
+        async move { database.write_once(attempt, work).await }
+    });
+    setting.await_waiting("advisory");
+    setting.proxy.cut();
+    // It asks for what became of the first, which is still under way.
+    setting.await_waiting("transactionid");
+    setting.unlock();
+    assert_eq!(writes.await.unwrap().unwrap(), 1);
+    assert_eq!((setting.count(), AtomicU32::load(&times, Ordering::SeqCst)), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_was_not_carried_out_is_done_again() {
+    let mut setting = Setting::new().await;
+    let (times, attempt) = (Arc::<AtomicU32>::default(), id(1, 1));
+    assert_eq!(setting.begin(attempt).await, Begun::First);
+    let writes = tokio::spawn({
+        let (database, work) = (Arc::clone(&setting.database), writing(&times, Some(attempt)));
+        async move { database.write_once(attempt, work).await }
+    });
+    setting.await_waiting("advisory");
+    setting.proxy.cut();
+    setting.await_waiting("transactionid");
+    let terminate = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted;";
+    setting.server.session("postgres").run(terminate);
+    setting.unlock();
+    assert_eq!(writes.await.unwrap().unwrap(), 2);
+    assert_eq!(setting.count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_of_which_nobody_can_know_whether_it_was_carried_out_fails() {
+    let mut setting = Setting::new().await;
+    let times = Arc::<AtomicU32>::default();
+    let writes = tokio::spawn({
+        let (database, work) = (Arc::clone(&setting.database), writing(&times, None));
+        async move { database.write(work).await }
+    });
+    setting.await_waiting("advisory");
+    setting.proxy.cut();
+    let failed = writes.await.unwrap();
+    assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
+    setting.unlock();
+    assert_eq!(AtomicU32::load(&times, Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_may_be_written_twice_is_done_again() {
+    let mut setting = Setting::new().await;
+    let times = Arc::<AtomicU32>::default();
+    let writes = tokio::spawn({
+        let (database, work) = (Arc::clone(&setting.database), writing(&times, None));
+        async move { database.write_again(work).await }
+    });
+    setting.await_waiting("advisory");
+    setting.proxy.cut();
+    block_in_place(|| while AtomicU32::load(&times, Ordering::SeqCst) < 2 {});
+    setting.unlock();
+    assert_eq!(writes.await.unwrap().unwrap(), 2);
+}
+
+/// Loses the connections so often, each time before the second of two statements.
+fn losing(proxy: &Arc<Proxy>, losses: u32, statement: &'static str) -> impl Work<u32> {
+    let (proxy, times) = (Arc::clone(proxy), AtomicU32::new(0));
+    move |conn| {
+        let time = times.fetch_add(1, Ordering::SeqCst) + 1;
+        let proxy = (time <= losses).then(|| Arc::clone(&proxy));
+        Box::pin(twice(conn, proxy, statement, time))
+    }
+}
+
+fn twice<'a>(
+    conn: &'a mut Conn<'_>,
+    proxy: Option<Arc<Proxy>>,
+    statement: &'static str,
+    time: u32,
+) -> BoxFuture<'a, Outcome<u32>> {
+    Box::pin(async move {
+        conn.batch_execute(statement).await?;
+        if let Some(proxy) = proxy {
+            proxy.cut();
+            // Until it is cut.
+            while conn.batch_execute("SELECT 1").await.is_ok() {}
+        }
+        conn.batch_execute("SELECT 1").await?;
+        Ok(time)
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_lost_before_the_end_of_its_transaction_is_done_again() {
+    let mut setting = Setting::new().await;
+    setting.unlock();
+    let (database, proxy) = (&setting.database, &setting.proxy);
+    assert_eq!(database.write(losing(proxy, 2, "INSERT INTO written VALUES (1)")).await.unwrap(), 3);
+    assert_eq!(setting.count(), 1);
+    assert_eq!(database.search(losing(proxy, 2, "SELECT 1")).await.unwrap(), 3);
+    assert_eq!(database.read(losing(proxy, 2, "SELECT 1")).await.unwrap(), 3);
+    let failed = database.write(losing(proxy, 3, "INSERT INTO written VALUES (1)")).await;
+    assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
+    assert_eq!(setting.count(), 1);
+}

@@ -1,0 +1,185 @@
+//! Work on a connection of the pool, and work that is done again.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+use agora_domain::{Error, Result};
+use deadpool::managed::{Object, PoolError};
+use diesel::{ExpressionMethods, OptionalExtension, QueryDsl};
+use diesel_async::{AsyncConnection, AsyncPgConnection, TransactionManager};
+use futures_util::FutureExt;
+use tokio::time::timeout;
+
+use super::conflict::{give_way, is_conflict};
+use super::dialect::{RunQueryDsl, Work};
+use super::pool::{Limits, Pool};
+use crate::error::{Failure, Outcome};
+use crate::schema::idempotency;
+use crate::sql_types::DbId;
+
+/// How often work is done at most whose connection is lost: a server that stops may take a second connection before it ends that as well.
+pub(super) const MOST_ATTEMPTS: u32 = 3;
+
+/// Which transaction work is done in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transaction {
+    /// It only reads, and each statement is its own.
+    Read,
+    /// Its one statement is its own.
+    Statement,
+    /// One around all of it.
+    Explicit,
+}
+
+/// What is done about a transaction of which nobody knows whether it was carried out: its connection was lost before the answer to its
+/// `COMMIT` came.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Unknown {
+    /// It has failed.
+    Fails,
+    /// It is done again, which changes nothing.
+    IsDoneAgain,
+    /// If the attempt that it completes has an outcome, it was carried out. Otherwise it is done again.
+    IsLookedUp(DbId),
+}
+
+/// How work ended that nothing has refused.
+enum Ended<T> {
+    Done(T),
+    /// It was to give this, but nobody knows whether it was carried out, for this failure.
+    Unknown(T, Failure),
+}
+
+/// Does work on a connection of the pool, unless nobody waits for it any more when there is one.
+pub(super) async fn carry_out<T>(
+    pool: &Pool,
+    limits: Limits,
+    (transaction, unknown): (Transaction, Unknown),
+    work: impl Work<T>,
+    is_abandoned: impl Fn() -> bool,
+) -> Result<T> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let (value, failure) = match do_safely(pool, limits, transaction, &work, &is_abandoned).await? {
+            Ended::Done(value) => return Ok(value),
+            Ended::Unknown(value, failure) => (value, failure),
+        };
+        match unknown {
+            Unknown::Fails => return Err(failure.into()),
+            Unknown::IsDoneAgain => {}
+            Unknown::IsLookedUp(attempt) => {
+                let look = is_completed(attempt);
+                if let Ended::Done(true) = do_safely(pool, limits, Transaction::Read, &look, &|| false).await? {
+                    return Ok(value);
+                }
+            }
+        }
+        if attempts == MOST_ATTEMPTS {
+            return Err(failure.into());
+        }
+    }
+}
+
+/// Does work on a connection of the pool; again only where it was not carried out for certain.
+///
+/// That is so when the connection was lost before the end of its transaction. What fails at once and for a reason that the driver does not
+/// tell is done once more, on a connection that has nothing prepared: a migration may have changed what a statement gives since it was
+/// prepared (SQLSTATE 0A000), or somebody in between may have forgotten it (26000). So is what a server refuses that takes no writes any
+/// more: another one may.
+async fn do_safely<T>(
+    pool: &Pool,
+    limits: Limits,
+    transaction: Transaction,
+    work: &impl Work<T>,
+    is_abandoned: &impl Fn() -> bool,
+) -> Result<Ended<T>> {
+    let (mut attempts, mut is_first) = (0, true);
+    loop {
+        attempts += 1;
+        let got = timeout(limits.wait, pool.get()).await;
+        let got = got.map_err(|_| Error::unavailable("no connection to the database became free in time"))?;
+        let mut conn = got.map_err(|error| match error {
+            // Whose own text the pool's would repeat.
+            PoolError::Backend(error) => Error::unavailable(error),
+            error => Error::unavailable(error),
+        })?;
+        if is_abandoned() {
+            return Err(Error::unavailable("the request has gone away"));
+        }
+        let begun = Instant::now();
+        let transacted = AssertUnwindSafe(transact_again(&mut conn, limits, transaction, work)).catch_unwind();
+        let outcome = match timeout(limits.work, transacted).await {
+            Ok(Ok(outcome)) => Ok(outcome),
+            Ok(Err(_)) => Err(Error::internal("work on the database panicked")),
+            Err(_) => Err(Error::unavailable("the database did not answer in time")),
+        };
+        if outcome.is_err() {
+            // In no known state, it is closed.
+            drop(Object::take(conn));
+        }
+        match outcome? {
+            Err(failure)
+                if failure.is_of_lost_connection()
+                    && transaction != Transaction::Statement
+                    && attempts < MOST_ATTEMPTS => {}
+            Err(failure)
+                if is_first
+                    && (failure.is_unexplained() || failure.is_read_only())
+                    && begun.elapsed() < limits.lock =>
+            {
+                pool.manager().distrust();
+                is_first = false;
+            }
+            outcome => return Ok(outcome?),
+        }
+    }
+}
+
+/// Does work, and again what conflicts with others, for as long as it may wait for a lock of theirs.
+async fn transact_again<T>(
+    conn: &mut AsyncPgConnection,
+    limits: Limits,
+    transaction: Transaction,
+    work: &impl Work<T>,
+) -> Outcome<Ended<T>> {
+    let (begun, mut attempts) = (Instant::now(), 0);
+    loop {
+        attempts += 1;
+        let outcome = match transaction {
+            Transaction::Read | Transaction::Statement => work(&mut &*conn).await.map(Ended::Done),
+            Transaction::Explicit => transact(conn, work).await,
+        };
+        match outcome {
+            Err(failure) if is_conflict(&failure) && begun.elapsed() < limits.lock => give_way(attempts).await,
+            outcome => return outcome,
+        }
+    }
+}
+
+async fn transact<T>(conn: &mut AsyncPgConnection, work: &impl Work<T>) -> Outcome<Ended<T>> {
+    type Transactions = <AsyncPgConnection as AsyncConnection>::TransactionManager;
+    Transactions::begin_transaction(conn).await?;
+    match work(&mut &*conn).await {
+        Ok(value) => match Transactions::commit_transaction(conn).await.map_err(Failure::from) {
+            Ok(()) => Ok(Ended::Done(value)),
+            Err(failure) if failure.is_of_lost_connection() => Ok(Ended::Unknown(value, failure)),
+            Err(failure) => Err(failure),
+        },
+        Err(failure) => {
+            // When this fails too, the connection is broken and leaves the pool; the cause is the first failure.
+            let _ = Transactions::rollback_transaction(conn).await;
+            Err(failure)
+        }
+    }
+}
+
+/// Looks whether an attempt has an outcome, once no transaction is under way that may give it one.
+fn is_completed(attempt: DbId) -> impl Work<bool> {
+    move |conn| {
+        Box::pin(async move {
+            let record = idempotency::table.find(attempt).select(idempotency::outcome.is_not_null()).for_update();
+            Ok(record.get_result(conn).await.optional()?.unwrap_or(false))
+        })
+    }
+}
