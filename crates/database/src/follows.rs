@@ -48,11 +48,11 @@ impl FollowRepository for Database {
 
     async fn set(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<()> {
         let (notice, follow) = (relation.notice, follow_record(follower, followed, relation));
-        call!(self, write follows::set(follow, notice))
+        call!(self, write_again follows::set(follow, notice))
     }
 
     async fn unset(&self, follower: UserId, followed: UserId) -> Result<()> {
-        call!(self, write follows::unset(DbId(follower.uuid()), DbId(followed.uuid())))
+        call!(self, write_again follows::unset(DbId(follower.uuid()), DbId(followed.uuid())))
     }
 
     async fn list_followers(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<UserSummary>> {

@@ -16,13 +16,13 @@ use crate::{Database, attachments, call};
 impl UnreferencedImages for Database {
     async fn announce(&self, key: &ImageKey, at: Timestamp) -> Result<()> {
         let key = key.as_str().to_owned();
-        call!(self, write images::announce(key, DbInstant(at)))
+        call!(self, write_again images::announce(key, DbInstant(at)))
     }
 
     async fn announce_upload(&self, owner: UserId, upload: &Attachment, at: Timestamp) -> Result<()> {
         let (key, text) = (upload.key.as_str().to_owned(), attachments::to_text(std::slice::from_ref(upload)));
         let owner = DbId(owner.uuid());
-        call!(self, write images::announce_upload(key, DbInstant(at), owner, text))
+        call!(self, write_again images::announce_upload(key, DbInstant(at), owner, text))
     }
 
     async fn find_uploads(&self, owner: UserId, ids: &[MediaId]) -> Result<Vec<Attachment>> {

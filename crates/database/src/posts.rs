@@ -146,7 +146,7 @@ impl PostRepository for Database {
 
     async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()> {
         let (notice, like) = (like.notice, like_record(post, user, like));
-        call!(self, write posts::set_like(like, notice))
+        call!(self, write_again posts::set_like(like, notice))
     }
 
     async fn unset_like(&self, post: PostId, user: UserId) -> Result<bool> {

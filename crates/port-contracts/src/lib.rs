@@ -479,6 +479,7 @@ contract! { $
     /// The record of the images that no row names, kept in step with the rows.
     images {
         images_recorded_before_a_cutoff_are_marked_the_oldest_records_first,
+        an_image_that_is_recorded_again_stays_as_it_was,
         a_marked_image_comes_again_after_the_others_until_it_is_forgotten,
         images_are_forgotten_by_their_whole_keys,
         a_row_takes_the_image_that_it_names_off_the_record,

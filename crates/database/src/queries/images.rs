@@ -16,7 +16,7 @@ use crate::sql_types::{DbId, DbInstant};
 /// Records an image that is about to be stored.
 pub(crate) async fn announce(conn: &mut Conn<'_>, key: String, at: DbInstant) -> Outcome<()> {
     let record = (unnamed_images::key.eq(key), unnamed_images::since.eq(at), unnamed_images::condemned.eq(false));
-    diesel::insert_into(unnamed_images::table).values(record).execute(conn).await?;
+    diesel::insert_into(unnamed_images::table).values(record).on_conflict_do_nothing().execute(conn).await?;
     Ok(())
 }
 
@@ -209,7 +209,8 @@ pub(crate) async fn announce_upload(
 ) -> Outcome<()> {
     let record = (unnamed_images::key.eq(key), unnamed_images::since.eq(at), unnamed_images::condemned.eq(false));
     let uploaded = (unnamed_images::owner.eq(Some(owner)), unnamed_images::upload.eq(Some(upload)));
-    diesel::insert_into(unnamed_images::table).values((record, uploaded)).execute(conn).await?;
+    let announced = diesel::insert_into(unnamed_images::table).values((record, uploaded));
+    announced.on_conflict_do_nothing().execute(conn).await?;
     Ok(())
 }
 

@@ -68,7 +68,7 @@ pub trait ImageStore: Send + Sync {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait UnreferencedImages: Send + Sync {
-    /// Records an image that is about to be stored. The record MUST be durable when this returns.
+    /// Records an image that is about to be stored. The record MUST be durable when this returns. One that is on record stays as it was.
     async fn announce(&self, key: &ImageKey, at: Timestamp) -> Result<()>;
 
     /// Does the same for an image that its owner may attach to a post, with what is known of it.

@@ -43,6 +43,15 @@ pub async fn images_recorded_before_a_cutoff_are_marked_the_oldest_records_first
     assert_eq!(marked(41, 2).await, set(&[&four]));
 }
 
+pub async fn an_image_that_is_recorded_again_stays_as_it_was(db: Repositories) {
+    let key = World::new(&db).new_image();
+    db.images.announce(&key, at(10)).await.unwrap();
+    db.images.announce(&key, at(20)).await.unwrap();
+    assert_eq!(mark_for_deletion(&db, 11, 1000, 10).await, set(&[&key]));
+    db.images.announce(&key, at(2000)).await.unwrap();
+    assert_eq!(mark_for_deletion(&db, 1001, 1001, 10).await, set(&[&key]), "it is marked still");
+}
+
 pub async fn a_marked_image_comes_again_after_the_others_until_it_is_forgotten(db: Repositories) {
     let w = World::new(&db);
     let [one, two, three] = [(); 3].map(|()| w.new_image());
