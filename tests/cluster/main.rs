@@ -3,7 +3,8 @@
 //!
 //! `scripts/cluster` installs what this takes and runs it, as root: each database server is a machine of its own, a network namespace
 //! with an address. `AGORA_CLUSTER_ROUNDS` is how many faults there are, one after the other; each once by default.
-//! `AGORA_CLUSTER_ONLY` is a part of the names of those that are of interest.
+//! `AGORA_CLUSTER_ONLY` is a part of the names of those that are of interest. The nodes begin as the binary `AGORA_CLUSTER_BEFORE`, if that is
+//! set, until they are replaced.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]

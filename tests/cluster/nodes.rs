@@ -1,26 +1,37 @@
 //! The nodes of the service, and nginx before them.
 
+use std::env;
+
 use crate::balancer::Balancer;
 use crate::client::{Client, PASSWORD, PUBLIC_URL};
 use crate::database::Database;
 use crate::nginx;
-use crate::process::{Home, Process, Service};
+use crate::process::{AGORA, Home, Process, Service};
 use crate::store::Store;
 
 /// Three nodes with the same database, images and secret, each at an address that stays the same. Two know the servers of the database, one
 /// knows its balancer.
 pub(crate) struct Nodes {
-    nodes: Vec<(Home, Option<Service>)>,
+    nodes: Vec<Node>,
     variables: Vec<(&'static str, String)>,
     servers: String,
     front: (Client, Process, Home),
+}
+
+struct Node {
+    home: Home,
+    /// Which binary it is started as.
+    binary: String,
+    service: Option<Service>,
 }
 
 impl Nodes {
     const COUNT: usize = 3;
 
     pub(crate) async fn start(database: &Database) -> Self {
-        let homes = (0..Self::COUNT).map(|_| (Home::new(), None)).collect();
+        let binary = env::var("AGORA_CLUSTER_BEFORE").unwrap_or_else(|_| AGORA.to_owned());
+        let node = |_| Node { home: Home::new(), binary: binary.clone(), service: None };
+        let nodes = (0..Self::COUNT).map(node).collect();
         let mut variables = vec![
             ("AGORA_DATABASE_CONNECTIONS", "20".to_owned()),
             ("AGORA_PUBLIC_URL", PUBLIC_URL.to_owned()),
@@ -35,7 +46,7 @@ impl Nodes {
         let addresses: [_; Self::COUNT] = std::array::from_fn(address);
         let proxy = nginx::nginx(&home, &addresses.each_ref().map(String::as_str), http, https).await;
         let front = (nginx::client(https, |builder| builder), proxy, home);
-        let mut nodes = Self { nodes: homes, variables, servers: database.url(), front };
+        let mut nodes = Self { nodes, variables, servers: database.url(), front };
         (0..Self::COUNT).for_each(|node| nodes.restart(node));
         nodes
     }
@@ -43,26 +54,29 @@ impl Nodes {
     /// Starts a node where it was before, if it was somewhere.
     pub(crate) fn restart(&mut self, node: usize) {
         let address = address(node);
-        let (home, service) = &mut self.nodes[node];
+        let Node { home, binary, service } = &mut self.nodes[node];
         let mut variables: Vec<_> = self.variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let balancer = Balancer::url();
         let database = if node == 0 { &balancer } else { &self.servers };
         variables.extend([("AGORA_LISTEN", address.as_str()), ("AGORA_DATABASE_URL", database)]);
-        *service = Some(home.start_with(&variables));
+        let mut command = home.release(binary, &[]);
+        command.envs(variables);
+        *service = Some(Service::start(command));
     }
 
     /// Ends a node as a crash would.
     pub(crate) fn kill(&mut self, node: usize) {
-        if let Some(service) = self.nodes[node].1.take() {
+        if let Some(service) = self.nodes[node].service.take() {
             service.kill();
         }
     }
 
-    /// Stops a node the regular way, as for another binary in its place.
+    /// Stops a node the regular way, and starts the binary of this tree in its place.
     pub(crate) fn replace(&mut self, node: usize) {
-        if let Some(service) = self.nodes[node].1.take() {
+        if let Some(service) = self.nodes[node].service.take() {
             service.stop();
         }
+        AGORA.clone_into(&mut self.nodes[node].binary);
         self.restart(node);
     }
 
@@ -71,7 +85,7 @@ impl Nodes {
     }
 
     pub(crate) fn clients(&self) -> Vec<Client> {
-        self.nodes.iter().map(|(_, service)| service.as_ref().unwrap().api.clone()).collect()
+        self.nodes.iter().map(|node| node.service.as_ref().unwrap().api.clone()).collect()
     }
 
     /// A client of the proxy before them.
@@ -80,8 +94,8 @@ impl Nodes {
     }
 
     pub(crate) fn stop(mut self) {
-        for (_, service) in &mut self.nodes {
-            service.take().unwrap().stop();
+        for node in &mut self.nodes {
+            node.service.take().unwrap().stop();
         }
     }
 }
@@ -94,8 +108,8 @@ impl Drop for Nodes {
     #[allow(clippy::print_stderr, reason = "what the nodes say explains the failure")]
     fn drop(&mut self) {
         if std::thread::panicking() {
-            for (node, (_, service)) in self.nodes.iter().enumerate() {
-                eprintln!("node {node}:\n{}", service.as_ref().map(Service::log).unwrap_or_default());
+            for (number, node) in self.nodes.iter().enumerate() {
+                eprintln!("node {number}:\n{}", node.service.as_ref().map(Service::log).unwrap_or_default());
             }
         }
     }

@@ -43,7 +43,12 @@ impl Home {
 
     /// The binary with its arguments, set up to serve this home's data on a free port, with cheap password hashes.
     pub(crate) fn agora(&self, arguments: &[&str]) -> Command {
-        let mut command = self.program(AGORA);
+        self.release(AGORA, arguments)
+    }
+
+    /// Another release of it, set up the same way.
+    pub(crate) fn release(&self, binary: &str, arguments: &[&str]) -> Command {
+        let mut command = self.program(binary);
         command.args(arguments);
         command.envs(self.backend.variables());
         command.env("AGORA_DATA_DIR", self.data_dir()).env("AGORA_LISTEN", "127.0.0.1:0").env("AGORA_BCRYPT_COST", "4");

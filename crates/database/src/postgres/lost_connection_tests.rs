@@ -31,8 +31,9 @@ const SCHEMA: &str = "CREATE TABLE written (n integer);
 impl Setting {
     async fn new() -> Self {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server =
-            block_in_place(|| Server::start(port, |_| "-c listen_addresses=127.0.0.1 -c max_connections=50".to_owned()));
+        let server = block_in_place(|| {
+            Server::start(port, |_| "-c listen_addresses=127.0.0.1 -c max_connections=50".to_owned())
+        });
         let proxy = Arc::new(Proxy::start(([127, 0, 0, 1], port).into()).await);
         // The server learns by itself that a connection is lost, but not within the test.
         let parameters = "sslmode=disable&options=-c%20client_connection_check_interval%3D0";
@@ -64,9 +65,9 @@ impl Setting {
         let key = IdempotencyKey::parse("key").unwrap();
         let name = RequestName { caller: None, route: "POST /".to_owned(), key };
         let (own, now) = (Fingerprints::only(Fingerprint([7; 32])), Timestamp::from_unix_millis(1));
-        let begin = self.database.write(move |conn| {
-            Box::pin(queries::idempotency::begin(conn, name.clone(), own, attempt, now))
-        });
+        let begin = self
+            .database
+            .write(move |conn| Box::pin(queries::idempotency::begin(conn, name.clone(), own, attempt, now)));
         begin.await.unwrap()
     }
 }
