@@ -112,7 +112,8 @@ impl Pipelines {
         };
         match &answer {
             Err(failure) if failure.is_of_lost_connection() || pipeline.is_closed() => {
-                slot.vacate(&pipeline);
+                // So are the others, most likely.
+                self.distrust(begun);
                 // Not once more for what waited behind a read that took too long.
                 if pipeline.is_given_up.load(Ordering::Acquire) { Err(too_late()) } else { Ok(None) }
             }

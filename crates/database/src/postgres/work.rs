@@ -65,6 +65,7 @@ pub(super) async fn carry_out<T>(
             Ended::Done(value) => return Ok(value),
             Ended::Unknown(value, failure) => (value, failure),
         };
+        pool.manager().distrust();
         match unknown {
             Unknown::Fails => return Err(failure.into()),
             Unknown::IsDoneAgain => {}
@@ -122,7 +123,11 @@ async fn do_safely<T>(
             Err(failure)
                 if failure.is_of_lost_connection()
                     && transaction != Transaction::Statement
-                    && attempts < MOST_ATTEMPTS => {}
+                    && attempts < MOST_ATTEMPTS =>
+            {
+                // So are the others, most likely.
+                pool.manager().distrust();
+            }
             Err(failure)
                 if is_first
                     && (failure.is_unexplained() || failure.is_read_only())
