@@ -49,6 +49,11 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', default_value = "10000,100000,1000000")]
     sizes: Vec<u64>,
 
+    /// The groups (cgroups) that the server that takes writes and its replica are put into before they are measured, such as have a limit of
+    /// CPU time each: then these servers are the limit, and not the machine that all share
+    #[arg(long, value_delimiter = ',', num_args = 2)]
+    pub(crate) server_groups: Vec<PathBuf>,
+
     /// How long reads and writes are mixed
     #[arg(long, default_value_t = 300)]
     pub(crate) mixed_seconds: u64,

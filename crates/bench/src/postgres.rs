@@ -139,6 +139,11 @@ impl Postgres {
         self.running.keeper()
     }
 
+    /// Puts all processes of the server into a group (cgroup).
+    pub(crate) fn put_into(&self, group: &Path) -> Result<()> {
+        usage::put_into(group, self.running.id())
+    }
+
     /// Returns the CPU time that all processes of the server have used.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         usage::cpu_of_family(self.running.id())

@@ -18,14 +18,18 @@ use crate::works::Subject;
 const SUBJECTS: [Subject; 6] =
     [Subject::Post, Subject::Feed20, Subject::Feed1000, Subject::Comments, Subject::UserPosts, Subject::Public];
 
-const COLUMNS: [&str; 6] = ["work", "lists from", "req/s", "primary µs", "replica µs", "busier of without"];
+const COLUMNS: [&str; 7] =
+    ["work", "lists from", "req/s", "of without", "primary µs", "replica µs", "busier of without"];
 
 /// Measures each path by a service that knows of no replica, by one that reads all lists from it, and by one that reads those of half of the
-/// accounts from it, in turns, on PostgreSQL. Where the servers are the limit, the busier one is.
+/// accounts from it, in turns, on PostgreSQL. Where the servers are the limit, the busier one is: their groups can see to that.
 pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
     let place = SeededDatabase::seeded(keeper, options, Kind::Postgres, options.size(), 4)?;
     let primary = place.postgres.as_ref().context("there is no server")?;
     let replica = primary.replica(keeper)?;
+    for (server, group) in [primary, &replica].into_iter().zip(&options.server_groups) {
+        server.put_into(group)?;
+    }
     let with = [("AGORA_DATABASE_READ_URL", replica.url()), ("AGORA_LOG", "warn,agora_database=info".to_owned())];
     let half = [&with[..], &[("AGORA_DATABASE_READ_SHARE", "50".to_owned())]].concat();
     let services = [place.serve()?, place.serve_with(&with)?, place.serve_with(&half)?];
@@ -50,8 +54,9 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
             let busier = without.iter().zip(rounds).map(|((_, before, _), (_, here, there))| here.max(*there) / before);
             let ratio = median(busier);
             let middle = |figure: fn(&(f64, f64, f64)) -> f64| Cell::from(median(rounds.iter().map(figure)));
-            let figures = [middle(|round| round.0), middle(|round| round.1), middle(|round| round.2)];
+            let more = median(without.iter().zip(rounds).map(|((before, ..), (now, ..))| now / before));
             let names: [Cell; 2] = [subject.name().into(), from.into()];
+            let figures = [middle(|round| round.0), more.into(), middle(|round| round.1), middle(|round| round.2)];
             table.row(names.into_iter().chain(figures).chain([ratio.into()]));
         }
     }

@@ -1,7 +1,8 @@
 //! What processes used, from /proc.
 
-use std::fs;
+use std::path::Path;
 use std::time::Duration;
+use std::{fs, iter};
 
 use anyhow::{Context, Result};
 
@@ -34,11 +35,23 @@ pub(crate) fn cpu(process: u32) -> Result<Duration> {
 /// Returns the CPU time that a process and its children have used, those that have ended included.
 pub(crate) fn cpu_of_family(process: u32) -> Result<Duration> {
     let (own, ended) = stat(process)?;
-    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"))?;
-    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
     // One that ends in between is missed for now, not for long.
-    let living: u64 = children.filter_map(|child| stat(child).ok()).map(|(own, _)| own).sum();
+    let living: u64 = children(process)?.into_iter().filter_map(|child| stat(child).ok()).map(|(own, _)| own).sum();
     Ok(duration(own + ended + living))
+}
+
+fn children(process: u32) -> Result<Vec<u32>> {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"))?;
+    Ok(children.split_whitespace().filter_map(|child| child.parse().ok()).collect())
+}
+
+/// Puts a process and its children into a group of processes (cgroup), as those will be that it starts.
+pub(crate) fn put_into(group: &Path, process: u32) -> Result<()> {
+    for process in iter::once(process).chain(children(process)?) {
+        let put = fs::write(group.join("cgroup.procs"), process.to_string());
+        put.with_context(|| format!("cannot put a process into {}", group.display()))?;
+    }
+    Ok(())
 }
 
 /// Returns the bytes in a line of /proc/PID/status, such as `VmHWM:     1234 kB`.
