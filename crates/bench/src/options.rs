@@ -51,7 +51,7 @@ pub(crate) struct Options {
 
     /// The groups (cgroups) that the server that takes writes and its replica are put into before they are measured, such as have a limit of
     /// CPU time each: then these servers are the limit, and not the machine that all share
-    #[arg(long, value_delimiter = ',', num_args = 2)]
+    #[arg(long, value_delimiter = ',', value_name = "PRIMARY,REPLICA")]
     pub(crate) server_groups: Vec<PathBuf>,
 
     /// How long reads and writes are mixed

@@ -222,7 +222,7 @@ impl Postgres {
 
     async fn search_here<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
         let turn = self.turn_of(&self.searches).await?;
-        self.run(Some(turn), Transaction::Read, Unknown::Fails, work).await
+        self.run(Some(turn), Transaction::Read, Unknown::Fails, Box::new(work)).await
     }
 
     /// Runs work that writes with one statement, which is its own transaction. What refuses conflicts may do so when that ends: of a transaction
@@ -232,23 +232,23 @@ impl Postgres {
             Flavor::Postgresql => Transaction::Statement,
             Flavor::Distributed => Transaction::Explicit,
         };
-        self.for_writes().run(None, transaction, Unknown::Fails, work).await
+        self.for_writes().run(None, transaction, Unknown::Fails, Box::new(work)).await
     }
 
     /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
     pub(crate) async fn write<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.for_writes().run(None, Transaction::Explicit, Unknown::Fails, work).await
+        self.for_writes().run(None, Transaction::Explicit, Unknown::Fails, Box::new(work)).await
     }
 
     /// Writes what is the same when it is written twice: so it is, when the connection is lost before its end is known.
     pub(crate) async fn write_again<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.for_writes().run(None, Transaction::Explicit, Unknown::IsDoneAgain, work).await
+        self.for_writes().run(None, Transaction::Explicit, Unknown::IsDoneAgain, Box::new(work)).await
     }
 
     /// Writes what stores with it that it completes an attempt: by that it is known, when the connection is lost before its end is, whether
     /// it is to be done again.
     pub(crate) async fn write_once<T: Send + 'static>(&self, attempt: DbId, work: impl Work<T>) -> Result<T> {
-        self.for_writes().run(None, Transaction::Explicit, Unknown::IsLookedUp(attempt), work).await
+        self.for_writes().run(None, Transaction::Explicit, Unknown::IsLookedUp(attempt), Box::new(work)).await
     }
 
     fn for_writes(&self) -> &Self {
@@ -263,14 +263,14 @@ impl Postgres {
         permit: Option<OwnedSemaphorePermit>,
         transaction: Transaction,
         unknown: Unknown,
-        work: impl Work<T>,
+        work: Box<dyn Work<T>>,
     ) -> Result<T> {
         let runs = lock(&self.running).clone().ok_or_else(|| Error::unavailable("the database is closed"))?;
         let (pool, limits) = (self.pool.clone(), self.limits);
         let (reply, answer) = oneshot::channel();
         self.runtime.spawn(async move {
             let _held = (runs, permit);
-            let outcome = carry_out(&pool, limits, (transaction, unknown), work, || reply.is_closed()).await;
+            let outcome = carry_out(&pool, limits, (transaction, unknown), &*work, &|| reply.is_closed()).await;
             // Whoever no longer waits does not miss it.
             let _ = reply.send(outcome);
         });

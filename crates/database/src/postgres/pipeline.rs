@@ -74,7 +74,7 @@ impl Pipelines {
 
     /// Runs work that reads. On a connection that turns out to be lost, or that has prepared what is no longer so, it is
     /// done again, on another one.
-    pub(crate) async fn run<T>(self: &Arc<Self>, work: &impl Work<T>) -> Result<T> {
+    pub(crate) async fn run<T>(self: &Arc<Self>, work: &dyn Work<T>) -> Result<T> {
         let (begun, mut attempts, mut lost) = (Instant::now(), 0, 0);
         loop {
             attempts += 1;
@@ -92,7 +92,7 @@ impl Pipelines {
     }
 
     /// Does work once; its outcome, or nothing when its connection is of no use any more.
-    async fn attempt<T>(self: &Arc<Self>, work: &impl Work<T>) -> Result<Option<Outcome<T>>> {
+    async fn attempt<T>(self: &Arc<Self>, work: &dyn Work<T>) -> Result<Option<Outcome<T>>> {
         let queued = Waiting::on(&self.queued);
         let acquired = timeout(self.limits.wait, async {
             let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| closed())?;

@@ -55,13 +55,13 @@ pub(super) async fn carry_out<T>(
     pool: &Pool,
     limits: Limits,
     (transaction, unknown): (Transaction, Unknown),
-    work: impl Work<T>,
-    is_abandoned: impl Fn() -> bool,
+    work: &dyn Work<T>,
+    is_abandoned: &(dyn Fn() -> bool + Sync),
 ) -> Result<T> {
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let (value, failure) = match do_safely(pool, limits, transaction, &work, &is_abandoned).await? {
+        let (value, failure) = match do_safely(pool, limits, transaction, work, is_abandoned).await? {
             Ended::Done(value) => return Ok(value),
             Ended::Unknown(value, failure) => (value, failure),
         };
@@ -92,8 +92,8 @@ async fn do_safely<T>(
     pool: &Pool,
     limits: Limits,
     transaction: Transaction,
-    work: &impl Work<T>,
-    is_abandoned: &impl Fn() -> bool,
+    work: &dyn Work<T>,
+    is_abandoned: &(dyn Fn() -> bool + Sync),
 ) -> Result<Ended<T>> {
     let (mut attempts, mut is_first) = (0, true);
     loop {
@@ -146,7 +146,7 @@ async fn transact_again<T>(
     conn: &mut AsyncPgConnection,
     limits: Limits,
     transaction: Transaction,
-    work: &impl Work<T>,
+    work: &dyn Work<T>,
 ) -> Outcome<Ended<T>> {
     let (begun, mut attempts) = (Instant::now(), 0);
     loop {
@@ -162,7 +162,7 @@ async fn transact_again<T>(
     }
 }
 
-async fn transact<T>(conn: &mut AsyncPgConnection, work: &impl Work<T>) -> Outcome<Ended<T>> {
+async fn transact<T>(conn: &mut AsyncPgConnection, work: &dyn Work<T>) -> Outcome<Ended<T>> {
     type Transactions = <AsyncPgConnection as AsyncConnection>::TransactionManager;
     Transactions::begin_transaction(conn).await?;
     match work(&mut &*conn).await {
