@@ -111,7 +111,7 @@ fn proxies_take_every_upload_and_wait_for_every_answer() {
 fn everything_is_at_the_port_that_is_asked() {
     let listen = defaults().listen;
     let port = listen.rsplit(':').next().unwrap();
-    assert!(lines("deploy/nginx/agora.conf").contains(&format!("server {listen};")));
+    assert!(lines("deploy/nginx/agora.conf").contains(&format!("server {listen} fail_timeout=1s;")));
     assert!(lines("deploy/caddy/Caddyfile").contains(&format!("reverse_proxy {listen} {{")));
     let container = read("deploy/docker/Dockerfile");
     assert!(
