@@ -52,7 +52,7 @@ impl FollowRepository for Database {
     }
 
     async fn unset(&self, follower: UserId, followed: UserId) -> Result<()> {
-        call!(self, write_again follows::unset(DbId(follower.uuid()), DbId(followed.uuid())))
+        call!(self, write follows::unset(DbId(follower.uuid()), DbId(followed.uuid())))
     }
 
     async fn list_followers(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<UserSummary>> {

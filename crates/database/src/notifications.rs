@@ -65,7 +65,7 @@ impl NotificationRepository for Database {
     }
 
     async fn mark_read(&self, recipient: UserId, up_to: NotificationId) -> Result<()> {
-        call!(self, write_again notifications::mark_read(DbId(recipient.uuid()), DbId(up_to.uuid())))
+        call!(self, write notifications::mark_read(DbId(recipient.uuid()), DbId(up_to.uuid())))
     }
 
     async fn list_actors(

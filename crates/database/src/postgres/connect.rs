@@ -42,8 +42,8 @@ const HEAD_START: Duration = Duration::from_secs(1);
 
 /// Makes the server look every second whether the client of a running statement is still there, and end what nobody
 /// waits for. Servers before version 14 do not have the setting; some systems cannot do it.
-const CHECK_CLIENT: &str = "SELECT set_config('client_connection_check_interval', '1000', false) \
-    WHERE current_setting('client_connection_check_interval', true) IS NOT NULL";
+const CHECK_CLIENT: &str = "SELECT set_config(name, '1000', false) FROM pg_settings \
+    WHERE name = 'client_connection_check_interval' AND source <> 'client'";
 
 /// Returns what the server is told about every connection: how long a statement may take and wait for a lock, and that
 /// what a lost client left open ends soon after. What the URL says itself holds.

@@ -1,6 +1,7 @@
 //! Connections that are lost while work is done on them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use agora_domain::clock::Timestamp;
 use agora_domain::idempotency::{Begun, Fingerprint, Fingerprints, IdempotencyKey, Outcome as Done, RequestName};
@@ -9,7 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio::task::block_in_place;
 
 use super::private_postgres::{Server, Session};
-use super::tests::{id, proxy::Proxy};
+use super::tests::{HANG, id, proxy::Proxy};
 use super::*;
 use crate::error::Outcome;
 use crate::postgres::dialect::{Conn, Work};
@@ -53,7 +54,13 @@ impl Setting {
     fn await_waiting(&self, kind: &str) {
         let waiting = format!("SELECT count(*) FROM pg_locks WHERE locktype = '{kind}' AND NOT granted;");
         let mut session = self.server.session("postgres");
-        block_in_place(|| while session.run(&waiting).trim() == "0" {});
+        until(|| session.run(&waiting).trim() != "0");
+    }
+
+    /// Ends the connections that wait for the lock, as a server does that stops: with a last word.
+    fn terminate(&self) {
+        let terminate = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted;";
+        self.server.session("postgres").run(terminate);
     }
 
     fn unlock(&mut self) {
@@ -70,6 +77,15 @@ impl Setting {
             .write(move |conn| Box::pin(queries::idempotency::begin(conn, name.clone(), own, attempt, now)));
         begin.await.unwrap()
     }
+}
+
+fn until(holds: impl FnMut() -> bool) {
+    let (begun, mut holds) = (Instant::now(), holds);
+    block_in_place(|| {
+        while !holds() {
+            assert!(begun.elapsed() < HANG, "it never happens");
+        }
+    });
 }
 
 /// Writes a row, counting how often, and completes an attempt, if it is part of one.
@@ -118,27 +134,38 @@ async fn a_write_that_was_not_carried_out_is_done_again() {
     setting.await_waiting("advisory");
     setting.proxy.cut();
     setting.await_waiting("transactionid");
-    let terminate = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted;";
-    setting.server.session("postgres").run(terminate);
+    setting.terminate();
     setting.unlock();
     assert_eq!(writes.await.unwrap().unwrap(), 2);
     assert_eq!(setting.count(), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_write_of_which_nobody_can_know_whether_it_was_carried_out_fails() {
+/// Has a write lose its connection while it is committed, which must not be done again.
+async fn fails_once(is_statement: bool, lose: impl FnOnce(&Setting)) {
     let mut setting = Setting::new().await;
     let times = Arc::<AtomicU32>::default();
     let writes = tokio::spawn({
         let (database, work) = (Arc::clone(&setting.database), writing(&times, None));
-        async move { database.write(work).await }
+        async move { if is_statement { database.statement(work).await } else { database.write(work).await } }
     });
     setting.await_waiting("advisory");
-    setting.proxy.cut();
+    lose(&setting);
     let failed = writes.await.unwrap();
     assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
     setting.unlock();
     assert_eq!(AtomicU32::load(&times, Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_of_which_nobody_can_know_whether_it_was_carried_out_fails() {
+    fails_once(false, |setting| setting.proxy.cut()).await;
+    fails_once(true, |setting| setting.proxy.cut()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_word_of_a_server_does_not_tell_that_a_write_was_not_carried_out() {
+    fails_once(false, Setting::terminate).await;
+    fails_once(true, Setting::terminate).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,7 +178,7 @@ async fn a_write_that_may_be_written_twice_is_done_again() {
     });
     setting.await_waiting("advisory");
     setting.proxy.cut();
-    block_in_place(|| while AtomicU32::load(&times, Ordering::SeqCst) < 2 {});
+    until(|| AtomicU32::load(&times, Ordering::SeqCst) >= 2);
     setting.unlock();
     assert_eq!(writes.await.unwrap().unwrap(), 2);
 }

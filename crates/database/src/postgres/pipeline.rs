@@ -112,10 +112,14 @@ impl Pipelines {
         };
         match &answer {
             Err(failure) if failure.is_of_lost_connection() || pipeline.is_closed() => {
+                if pipeline.is_given_up.load(Ordering::Acquire) {
+                    // Not once more for what waited behind a read that took too long.
+                    slot.vacate(&pipeline);
+                    return Err(too_late());
+                }
                 // So are the others, most likely.
                 self.distrust(begun);
-                // Not once more for what waited behind a read that took too long.
-                if pipeline.is_given_up.load(Ordering::Acquire) { Err(too_late()) } else { Ok(None) }
+                Ok(None)
             }
             Err(failure) if failure.is_unexplained() && begun.elapsed() < self.limits.lock => {
                 self.distrust(begun);

@@ -97,9 +97,11 @@ async fn the_server_knows_how_long_to_bear_with_a_connection_and_the_url_overrid
     let settings = [("statement_timeout", "8s"), ("lock_timeout", "4s"), ("client_connection_check_interval", "1s")];
     write(&database, told(settings)).await.unwrap();
     let url = format!("{url}?options=-c%20lock_timeout%3D7s%20-c%20agora.test%3Da%2Bb");
+    let url = format!("{url}%20-c%20client_connection_check_interval%3D2s");
     let database = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
-    let settings = [("statement_timeout", "8s"), ("lock_timeout", "7s"), ("agora.test", "a+b")];
+    let settings = [("lock_timeout", "7s"), ("client_connection_check_interval", "2s"), ("agora.test", "a+b")];
     write(&database, told(settings)).await.unwrap();
+    write(&database, told([("statement_timeout", "8s"); 3])).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

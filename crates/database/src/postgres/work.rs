@@ -6,18 +6,18 @@ use std::time::Instant;
 use agora_domain::{Error, Result};
 use deadpool::managed::{Object, PoolError};
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl};
-use diesel_async::{AsyncConnection, AsyncPgConnection, TransactionManager};
+use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection, TransactionManager};
 use futures_util::FutureExt;
 use tokio::time::timeout;
 
 use super::conflict::{give_way, is_conflict};
-use super::dialect::{RunQueryDsl, Work};
+use super::dialect::{Conn, RunQueryDsl, Work};
 use super::pool::{Limits, Pool};
 use crate::error::{Failure, Outcome};
 use crate::schema::idempotency;
 use crate::sql_types::DbId;
 
-/// How often work is done at most whose connection is lost: a server that stops may take a second connection before it ends that as well.
+/// How often work whose connection is lost is begun at most: a server that stops may take a second connection before it ends that as well.
 pub(super) const MOST_ATTEMPTS: u32 = 3;
 
 /// Which transaction work is done in.
@@ -60,29 +60,30 @@ pub(super) async fn carry_out<T>(
 ) -> Result<T> {
     let mut attempts = 0;
     loop {
-        attempts += 1;
-        let (value, failure) = match do_safely(pool, limits, transaction, work, is_abandoned).await? {
+        let (value, failure) = match do_safely(pool, limits, transaction, work, is_abandoned, &mut attempts).await? {
             Ended::Done(value) => return Ok(value),
             Ended::Unknown(value, failure) => (value, failure),
         };
-        pool.manager().distrust();
         match unknown {
             Unknown::Fails => return Err(failure.into()),
             Unknown::IsDoneAgain => {}
             Unknown::IsLookedUp(attempt) => {
                 let look = is_completed(attempt);
-                if let Ended::Done(true) = do_safely(pool, limits, Transaction::Read, &look, &|| false).await? {
-                    return Ok(value);
+                // What a transaction has read holds once it has ended.
+                match do_safely(pool, limits, Transaction::Explicit, &look, is_abandoned, &mut 0).await? {
+                    Ended::Done(true) => return Ok(value),
+                    Ended::Done(false) => {}
+                    Ended::Unknown(_, failure) => return Err(failure.into()),
                 }
             }
         }
-        if attempts == MOST_ATTEMPTS {
+        if attempts >= MOST_ATTEMPTS {
             return Err(failure.into());
         }
     }
 }
 
-/// Does work on a connection of the pool; again only where it was not carried out for certain.
+/// Does work on a connection of the pool; again only where it was not carried out for certain, and until it was begun [`MOST_ATTEMPTS`] times.
 ///
 /// That is so when the connection was lost before the end of its transaction. What fails at once and for a reason that the driver does not
 /// tell is done once more, on a connection that has nothing prepared: a migration may have changed what a statement gives since it was
@@ -94,10 +95,11 @@ async fn do_safely<T>(
     transaction: Transaction,
     work: &dyn Work<T>,
     is_abandoned: &(dyn Fn() -> bool + Sync),
+    attempts: &mut u32,
 ) -> Result<Ended<T>> {
-    let (mut attempts, mut is_first) = (0, true);
+    let mut is_first = true;
     loop {
-        attempts += 1;
+        *attempts += 1;
         let got = timeout(limits.wait, pool.get()).await;
         let got = got.map_err(|_| Error::unavailable("no connection to the database became free in time"))?;
         let mut conn = got.map_err(|error| match error {
@@ -115,30 +117,46 @@ async fn do_safely<T>(
             Ok(Err(_)) => Err(Error::internal("work on the database panicked")),
             Err(_) => Err(Error::unavailable("the database did not answer in time")),
         };
-        if outcome.is_err() {
-            // In no known state, it is closed.
-            drop(Object::take(conn));
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                // In no known state, it is closed.
+                drop(Object::take(conn));
+                return Err(error);
+            }
+        };
+        let failure = match outcome {
+            Ok(Ended::Done(value)) => return Ok(Ended::Done(value)),
+            Ok(unknown) => {
+                pool.manager().distrust();
+                return Ok(unknown);
+            }
+            Err(failure) => failure,
+        };
+        let is_lost = failure.is_of_lost_connection();
+        let may_do_again = if is_lost {
+            transaction != Transaction::Statement && *attempts < MOST_ATTEMPTS
+        } else if is_first && begun.elapsed() < limits.lock {
+            is_first = false;
+            // The last word of a server that ends the connection may come after the statement was carried out.
+            failure.is_read_only()
+                || failure.is_unexplained() && (transaction != Transaction::Statement || is_there(&conn, limits).await)
+        } else {
+            false
+        };
+        if is_lost || may_do_again {
+            // What holds for this connection does for the others, most likely.
+            pool.manager().distrust();
         }
-        match outcome? {
-            Err(failure)
-                if failure.is_of_lost_connection()
-                    && transaction != Transaction::Statement
-                    && attempts < MOST_ATTEMPTS =>
-            {
-                // So are the others, most likely.
-                pool.manager().distrust();
-            }
-            Err(failure)
-                if is_first
-                    && (failure.is_unexplained() || failure.is_read_only())
-                    && begun.elapsed() < limits.lock =>
-            {
-                pool.manager().distrust();
-                is_first = false;
-            }
-            outcome => return Ok(outcome?),
+        if !may_do_again {
+            return Err(failure.into());
         }
     }
+}
+
+/// Returns whether a connection answers.
+async fn is_there(mut conn: Conn<'_>, limits: Limits) -> bool {
+    matches!(timeout(limits.proof(), conn.batch_execute("")).await, Ok(Ok(())))
 }
 
 /// Does work, and again what conflicts with others, for as long as it may wait for a lock of theirs.
@@ -168,7 +186,10 @@ async fn transact<T>(conn: &mut AsyncPgConnection, work: &dyn Work<T>) -> Outcom
     match work(&mut &*conn).await {
         Ok(value) => match Transactions::commit_transaction(conn).await.map_err(Failure::from) {
             Ok(()) => Ok(Ended::Done(value)),
-            Err(failure) if failure.is_of_lost_connection() => Ok(Ended::Unknown(value, failure)),
+            // The last word of a server that ends the connection may come after it has committed.
+            Err(failure) if failure.is_of_lost_connection() || failure.is_unexplained() => {
+                Ok(Ended::Unknown(value, failure))
+            }
             Err(failure) => Err(failure),
         },
         Err(failure) => {
