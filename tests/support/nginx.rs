@@ -54,9 +54,10 @@ pub(crate) async fn nginx(home: &Home, nodes: &[&str], http: SocketAddr, https: 
     let place = directory.to_str().unwrap();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/nginx/agora.conf");
     let mut ours = fs::read_to_string(file).unwrap();
-    let servers: String = nodes.iter().map(|node| format!("server {node} fail_timeout=1s;")).collect();
+    let server = ours.lines().find(|line| line.contains("server 127.0.0.1:8080")).unwrap().to_owned();
+    let servers: String = nodes.iter().map(|node| server.replace("127.0.0.1:8080", node)).collect();
     for (written, needed) in [
-        ("server 127.0.0.1:8080 fail_timeout=1s;", servers),
+        (server.as_str(), servers),
         ("listen 80;", format!("listen {http};")),
         ("listen [::]:80;", String::new()),
         ("listen 443 ssl http2;", format!("listen {https} ssl http2;")),

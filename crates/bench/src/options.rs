@@ -123,6 +123,7 @@ impl Options {
     /// Fails when something could not be measured.
     pub(crate) fn check(&self) -> Result<()> {
         ensure!(self.rounds > 0 && self.seconds > 0 && self.connections > 0, "there is nothing to measure");
+        ensure!(matches!(self.server_groups.len(), 0 | 2), "there are two servers to put into groups");
         self.agora()?;
         self.bare()?;
         Ok(())

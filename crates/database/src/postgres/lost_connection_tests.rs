@@ -1,5 +1,6 @@
 //! Connections that are lost while work is done on them.
 
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -7,13 +8,25 @@ use agora_domain::clock::Timestamp;
 use agora_domain::idempotency::{Begun, Fingerprint, Fingerprints, IdempotencyKey, Outcome as Done, RequestName};
 use diesel_async::SimpleAsyncConnection;
 use futures_util::future::BoxFuture;
-use tokio::task::block_in_place;
+use tokio::task::{JoinHandle, block_in_place};
 
+use self::proxy::Proxy;
 use super::private_postgres::{Server, Session};
-use super::tests::{HANG, id, proxy::Proxy};
+use super::tests::{AT, HANG, find, id, pid, toggle_like};
 use super::*;
 use crate::error::Outcome;
 use crate::postgres::dialect::{Conn, Work};
+use crate::schema::LikeRecord;
+
+#[path = "../../../../tests/support/proxy.rs"]
+mod proxy;
+
+/// A server, and a network to it.
+async fn networked() -> (Server, Proxy) {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = block_in_place(|| Server::start(port, |_| "-c listen_addresses=127.0.0.1".to_owned()));
+    (server, Proxy::start(([127, 0, 0, 1], port).into()).await)
+}
 
 /// A database over a network, with a table that takes a row at the end of its transaction, under a lock.
 struct Setting {
@@ -31,11 +44,7 @@ const SCHEMA: &str = "CREATE TABLE written (n integer);
 
 impl Setting {
     async fn new() -> Self {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = block_in_place(|| {
-            Server::start(port, |_| "-c listen_addresses=127.0.0.1 -c max_connections=50".to_owned())
-        });
-        let proxy = Arc::new(Proxy::start(([127, 0, 0, 1], port).into()).await);
+        let (server, proxy) = networked().await;
         // The server learns by itself that a connection is lost, but not within the test.
         let parameters = "sslmode=disable&options=-c%20client_connection_check_interval%3D0";
         let url = format!("postgres://agora@{}/postgres?{parameters}", proxy.address);
@@ -43,7 +52,7 @@ impl Setting {
         let mut session = server.session("postgres");
         session.run(SCHEMA);
         session.run("SELECT pg_advisory_lock(7);");
-        Self { database, proxy, session, server }
+        Self { database, proxy: Arc::new(proxy), session, server }
     }
 
     fn count(&self) -> u32 {
@@ -104,83 +113,99 @@ fn writing(times: &Arc<AtomicU32>, attempt: Option<DbId>) -> impl Work<u32> {
     }
 }
 
+#[derive(Debug, Clone, Copy)]
+enum Lane {
+    Statement,
+    Write,
+    Again,
+    /// As this attempt.
+    Once(DbId),
+}
+
+/// A write that waits for the lock.
+struct Waiting {
+    /// How often it was begun.
+    times: Arc<AtomicU32>,
+    answer: JoinHandle<Result<u32>>,
+}
+
+/// Begins a write, until it waits for the lock at the end of its transaction.
+fn write_until_locked(setting: &Setting, lane: Lane) -> Waiting {
+    let (database, times) = (Arc::clone(&setting.database), Arc::<AtomicU32>::default());
+    let attempt = if let Lane::Once(attempt) = lane { Some(attempt) } else { None };
+    let work = writing(&times, attempt);
+    let answer = tokio::spawn(async move {
+        match lane {
+            Lane::Statement => database.statement(work).await,
+            Lane::Write => database.write(work).await,
+            Lane::Again => database.write_again(work).await,
+            Lane::Once(attempt) => database.write_once(attempt, work).await,
+        }
+    });
+    setting.await_waiting("advisory");
+    Waiting { times, answer }
+}
+
+/// Loses the connection of a write that completes an attempt, until it asks for what became of it.
+async fn lose_attempt(setting: &Setting) -> Waiting {
+    let attempt = id(1, 1);
+    assert_eq!(setting.begin(attempt).await, Begun::First);
+    let waiting = write_until_locked(setting, Lane::Once(attempt));
+    setting.proxy.cut();
+    // The first is still under way, and has the lock of its row.
+    setting.await_waiting("transactionid");
+    waiting
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_was_carried_out_though_its_connection_was_lost_is_not_done_again() {
     let mut setting = Setting::new().await;
-    let (times, attempt) = (Arc::<AtomicU32>::default(), id(1, 1));
-    assert_eq!(setting.begin(attempt).await, Begun::First);
-    let writes = tokio::spawn({
-        let (database, work) = (Arc::clone(&setting.database), writing(&times, Some(attempt)));
-        async move { database.write_once(attempt, work).await }
-    });
-    setting.await_waiting("advisory");
-    setting.proxy.cut();
-    // It asks for what became of the first, which is still under way.
-    setting.await_waiting("transactionid");
+    let Waiting { times, answer } = lose_attempt(&setting).await;
     setting.unlock();
-    assert_eq!(writes.await.unwrap().unwrap(), 1);
+    assert_eq!(answer.await.unwrap().unwrap(), 1);
     assert_eq!((setting.count(), AtomicU32::load(&times, Ordering::SeqCst)), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_was_not_carried_out_is_done_again() {
     let mut setting = Setting::new().await;
-    let (times, attempt) = (Arc::<AtomicU32>::default(), id(1, 1));
-    assert_eq!(setting.begin(attempt).await, Begun::First);
-    let writes = tokio::spawn({
-        let (database, work) = (Arc::clone(&setting.database), writing(&times, Some(attempt)));
-        async move { database.write_once(attempt, work).await }
-    });
-    setting.await_waiting("advisory");
-    setting.proxy.cut();
-    setting.await_waiting("transactionid");
+    let Waiting { answer, .. } = lose_attempt(&setting).await;
     setting.terminate();
     setting.unlock();
-    assert_eq!(writes.await.unwrap().unwrap(), 2);
+    assert_eq!(answer.await.unwrap().unwrap(), 2);
     assert_eq!(setting.count(), 1);
-}
-
-/// Has a write lose its connection while it is committed, which must not be done again.
-async fn fails_once(is_statement: bool, lose: impl FnOnce(&Setting)) {
-    let mut setting = Setting::new().await;
-    let times = Arc::<AtomicU32>::default();
-    let writes = tokio::spawn({
-        let (database, work) = (Arc::clone(&setting.database), writing(&times, None));
-        async move { if is_statement { database.statement(work).await } else { database.write(work).await } }
-    });
-    setting.await_waiting("advisory");
-    lose(&setting);
-    let failed = writes.await.unwrap();
-    assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
-    setting.unlock();
-    assert_eq!(AtomicU32::load(&times, Ordering::SeqCst), 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_write_of_which_nobody_can_know_whether_it_was_carried_out_fails() {
-    fails_once(false, |setting| setting.proxy.cut()).await;
-    fails_once(true, |setting| setting.proxy.cut()).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_last_word_of_a_server_does_not_tell_that_a_write_was_not_carried_out() {
-    fails_once(false, Setting::terminate).await;
-    fails_once(true, Setting::terminate).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_that_may_be_written_twice_is_done_again() {
     let mut setting = Setting::new().await;
-    let times = Arc::<AtomicU32>::default();
-    let writes = tokio::spawn({
-        let (database, work) = (Arc::clone(&setting.database), writing(&times, None));
-        async move { database.write_again(work).await }
-    });
-    setting.await_waiting("advisory");
+    let Waiting { times, answer } = write_until_locked(&setting, Lane::Again);
     setting.proxy.cut();
     until(|| AtomicU32::load(&times, Ordering::SeqCst) >= 2);
     setting.unlock();
-    assert_eq!(writes.await.unwrap().unwrap(), 2);
+    assert_eq!(answer.await.unwrap().unwrap(), 2);
+}
+
+/// Has a write lose its connection while it is committed, which must not be done again.
+async fn fails_once(lane: Lane, lose: impl FnOnce(&Setting)) {
+    let setting = Setting::new().await;
+    let Waiting { times, answer } = write_until_locked(&setting, lane);
+    lose(&setting);
+    let failed = answer.await.unwrap();
+    assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
+    assert_eq!(AtomicU32::load(&times, Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_of_which_nobody_can_know_whether_it_was_carried_out_fails() {
+    fails_once(Lane::Write, |setting| setting.proxy.cut()).await;
+    fails_once(Lane::Statement, |setting| setting.proxy.cut()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_word_of_a_server_does_not_tell_that_a_write_was_not_carried_out() {
+    fails_once(Lane::Write, Setting::terminate).await;
+    fails_once(Lane::Statement, Setting::terminate).await;
 }
 
 /// Loses the connections so often, each time before the second of two statements.
@@ -223,4 +248,42 @@ async fn what_was_lost_before_the_end_of_its_transaction_is_done_again() {
     let failed = database.write(losing(proxy, 3, "INSERT INTO written VALUES (1)")).await;
     assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
     assert_eq!(setting.count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
+    let (_server, proxy) = networked().await;
+    let url = format!("postgres://agora@{}/postgres?sslmode=disable", proxy.address);
+    let wait_timeout = Duration::from_secs(3);
+    let options = Options { connections: 16, wait_timeout, ..Options::default() };
+    // Each has to prove that it is still there, however short it was idle.
+    let database = Arc::new(Postgres::open_with(Opening::Serve, &url, &options, Duration::ZERO).await.unwrap());
+    // As many connections as there can be.
+    let connections = database.pool.status().max_size;
+    let all = Arc::new(tokio::sync::Barrier::new(connections));
+    let reads = (0..connections).map(|_| {
+        let all = Arc::clone(&all);
+        database.statement(move |_| {
+            let all = Arc::clone(&all);
+            Box::pin(async move {
+                all.wait().await;
+                Ok(())
+            })
+        })
+    });
+    futures_util::future::try_join_all(reads).await.unwrap();
+    let like = LikeRecord { post_id: id(2, 1), user_id: id(1, 1), id: id(4, 1), created_at: AT };
+    let single_statements = async || {
+        let statements = (0..connections).map(async |_| {
+            assert!(find(&database, like.post_id, like.user_id).await.unwrap().is_none());
+            assert!(matches!(toggle_like(&database, like.clone()).await, Err(Error::NotFound(_))));
+        });
+        futures_util::future::join_all(statements).await;
+    };
+    single_statements().await;
+    proxy.lose();
+    for _ in 0..connections {
+        pid(&database).await;
+    }
+    single_statements().await;
 }

@@ -1,7 +1,6 @@
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 
 use std::future::pending;
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Instant;
@@ -24,9 +23,6 @@ use crate::schema::{AuditRecord, LikeRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::turn::Turn;
 
-#[path = "../../../../tests/support/proxy.rs"]
-pub(super) mod proxy;
-
 /// What takes longer never happens.
 pub(super) const HANG: Duration = Duration::from_secs(60);
 
@@ -44,7 +40,7 @@ struct Pid {
 }
 
 /// Which of the server's processes the pool's connection leads to.
-async fn pid(database: &Postgres) -> i32 {
+pub(super) async fn pid(database: &Postgres) -> i32 {
     let read = database.statement(|conn| {
         let query = diesel::sql_query("SELECT pg_backend_pid() AS pid").get_result::<Pid>(conn);
         Box::pin(async move { Ok(query.await?.pid) })
@@ -305,47 +301,6 @@ async fn closing_waits_for_the_work_at_hand_also_when_nobody_else_does() {
     assert!(AtomicBool::load(&is_done, Ordering::SeqCst), "the work was cut short");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let start = move || private_postgres::Server::start(port, |_| "-c listen_addresses=127.0.0.1".to_owned());
-    let _server = tokio::task::spawn_blocking(start).await.unwrap();
-    let proxy = proxy::Proxy::start(([127, 0, 0, 1], port).into()).await;
-    let url = format!("postgres://agora@{}/postgres?sslmode=disable", proxy.address);
-    let wait_timeout = Duration::from_secs(3);
-    let options = Options { connections: 16, wait_timeout, ..Options::default() };
-    // Each has to prove that it is still there, however short it was idle.
-    let database = Arc::new(Postgres::open_with(Opening::Serve, &url, &options, Duration::ZERO).await.unwrap());
-    // As many connections as there can be.
-    let connections = database.pool.status().max_size;
-    let all = Arc::new(tokio::sync::Barrier::new(connections));
-    let reads = (0..connections).map(|_| {
-        let all = Arc::clone(&all);
-        database.statement(move |_| {
-            let all = Arc::clone(&all);
-            Box::pin(async move {
-                all.wait().await;
-                Ok(())
-            })
-        })
-    });
-    futures_util::future::try_join_all(reads).await.unwrap();
-    let like = LikeRecord { post_id: id(2, 1), user_id: id(1, 1), id: id(4, 1), created_at: AT };
-    let single_statements = async || {
-        let statements = (0..connections).map(async |_| {
-            assert!(find(&database, like.post_id, like.user_id).await.unwrap().is_none());
-            assert!(matches!(toggle_like(&database, like.clone()).await, Err(Error::NotFound(_))));
-        });
-        futures_util::future::join_all(statements).await;
-    };
-    single_statements().await;
-    proxy.lose();
-    for _ in 0..connections {
-        pid(&database).await;
-    }
-    single_statements().await;
-}
-
 /// What the users of the next test do to a post at the same time.
 #[derive(Debug, Clone, Copy)]
 enum Step {
@@ -355,7 +310,7 @@ enum Step {
     DeletePost,
 }
 
-const AT: DbInstant = DbInstant(Timestamp::from_unix_millis(1));
+pub(super) const AT: DbInstant = DbInstant(Timestamp::from_unix_millis(1));
 
 pub(super) fn id(kind: u64, n: u64) -> DbId {
     DbId(Uuid::from_u64_pair(kind, n))
