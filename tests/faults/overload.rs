@@ -118,6 +118,28 @@ async fn requests_beyond_the_connections_are_refused_and_served_again_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_writes_of_an_account_wait_for_each_other_and_not_in_the_way_of_others() {
+    let variables = [("AGORA_DATABASE_WAIT_TIMEOUT", "1s"), ("AGORA_WORKERS", "2")];
+    let mut small = Small::start("", &variables).await;
+    let bob = small.api().user("bob").await;
+    small.lock_posts();
+    let write = |writer: &User| {
+        let body = serde_json::json!({ "text": "A post" });
+        tokio::spawn(attempt(small.api().request_as(writer, Method::POST, "/api/posts/create").json(&body)))
+    };
+    // As many as there are connections for writes: one has its turn, which leaves some for others.
+    let mut writes: Vec<_> = (0..POOLED).map(|_| write(&small.alice)).collect();
+    small.wait(1).await;
+    writes.push(write(&bob));
+    small.wait(2).await;
+    small.release();
+    for written in writes {
+        written.await.unwrap().expect("it had its turn").expect(201);
+    }
+    small.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lock_held_too_long_is_a_503() {
     let mut small = Small::start("", &[("AGORA_DATABASE_STATEMENT_TIMEOUT", "2s")]).await;
     small.lock_posts();

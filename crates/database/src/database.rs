@@ -187,6 +187,14 @@ impl Database {
         }
     }
 
+    /// Returns whether it carries out writes in parallel, and not one after the other.
+    pub fn writes_in_parallel(&self) -> bool {
+        match self.backend {
+            Backend::Sqlite(_) => false,
+            Backend::Postgres(_) => true,
+        }
+    }
+
     /// Returns how busy it is. Takes no time to speak of, and does not ask the database.
     pub fn figures(&self) -> Figures {
         match &self.backend {

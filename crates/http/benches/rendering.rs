@@ -198,6 +198,7 @@ fn post(likers: u128) -> PostView {
 fn page_of_posts(bencher: Bencher, likers: u128) {
     let settings = Settings {
         workers: 1,
+        parallel_writes: false,
         public_url: "https://agora.example.org".to_owned(),
         max_image_bytes: 1024,
         request_time: Duration::from_secs(30),

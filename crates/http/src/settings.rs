@@ -28,6 +28,9 @@ use crate::router;
 pub struct Settings {
     /// How many threads serve requests.
     pub workers: usize,
+    /// Whether the database carries out writes in parallel, each on a core that reads need as well. Then an account has no more
+    /// writes in progress than reads.
+    pub parallel_writes: bool,
     /// Where clients reach the service, without a slash at the end: the beginning of every link.
     pub public_url: String,
     /// The most bytes an uploaded image has.
@@ -82,7 +85,7 @@ impl Shared {
         let figures = Data::new(Figures::new(services.overview.clone(), Arc::clone(&traffic)));
         let configuration = Data::new(Configuration::new(settings.configuration));
         let request_log = Data::new(RequestLog::new(settings.metrics, traffic, settings.remote_parent));
-        let account_concurrency = Data::new(AccountConcurrency::new(settings.workers));
+        let account_concurrency = Data::new(AccountConcurrency::new(settings.workers, settings.parallel_writes));
         let compression = Data::new(CompressionLimit::new(settings.workers));
         let list_reads = Data::new(ListReads::new(settings.workers));
         let readiness = Data::new(Readiness::new(services.probes.clone()));

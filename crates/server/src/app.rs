@@ -138,6 +138,7 @@ impl App {
         let public_url = config.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(address)));
         let settings = Settings {
             workers: config.workers,
+            parallel_writes: adapters.database.writes_in_parallel(),
             public_url: public_url.clone(),
             max_image_bytes: usize::try_from(config.max_image_bytes)?,
             request_time: REQUEST_TIME,

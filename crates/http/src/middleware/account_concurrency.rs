@@ -26,20 +26,25 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The media type of an upload begins with this.
 const MULTIPART: &[u8] = b"multipart/";
 
-/// Limits how many reads and uploads of one account are in progress at once: reads to half the number of threads that
-/// serve requests, uploads to a few. Others wait in the order in which they came.
+/// Limits how much of one account is in progress at once: reads to half the number of threads that serve requests, writes
+/// to as many besides where the database carries them out in parallel, uploads to a few. Others wait in the order in which
+/// they came.
 ///
 /// So the requests of an account that asks for much at once wait for each other, and those of other accounts do not stand
-/// behind all of them. The other half is for them alone: a read keeps a core busy, here or at the database. An upload waits before its body is read. What else an account writes is small, and is not limited.
+/// behind all of them. The other half is for them alone: a read keeps a core busy, here or at the database, and so does a
+/// write there. An upload, which takes memory rather than a core, waits before its body is read.
 pub(crate) struct AccountConcurrency {
     reads: PerAccount,
+    /// None where the database has one writer: there a write that stands in line keeps no core busy.
+    writes: Option<PerAccount>,
     uploads: PerAccount,
 }
 
 impl AccountConcurrency {
     /// Creates the limits for so many threads.
-    pub(crate) fn new(workers: usize) -> Self {
-        Self { reads: PerAccount::new((workers / 2).max(1)), uploads: PerAccount::new(MAX_UPLOADS) }
+    pub(crate) fn new(workers: usize, parallel_writes: bool) -> Self {
+        let half = || PerAccount::new((workers / 2).max(1));
+        Self { reads: half(), writes: parallel_writes.then(half), uploads: PerAccount::new(MAX_UPLOADS) }
     }
 
     /// Acquires the permit of a request of this account; `None` when it needs none.
@@ -54,12 +59,16 @@ impl AccountConcurrency {
         let content_type = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
         let is_multipart =
             |value: &[u8]| value.get(..MULTIPART.len()).is_some_and(|start| start.eq_ignore_ascii_case(MULTIPART));
-        if request.method().is_safe() {
-            self.reads.acquire(account).await.map(Some)
+        let limit = if request.method().is_safe() {
+            Some(&self.reads)
         } else if content_type.is_some_and(is_multipart) {
-            self.uploads.acquire(account).await.map(Some)
+            Some(&self.uploads)
         } else {
-            Ok(None)
+            self.writes.as_ref()
+        };
+        match limit {
+            Some(limit) => limit.acquire(account).await.map(Some),
+            None => Ok(None),
         }
     }
 }
@@ -143,20 +152,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn reads_and_uploads_are_limited_and_nothing_else_is() {
-        for (workers, reads) in [(1, 1), (2, 1), (6, 3)] {
-            let limits = AccountConcurrency::new(workers);
-            let count = |method: Method, content_type: &str| {
+    async fn reads_writes_and_uploads_are_limited_apart() {
+        for (workers, half, parallel_writes) in [(1, 1, true), (2, 1, true), (6, 3, true), (6, 3, false)] {
+            let limits = AccountConcurrency::new(workers, parallel_writes);
+            let all = |method: Method, content_type: &str| {
                 let request = TestRequest::with_uri("/").method(method).insert_header(("content-type", content_type));
                 let request = request.to_srv_request();
                 let acquire = || unconstrained(limits.acquire(account(1), &request)).now_or_never();
-                (0..100).map_while(|_| acquire()).map(Result::unwrap).collect::<Vec<_>>().len()
+                (0..100).map_while(|_| acquire()).map(Result::unwrap).collect::<Vec<_>>()
             };
-            assert_eq!(count(Method::GET, ""), reads);
-            assert_eq!(count(Method::HEAD, ""), reads);
-            assert_eq!(count(Method::POST, "Multipart/Form-Data; boundary=x"), 4);
-            assert_eq!(count(Method::PUT, "application/json"), 100);
-            assert_eq!(count(Method::DELETE, ""), 100);
+            let reads = all(Method::GET, "");
+            assert_eq!((reads.len(), all(Method::HEAD, "").len()), (half, 0));
+            let writes = all(Method::PUT, "application/json");
+            let expected = if parallel_writes { (half, 0) } else { (100, 100) };
+            assert_eq!((writes.len(), all(Method::DELETE, "").len()), expected);
+            assert_eq!(all(Method::POST, "Multipart/Form-Data; boundary=x").len(), 4);
         }
     }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | connections (`transport::accept`) | 503, and the connection is closed |
 //! | requests in flight ([`shed_load`]), but for those of health probes | 503 |
-//! | reads and uploads of one account in progress (`account_concurrency`) | a bounded queue of its own, then 503 |
+//! | reads, writes and uploads of one account in progress (`account_concurrency`) | a bounded queue of its own, then 503 |
 //! | bytes of uploads and of answers in memory (`core::memory_budget`) | a bounded wait, then 503 |
 //! | the time and the size of a head (`transport::stream`) | 408 or 431, and the connection is closed |
 //! | the time of a body (`request::body_deadline`) | 408, and the connection is closed |
@@ -131,7 +131,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_account_has_its_permit_until_its_answer_is_ready_to_be_sent() {
-        let limits = AccountConcurrency::new(1);
+        let limits = AccountConcurrency::new(1, true);
         let account = UserId::new(uuid::Uuid::from_u128(1));
         let capacity = web::Data::new(Capacity::new(LoadLimits::default()));
         let request = || TestRequest::with_uri("/").app_data(capacity.clone()).to_srv_request();

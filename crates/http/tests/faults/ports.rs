@@ -95,6 +95,7 @@ impl Ports {
     pub(super) fn start_beside(self, replica: Option<ReplicaServices>) -> Client {
         let settings = Settings {
             workers: 1,
+            parallel_writes: true,
             public_url: PUBLIC_URL.to_owned(),
             max_image_bytes: 1024,
             request_time: self.request_time,
