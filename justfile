@@ -9,7 +9,7 @@ quick:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --locked -- -D warnings
     cargo test --workspace --lib --locked
-    cargo test --package agora-server --test architecture --test http --locked
+    cargo test --workspace --test architecture --test http --locked
 
 # Every test
 test:
