@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use reqwest::Method;
+use tokio::task::block_in_place;
+
 use super::raw::Raw;
-use crate::client::{FORM, JSON, User, key};
+use crate::client::{FORM, JSON, User, key, text};
 use crate::picture::noise;
+use crate::private_postgres;
 use crate::process::{Home, Service};
 
 /// What these tests give a client; 30 s by default.
@@ -62,6 +66,26 @@ async fn a_body_that_dawdles_is_answered_408_and_cut() {
         raw.until_closed().await.expect_error(408).expect_within(TIME, CUT);
     }
     assert_eq!(service.api.get(&alice, &format!("/api/posts/user/{}", alice.id)).await.data(), serde_json::json!([]));
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_dawdles_keeps_no_other_write_of_its_account_waiting() {
+    let url = block_in_place(private_postgres::fresh_database);
+    let home = Home::new();
+    // One write of an account at a time.
+    let service = block_in_place(|| home.start_with(&[("AGORA_DATABASE_URL", &url), ("AGORA_WORKERS", "2")]));
+    let alice = service.api.user("alice").await;
+    let post = text(&service.api.post(&alice, "Hello", None).await["id"]);
+    let body = "{\"biography\": \"Slow\"}";
+    let fields = format!("{JSON}Expect: 100-continue\r\nContent-Length: {}\r\n", body.len());
+    let mut dawdling = Raw::sending(&service.address, head(&alice, "PUT /api/users/me", &fields).as_bytes()).await;
+    dawdling.until("100 Continue").await;
+    dawdling.send(&body.as_bytes()[..5]).await;
+    let like = service.api.request_as(&alice, Method::PUT, &format!("/api/posts/like/{post}"));
+    service.api.send(like).await.expect(200);
+    dawdling.send(&body.as_bytes()[5..]).await;
+    dawdling.until("\"biography\":\"Slow\"").await;
     service.stop();
 }
 

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use crate::core::weak_map::Entry;
 use crate::core::{ApiError, WeakMap};
+use crate::request::arrival;
 
 /// The uploads of one account that are in progress at once.
 const MAX_UPLOADS: usize = 4;
@@ -32,7 +33,8 @@ const MULTIPART: &[u8] = b"multipart/";
 ///
 /// So the requests of an account that asks for much at once wait for each other, and those of other accounts do not stand
 /// behind all of them. The other half is for them alone: a read keeps a core busy, here or at the database, and so does a
-/// write there. An upload, which takes memory rather than a core, waits before its body is read.
+/// write there. An upload, which takes memory rather than a core, waits before its body is read; another write afterwards, so that
+/// one whose body dawdles keeps no other waiting.
 pub(crate) struct AccountConcurrency {
     reads: PerAccount,
     /// None where the database has one writer: there a write that stands in line keeps no core busy.
@@ -54,22 +56,22 @@ impl AccountConcurrency {
     pub(crate) async fn acquire(
         &self,
         account: UserId,
-        request: &ServiceRequest,
+        request: &mut ServiceRequest,
     ) -> Result<Option<AccountPermit>, ApiError> {
         let content_type = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
         let is_multipart =
             |value: &[u8]| value.get(..MULTIPART.len()).is_some_and(|start| start.eq_ignore_ascii_case(MULTIPART));
         let limit = if request.method().is_safe() {
-            Some(&self.reads)
+            &self.reads
         } else if content_type.is_some_and(is_multipart) {
-            Some(&self.uploads)
+            &self.uploads
+        } else if let Some(writes) = &self.writes {
+            arrival(request).await;
+            writes
         } else {
-            self.writes.as_ref()
+            return Ok(None);
         };
-        match limit {
-            Some(limit) => limit.acquire(account).await.map(Some),
-            None => Ok(None),
-        }
+        limit.acquire(account).await.map(Some)
     }
 }
 
@@ -157,8 +159,8 @@ mod tests {
             let limits = AccountConcurrency::new(workers, parallel_writes);
             let all = |method: Method, content_type: &str| {
                 let request = TestRequest::with_uri("/").method(method).insert_header(("content-type", content_type));
-                let request = request.to_srv_request();
-                let acquire = || unconstrained(limits.acquire(account(1), &request)).now_or_never();
+                let mut request = request.to_srv_request();
+                let mut acquire = || unconstrained(limits.acquire(account(1), &mut request)).now_or_never();
                 (0..100).map_while(|_| acquire()).map(Result::unwrap).collect::<Vec<_>>()
             };
             let reads = all(Method::GET, "");

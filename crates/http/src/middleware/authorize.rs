@@ -44,16 +44,16 @@ async fn call(
     policy: EndpointPolicy,
     state: &Data<State>,
     request_log: &Data<RequestLog>,
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<idempotency::Response, ApiError> {
-    let http = request.request();
+    let http = &request.request().clone();
     let limiter = shared::<RateLimiter>(http)?.clone();
     limiter.check_endpoint(policy.rate_limit, state, http)?;
     let caller = authenticate(policy.access, state, &limiter, http).await?;
     refuse_nul(http)?;
     let permit = match caller {
-        Some(caller) => shared::<AccountConcurrency>(http)?.acquire(caller.user, &request).await?,
+        Some(caller) => shared::<AccountConcurrency>(http)?.acquire(caller.user, &mut request).await?,
         None => None,
     };
     let is_safe = request.method().is_safe();

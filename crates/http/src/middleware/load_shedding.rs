@@ -135,7 +135,7 @@ mod tests {
         let account = UserId::new(uuid::Uuid::from_u128(1));
         let capacity = web::Data::new(Capacity::new(LoadLimits::default()));
         let request = || TestRequest::with_uri("/").app_data(capacity.clone()).to_srv_request();
-        let acquire = async || limits.acquire(account, &request()).await.unwrap().unwrap();
+        let acquire = async || limits.acquire(account, &mut request()).await.unwrap().unwrap();
         let compress = async |request: ServiceRequest| {
             let mut response = request.into_response(HttpResponse::Ok());
             let permit = acquire().await;

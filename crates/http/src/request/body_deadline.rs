@@ -15,9 +15,9 @@ use actix_web::error::PayloadError;
 use actix_web::http::header;
 use actix_web::{HttpMessage, HttpRequest};
 use agora_domain::limits::ClientAddress;
-use bytes::Bytes;
-use futures_util::Stream;
+use bytes::{Bytes, BytesMut};
 use futures_util::task::noop_waker_ref;
+use futures_util::{Stream, StreamExt, stream};
 use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 
 use crate::core::{ApiError, JSON_LIMIT, MemoryBudget, MemoryPermit};
@@ -142,6 +142,25 @@ pub(crate) fn watch(request: &mut ServiceRequest, time: Duration) {
     request.set_payload(Payload::Stream { payload: Box::pin(timed) });
 }
 
+/// Waits until the body of a request is there, or more of it than a small one has, and leaves it to be read as it came: how it
+/// fails is told to whoever reads it.
+pub(crate) async fn arrival(request: &mut ServiceRequest) {
+    let mut payload = request.take_payload();
+    if matches!(payload, Payload::None) {
+        return;
+    }
+    let (mut bytes, mut failure) = (BytesMut::new(), None);
+    while bytes.len() <= JSON_LIMIT && failure.is_none() {
+        match payload.next().await {
+            Some(Ok(piece)) => bytes.extend_from_slice(&piece),
+            Some(Err(error)) => failure = Some(Err(error)),
+            None => break,
+        }
+    }
+    let arrived = stream::iter([Some(Ok(bytes.freeze())), failure].into_iter().flatten());
+    request.set_payload(Payload::Stream { payload: Box::pin(arrived.chain(payload)) });
+}
+
 /// Returns whether a body could not be read because its client took too long, which is answered 408.
 pub(crate) fn is_too_slow(error: &PayloadError) -> bool {
     matches!(error, PayloadError::Io(error) if error.kind() == io::ErrorKind::TimedOut)
@@ -201,10 +220,9 @@ impl Drop for TimedBody {
 mod tests {
     use std::future::pending;
 
-    use actix_http::BoxedPayloadStream;
-    use futures_util::StreamExt;
-
     use super::*;
+    use actix_http::BoxedPayloadStream;
+    use actix_web::test::TestRequest;
 
     const TIME: Duration = Duration::from_secs(30);
 
@@ -222,7 +240,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_drips_is_overdue_when_its_time_is_over() {
-        let drip = futures_util::stream::unfold((), |()| async {
+        let drip = stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             Some((Ok(Bytes::from_static(b"x")), ()))
         });
@@ -238,6 +256,30 @@ mod tests {
         assert!(is_too_slow(&error), "{error}");
         assert!(begun.elapsed() >= TIME && begun.elapsed() < TIME + Duration::from_secs(1), "{:?}", begun.elapsed());
         assert!((28..=30).contains(&bytes), "{bytes}");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_was_waited_for_is_read_as_it_came() {
+        let whole = async |pieces: usize, fails: bool| {
+            let pieces = (0..pieces).map(|_| Ok(Bytes::from_static(&[b'x'; 1000])));
+            let failure = fails.then_some(Err(PayloadError::Incomplete(None)));
+            let payload: BoxedPayloadStream = Box::pin(stream::iter(pieces.chain(failure)));
+            let mut request = TestRequest::default().to_srv_request();
+            request.set_payload(Payload::Stream { payload });
+            arrival(&mut request).await;
+            let (mut payload, mut bytes) = (request.take_payload(), 0_usize);
+            loop {
+                match payload.next().await {
+                    Some(Ok(piece)) => bytes += piece.len(),
+                    end => return (bytes, end.is_some()),
+                }
+            }
+        };
+        for pieces in [0, 1, 65, 66, 200] {
+            for fails in [false, true] {
+                assert_eq!(whole(pieces, fails).await, (pieces * 1000, fails));
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]

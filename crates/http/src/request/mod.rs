@@ -12,7 +12,7 @@ pub(crate) mod parameters;
 pub(crate) mod preconditions;
 
 pub(crate) use self::body::{Body, ContentType, parse_object};
-pub(crate) use self::body_deadline::{BodyDeadline, in_time, is_too_slow};
+pub(crate) use self::body_deadline::{BodyDeadline, arrival, in_time, is_too_slow};
 pub(crate) use self::cursor::List;
 pub(crate) use self::extract::{Auth, PathId, PathTag, PathText, RequestedBy, SentBy, Until, parse_uuid};
 pub(crate) use self::field::{Field, VariantInput, optional, required, violations};
