@@ -24,11 +24,27 @@ pub fn prepare(path: &Path) -> Result<PathBuf> {
     path.canonicalize().with_context(|| format!("cannot read the data directory {} (AGORA_DATA_DIR)", path.display()))
 }
 
-/// Returns the secret kept in the directory, and whether it was drawn just now: the first time, one is.
+/// Returns the secret that tokens are signed with: that of the configuration, or the one kept in the directory, where it is drawn the
+/// first time. Warns when it is drawn although the database has been served before, which other nodes may do as well.
 ///
 /// # Errors
 /// When it cannot be read or made.
-pub fn signing_secret(data_dir: &Path) -> Result<(Secret, bool)> {
+pub fn signing_secret(config: &Config, data_dir: &Path, was_served_before: bool) -> Result<Secret> {
+    if let Some(secret) = &config.jwt_secret {
+        return Ok(secret.clone());
+    }
+    let (secret, is_new) = own_secret(data_dir)?;
+    if is_new && was_served_before {
+        tracing::warn!(
+            "drew a new signing secret for a database that has accounts already: tokens of other nodes, and from before, are \
+             refused; set AGORA_JWT_SECRET, the same on every node"
+        );
+    }
+    Ok(secret)
+}
+
+/// Returns the secret kept in the directory, and whether it was drawn just now: the first time, one is.
+fn own_secret(data_dir: &Path) -> Result<(Secret, bool)> {
     if let Some(secret) = existing_secret(data_dir)? {
         return Ok((secret, false));
     }
@@ -87,9 +103,9 @@ mod tests {
     fn the_secret_is_drawn_once_and_for_the_owner_alone() {
         let parent = tempfile::tempdir().unwrap();
         let data_dir = prepare(&parent.path().join("a/b")).unwrap();
-        let (first, is_new) = signing_secret(&data_dir).unwrap();
+        let (first, is_new) = own_secret(&data_dir).unwrap();
         assert_eq!((first.expose().len(), is_new), (64, true));
-        assert_eq!(signing_secret(&data_dir).unwrap(), (first, false));
+        assert_eq!(own_secret(&data_dir).unwrap(), (first, false));
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&data_dir), mode(&data_dir.join(SECRET_FILE))), (0o700, 0o600));
         assert_eq!(fs::read_dir(&data_dir).unwrap().count(), 1, "no draft is left");
@@ -99,6 +115,6 @@ mod tests {
     fn a_damaged_secret_is_refused() {
         let data_dir = tempfile::tempdir().unwrap();
         fs::write(data_dir.path().join(SECRET_FILE), "short").unwrap();
-        assert!(signing_secret(data_dir.path()).is_err());
+        assert!(own_secret(data_dir.path()).is_err());
     }
 }

@@ -1,14 +1,16 @@
-//! What the operator's commands do. What they take is the matter of the command line.
+//! What the operator's commands do, and what those take that have commands of their own.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | `transfer` | `agora copy`, `agora backup`, `agora restore` |
+//! | `admin` | `agora admin`: the administrators, and any account |
+//! | `moderation`, `outbox` | `agora audit` and `agora reports`; `agora mail` |
 //! | `products` | `agora products`: the catalog from files and into files |
 //! | `media` | `agora media`: what is stored, and what rows name |
 //! | `migrate` | `agora migrate`: the schema of the database |
 //! | `doctor` | `agora doctor`: whether the service can work here |
 //! | `health` | `agora health`: whether a running service is ready |
-//! | `sweep`, `indexer` | housekeeping in the background of the service |
+//! | `sweep`, `indexer`, `mailer`, `eraser`, `live`, `minutely` | what the service does in the background |
 //! | `open`, `data_dir` | the database, the image store and the directory that the configuration names |
 //! | `host` | the addresses and the open files of a service |
 //! | `progress`, `context`, `background` | what long work has in common |
@@ -16,6 +18,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod admin;
 mod atomic_file;
 pub mod background;
 pub mod context;
@@ -29,8 +32,10 @@ pub mod live;
 pub mod mailer;
 pub mod media;
 pub mod migrate;
-pub mod mutes;
+pub mod minutely;
+pub mod moderation;
 pub mod open;
+pub mod outbox;
 pub mod products;
 pub mod progress;
 pub mod sweep;

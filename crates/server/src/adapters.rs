@@ -40,7 +40,7 @@ use agora_operations::indexer::Indexer;
 use agora_operations::mailer::Mailer;
 use agora_operations::open;
 use agora_operations::sweep::Sweep;
-use agora_operations::system::SystemIds;
+use agora_operations::system::{SystemClock, SystemIds};
 use agora_operations::transfer::BackupDownloads;
 use agora_security::{BcryptHasher, BoundedCounters, CachedSessions, JwtIssuer, RandomMailTokens};
 use anyhow::Result;
@@ -109,6 +109,15 @@ impl Adapters {
             replica,
             data_dir,
         })
+    }
+
+    /// Makes them over the database that the configuration names, for a command that makes no new one.
+    ///
+    /// # Errors
+    /// As [`over`](Self::over), and when there is no such database.
+    pub(crate) async fn over_existing(config: &Config) -> Result<Self> {
+        let database = open::existing_database(config).await?;
+        Self::over(database, config, std::path::absolute(&config.data_dir)?, Arc::new(SystemClock)).await
     }
 
     /// Returns the use cases of accounts.

@@ -1,6 +1,5 @@
 //! The service: use cases behind HTTP, what is shown of them, and the sweep.
 
-use std::error::Error;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,23 +7,18 @@ use std::time::Duration;
 
 use actix_web::dev::Server;
 use agora_config::Config;
-use agora_database::{CallMeter, Database, QueryInstrumentation, Replica};
-use agora_domain::blocks::MuteExpiry;
+use agora_database::{CallMeter, Database, QueryInstrumentation};
 use agora_domain::clock::Clock;
 use agora_domain::events::LiveUpdates;
 use agora_http::{EffectiveSetting, MacKeys, Settings, Stopping};
-use agora_operations::eraser::Eraser;
 use agora_operations::host::{listen, reachable};
-use agora_operations::indexer::Indexer;
 use agora_operations::live::{LagMeter, LiveFeed};
-use agora_operations::mailer::Mailer;
-use agora_operations::mutes::end_mutes;
+use agora_operations::minutely::every_minute;
 use agora_operations::open::{CANNOT_OPEN, database_url};
-use agora_operations::sweep::Sweep;
-use agora_operations::{data_dir, host};
-use agora_security::{CachedSessions, JwtIssuer};
+use agora_operations::{admin, data_dir, host};
+use agora_security::JwtIssuer;
 use anyhow::{Context, Result};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::task::JoinSet;
 
 use crate::adapters::Adapters;
 use crate::metrics::{Metrics, ServiceMetrics};
@@ -56,30 +50,9 @@ pub struct App {
     pub(crate) stopping: Stopping,
     /// The streams of events, which end when the service is stopped.
     pub(crate) live: Arc<LiveUpdates>,
-    lag: Option<LagMeter>,
-    sweep: Sweep,
-    indexer: Indexer,
-    mutes: MuteExpiry,
-    mailer: Option<Mailer>,
-    eraser: Eraser,
-    sessions: Arc<CachedSessions>,
+    /// What is done beside requests: it ends when this is dropped.
+    background: JoinSet<()>,
     database: Database,
-    replica: Option<Replica>,
-}
-
-/// How often it is stored which sessions were used in another hour than before.
-const SEEN_INTERVAL: Duration = Duration::from_secs(60);
-
-/// Stores which sessions were used, until it is dropped. A failure is logged, and tried again the next time.
-async fn store_seen(sessions: Arc<CachedSessions>) {
-    let mut interval = interval(SEEN_INTERVAL);
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        interval.tick().await;
-        if let Err(error) = sessions.store_seen().await {
-            tracing::warn!(%error, cause = ?error.source(), "could not store which sessions were used");
-        }
-    }
 }
 
 impl App {
@@ -103,32 +76,10 @@ impl App {
         let database = database.context(CANNOT_OPEN)?.instrumented(instrumentation);
         let adapters = Adapters::over(database, config, data_dir, clock).await?;
         let accounts = adapters.accounts();
-        let mut has_admin = accounts.has_admin().await?;
-        let was_served_before = config.database_url.is_some() && has_admin;
-        if let Some(admin) = config.admin().filter(|_| !has_admin) {
-            let made = accounts.create_admin(admin).await;
-            // Of several nodes that start at once on an empty database one makes it, and the others find it there.
-            if made.is_err() && accounts.has_admin().await? {
-                tracing::info!("another node made an administrator");
-            } else {
-                made.context("cannot make the account of AGORA_ADMIN_USERNAME")?;
-                tracing::info!("made the administrator of AGORA_ADMIN_USERNAME");
-            }
-            has_admin = true;
-        }
-        let secret = match &config.jwt_secret {
-            Some(secret) => secret.clone(),
-            None => {
-                let (secret, is_new) = data_dir::signing_secret(&adapters.data_dir)?;
-                if is_new && was_served_before {
-                    tracing::warn!(
-                        "drew a new signing secret for a database that has accounts already: tokens of other nodes, and \
-                         from before, are refused; set AGORA_JWT_SECRET, the same on every node"
-                    );
-                }
-                secret
-            }
-        };
+        let had_admin = accounts.has_admin().await?;
+        let has_admin = had_admin || admin::make_configured(config, &accounts).await?;
+        let was_served_before = config.database_url.is_some() && had_admin;
+        let secret = data_dir::signing_secret(config, &adapters.data_dir, was_served_before)?;
         let mut tokens = JwtIssuer::new(secret.expose().as_bytes(), config.token_lifetime);
         let mut mac_keys = MacKeys::new(secret.expose().as_bytes());
         if let Some(accepted) = &config.jwt_accepted_secret {
@@ -168,14 +119,31 @@ impl App {
         let services = adapters.services(tokens);
         let over_replica = adapters.replica_services(&services);
         let server = agora_http::serve(listener, services, over_replica, settings)?;
-        let sweep = adapters.sweep(config.sweep_interval);
-        let (indexer, mutes, mailer) = (adapters.indexer(), adapters.mute_expiry(), adapters.mailer());
-        let eraser = adapters.eraser(config.sweep_interval);
-        let mail = mailer.as_ref().map(|mailer| Arc::clone(&mailer.record));
-        let (live, sessions) = (Arc::clone(&adapters.live), Arc::clone(&adapters.sessions));
-        let (data_dir, database) = (adapters.data_dir.clone(), adapters.database.clone());
-        let replica = adapters.replica.clone();
-        let figures = ServiceMetrics { begun, sweep: Arc::clone(&sweep.record), mail, adapters };
+        let (sweep, mailer) = (adapters.sweep(config.sweep_interval), adapters.mailer());
+        let (swept, mail) = (Arc::clone(&sweep.record), mailer.as_ref().map(|mailer| Arc::clone(&mailer.record)));
+        let mut background = JoinSet::new();
+        background.spawn(sweep.run());
+        background.spawn(adapters.indexer().run());
+        background.spawn(adapters.eraser(config.sweep_interval).run());
+        background.spawn(LiveFeed { live: Arc::clone(&adapters.live), lag }.run());
+        let (mutes, sessions) = (Arc::new(adapters.mute_expiry()), Arc::clone(&adapters.sessions));
+        background.spawn(every_minute("could not end mutes", move || {
+            let mutes = Arc::clone(&mutes);
+            async move { mutes.run().await }
+        }));
+        background.spawn(every_minute("could not store which sessions were used", move || {
+            let sessions = Arc::clone(&sessions);
+            async move { sessions.store_seen().await }
+        }));
+        if let Some(mailer) = mailer {
+            background.spawn(mailer.run());
+        }
+        if let Some(replica) = adapters.replica.clone() {
+            background.spawn(replica.follow());
+        }
+        let (live, data_dir) = (Arc::clone(&adapters.live), adapters.data_dir.clone());
+        let database = adapters.database.clone();
+        let figures = ServiceMetrics { begun, sweep: swept, mail, adapters };
         let metrics = metrics.map(|metrics| metrics.serve(figures)).transpose()?;
         let (metrics_address, metrics) = metrics.unzip();
         Ok(Self {
@@ -188,15 +156,8 @@ impl App {
             metrics,
             stopping,
             live,
-            lag,
-            sweep,
-            indexer,
-            mutes,
-            mailer,
-            eraser,
-            sessions,
+            background,
             database,
-            replica,
         })
     }
 
@@ -205,28 +166,9 @@ impl App {
     /// # Errors
     /// When the server breaks.
     pub async fn run(self) -> Result<()> {
-        let sweep = tokio::spawn(self.sweep.run());
-        let indexer = tokio::spawn(self.indexer.run());
-        let mutes = tokio::spawn(end_mutes(self.mutes));
-        let mailer = self.mailer.map(|mailer| tokio::spawn(mailer.run()));
-        let eraser = tokio::spawn(self.eraser.run());
-        let sessions = tokio::spawn(store_seen(self.sessions));
-        let replica = self.replica.map(|replica| tokio::spawn(replica.follow()));
-        let live = tokio::spawn(LiveFeed { live: self.live, lag: self.lag }.run());
         let metrics = self.metrics.map(|server| (server.handle(), tokio::spawn(server)));
         let stopped = self.server.await;
-        sweep.abort();
-        indexer.abort();
-        mutes.abort();
-        eraser.abort();
-        if let Some(mailer) = mailer {
-            mailer.abort();
-        }
-        if let Some(replica) = replica {
-            replica.abort();
-        }
-        sessions.abort();
-        live.abort();
+        drop(self.background);
         if let Some((handle, server)) = metrics {
             // To its end, since it holds a part of the database.
             handle.stop(false).await;

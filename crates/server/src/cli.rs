@@ -11,12 +11,15 @@ use std::{io, process};
 use agora_config::{Config, Flags, Invalid, Loaded, Purpose};
 #[cfg(feature = "demo")]
 use agora_demo::SeedArguments;
+use agora_operations::admin::{AdminCommand, Opened};
 use agora_operations::migrate::NotUpToDate;
-use agora_operations::products::Format;
+use agora_operations::moderation::{AuditArguments, ReportsCommand};
+use agora_operations::outbox::MailCommand;
+use agora_operations::products::ProductsCommand;
 use agora_operations::progress::{INTERRUPTED, Interrupt};
 use agora_operations::system::SystemClock;
 use agora_operations::transfer::CopyArguments;
-use agora_operations::{doctor, health, media, migrate, products, transfer};
+use agora_operations::{admin, doctor, health, media, migrate, moderation, outbox, products, transfer};
 use anyhow::{Result, bail};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
@@ -24,13 +27,11 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::admin::AdminCommand;
+use crate::adapters::Adapters;
 use crate::app::App;
 use crate::greeting::greeting;
-use crate::moderation::{AuditArguments, ReportsCommand};
-use crate::outbox::MailCommand;
 use crate::telemetry::Telemetry;
-use crate::{admin, logging, manual, moderation, outbox, shown_settings};
+use crate::{logging, manual, shown_settings};
 
 /// The backend of a small social network with a product catalog. Without a command, it runs the server.
 #[derive(Debug, Parser)]
@@ -123,30 +124,6 @@ enum Command {
         /// Write it into this directory instead, and a page for each command
         #[arg(long, value_name = "DIRECTORY")]
         to: Option<PathBuf>,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-enum ProductsCommand {
-    /// Import products from a file, all of them or none. A product whose SKU exists, in any letter case, is updated; others
-    /// are created
-    Import {
-        /// The file to read, or - for the standard input
-        file: PathBuf,
-        /// What the file is, if its ending (.json, .jsonl, .ndjson, .csv) does not tell
-        #[arg(long, value_enum)]
-        format: Option<Format>,
-        /// Validate the file and print what would change, without changing anything
-        #[arg(long)]
-        dry_run: bool,
-    },
-    /// Export all products to a file that can be imported
-    Export {
-        /// The file to write, which must not exist; the standard output without, or for -
-        file: Option<PathBuf>,
-        /// What the file is to be, if its ending does not tell; jsonl on the standard output
-        #[arg(long, value_enum)]
-        format: Option<Format>,
     },
 }
 
@@ -258,20 +235,25 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
             let asking = health::health(config, url.as_deref(), Duration::from_secs(wait));
             return print(&runtime.block_on(asking)?);
         }
-        Some(Command::Admin(command)) => return print(&runtime.block_on(admin::admin(config, command))?),
-        Some(Command::Audit(arguments)) => return print(&runtime.block_on(moderation::audit(config, arguments))?),
-        Some(Command::Reports(command)) => return print(&runtime.block_on(moderation::reports(config, command))?),
-        Some(Command::Mail(command)) => return print(&runtime.block_on(outbox::mail(config, command))?),
+        Some(Command::Admin(command)) => return print(&runtime.block_on(administer(config, command))?),
+        Some(Command::Audit(arguments)) => {
+            let adapters = runtime.block_on(Adapters::over_existing(config))?;
+            let (accounts, log) = (adapters.accounts(), adapters.audit_log());
+            return print(&runtime.block_on(moderation::audit(&accounts, &log, arguments))?);
+        }
+        Some(Command::Reports(command)) => {
+            let reports = runtime.block_on(Adapters::over_existing(config))?.reports();
+            return print(&runtime.block_on(moderation::reports(&reports, command))?);
+        }
+        Some(Command::Mail(command)) => {
+            let care = runtime.block_on(Adapters::over_existing(config))?.outbox_care();
+            return print(&runtime.block_on(outbox::mail(&care, command))?);
+        }
         Some(Command::Migrate(MigrateCommand::Status)) => {
             return runtime.block_on(migrate::status(config, say)).map(done);
         }
         Some(Command::Migrate(MigrateCommand::Run)) => return print(&runtime.block_on(migrate::run(config))?),
-        Some(Command::Products(ProductsCommand::Import { file, format, dry_run })) => {
-            Box::pin(products::import(config, file, format, dry_run, interrupt))
-        }
-        Some(Command::Products(ProductsCommand::Export { file, format })) => {
-            Box::pin(products::export(config, file, format, interrupt))
-        }
+        Some(Command::Products(command)) => Box::pin(products::products(config, command, interrupt)),
         Some(Command::Media(MediaCommand::Check { delete, top })) => {
             Box::pin(media::check(config, delete, top, interrupt, say))
         }
@@ -286,6 +268,17 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
         _ => return runtime.block_on(serve(&loaded, config)).map(done),
     };
     interruptible(runtime, stop, work).map(done)
+}
+
+/// `agora admin`; what to tell the operator.
+async fn administer(config: &Config, command: AdminCommand) -> Result<String> {
+    let Opened { database, data_dir, told } = admin::open(config, &command).await?;
+    let adapters = Adapters::over(database, config, data_dir, Arc::new(SystemClock)).await?;
+    let done = admin::admin(config, command, &adapters.accounts()).await?;
+    Ok(match told {
+        Some(told) => format!("{done}\n{told}"),
+        None => done,
+    })
 }
 
 fn done((): ()) -> ExitCode {

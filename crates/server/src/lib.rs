@@ -3,15 +3,12 @@
 #![forbid(unsafe_code)]
 
 mod adapters;
-mod admin;
 pub mod app;
 pub mod cli;
 mod greeting;
 mod logging;
 mod manual;
 mod metrics;
-mod moderation;
-mod outbox;
 mod shown_settings;
 #[cfg_attr(not(feature = "telemetry"), path = "no_telemetry.rs")]
 mod telemetry;

@@ -62,7 +62,7 @@ fn line(cells: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// What could not be read or written. Then there is no file.
-pub async fn export(
+pub(super) async fn export(
     config: &Config,
     file: Option<PathBuf>,
     format: Option<Format>,

@@ -122,7 +122,7 @@ fn in_words(errors: &FieldErrors) -> String {
 ///
 /// # Errors
 /// Every row that cannot be taken over, and what could not be read or written. Then nothing was changed.
-pub async fn import(
+pub(super) async fn import(
     config: &Config,
     file: PathBuf,
     format: Option<Format>,

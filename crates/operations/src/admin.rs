@@ -2,30 +2,28 @@
 
 use std::io;
 use std::io::{BufRead, IsTerminal};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use agora_config::{Config, Invalid, parse_registration, shown_url};
-use agora_database::{OpenError, Probe, probe};
+use agora_database::{Database, OpenError, Probe, probe};
 use agora_domain::Error;
 use agora_domain::accounts::{
     AccountDetails, Accounts, LoginIdentifier, ManagedAccount, Password, Role, RoleAction, RoleChange,
 };
-use agora_operations::open::database_url;
-use agora_operations::system::SystemClock;
-use agora_operations::{data_dir, open};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, Subcommand};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::adapters::Adapters;
+use crate::open::database_url;
+use crate::{data_dir, open};
 
 /// When a change counts on the nodes that run.
 const SOON: &str = "A running service sees it within 5 seconds.";
 
 /// What `agora admin` does.
 #[derive(Debug, Subcommand)]
-pub(crate) enum AdminCommand {
+pub enum AdminCommand {
     /// Create an account with the roles ADMIN and USER
     Create {
         /// Its username [AGORA_ADMIN_USERNAME]
@@ -57,7 +55,7 @@ pub(crate) enum AdminCommand {
 
 /// An account that there is.
 #[derive(Debug, Args)]
-pub(crate) struct Named {
+pub struct Named {
     /// The account's username or email
     identifier: String,
 }
@@ -73,29 +71,53 @@ impl Named {
     }
 }
 
-/// Does what the command says; returns what to tell the operator.
+/// Makes the administrator that the configuration asks for, where no account has ADMIN. Returns whether there is one
+/// now.
 ///
 /// # Errors
-/// What is wrong with the arguments, or what a rule forbids.
-pub(crate) async fn admin(config: &Config, command: AdminCommand) -> Result<String> {
-    // An account can be made before the first start, but others must be somewhere.
+/// When it could not be made, and no other node has made one.
+pub async fn make_configured(config: &Config, accounts: &Accounts) -> Result<bool> {
+    let Some(admin) = config.admin() else { return Ok(false) };
+    let made = accounts.create_admin(admin).await;
+    // Of several nodes that start at once on an empty database one makes it, and the others find it there.
+    if made.is_err() && accounts.has_admin().await? {
+        tracing::info!("another node made an administrator");
+    } else {
+        made.context("cannot make the account of AGORA_ADMIN_USERNAME")?;
+        tracing::info!("made the administrator of AGORA_ADMIN_USERNAME");
+    }
+    Ok(true)
+}
+
+/// What a command works on.
+pub struct Opened {
+    /// The database.
+    pub database: Database,
+    /// The absolute path of the data directory.
+    pub data_dir: PathBuf,
+    /// Which database it is, to be told after a change, for whoever called the command without the settings of the service; and
+    /// that it is a new one, if it is.
+    pub told: Option<String>,
+}
+
+/// Opens what the command works on. An account can be made before the first start; others must be somewhere.
+///
+/// # Errors
+/// What cannot be opened, in words for an operator.
+pub async fn open(config: &Config, command: &AdminCommand) -> Result<Opened> {
     let makes = matches!(command, AdminCommand::Create { .. });
     let changes = !matches!(command, AdminCommand::List | AdminCommand::Show(_));
-    let shown = database(config, makes).await?;
+    let told = if changes { Some(shown_database(config, makes).await?) } else { None };
     let (database, data_dir) = if makes {
         let data_dir = data_dir::prepare(&config.data_dir)?;
         (open::database(config, &data_dir).await?, data_dir)
     } else {
         (open::existing_database(config).await?, std::path::absolute(&config.data_dir)?)
     };
-    let adapters = Adapters::over(database, config, data_dir, Arc::new(SystemClock)).await?;
-    let told = execute(config, command, &adapters.accounts()).await?;
-    Ok(if changes { format!("{told}\n{shown}") } else { told })
+    Ok(Opened { database, data_dir, told })
 }
 
-/// Returns which database it is, for whoever called the command without the settings of the service; and that it is a
-/// new one, if it may be.
-async fn database(config: &Config, may_be_new: bool) -> Result<String> {
+async fn shown_database(config: &Config, may_be_new: bool) -> Result<String> {
     let url = database_url(config, &std::path::absolute(&config.data_dir)?);
     let shown = shown_url(url.expose());
     // What else is wrong with it shows when it is opened.
@@ -108,7 +130,11 @@ async fn database(config: &Config, may_be_new: bool) -> Result<String> {
     Ok(format!("Database: {shown}{new}"))
 }
 
-async fn execute(config: &Config, command: AdminCommand, accounts: &Accounts) -> Result<String> {
+/// Does what the command says; returns what to tell the operator.
+///
+/// # Errors
+/// What is wrong with the arguments, or what a rule forbids.
+pub async fn admin(config: &Config, command: AdminCommand, accounts: &Accounts) -> Result<String> {
     let (account, done) = match command {
         AdminCommand::Create { username, email, password } => {
             let required = |name: &str| Invalid(format!("--{name} is required"));

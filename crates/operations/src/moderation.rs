@@ -1,9 +1,7 @@
 //! `agora audit` and `agora reports`: what administrators did and what users report, without a client.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
-use agora_config::Config;
 use agora_domain::Error;
 use agora_domain::accounts::{Accounts, LoginIdentifier};
 use agora_domain::audit::{Action, Actor};
@@ -13,19 +11,15 @@ use agora_domain::error::Violation;
 use agora_domain::id::ReportId;
 use agora_domain::page::{Page, PageRequest};
 use agora_domain::reports::{ReportDecision, ReportNote, ReportStatus, ReportView, Reports, Verdict};
-use agora_operations::open;
-use agora_operations::system::SystemClock;
 use anyhow::{Result, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use uuid::Uuid;
 
-use crate::adapters::Adapters;
-
 /// Which entries of the audit log are shown.
 #[derive(Debug, Args)]
-pub(crate) struct AuditArguments {
+pub struct AuditArguments {
     /// Only what this administrator did, by username or email; `cli` for the command line
     #[arg(long, value_name = "WHO")]
     actor: Option<String>,
@@ -42,7 +36,7 @@ pub(crate) struct AuditArguments {
 
 /// What `agora reports` does.
 #[derive(Debug, Subcommand)]
-pub(crate) enum ReportsCommand {
+pub enum ReportsCommand {
     /// List reports, newest first
     List {
         /// Only those with this status
@@ -60,10 +54,14 @@ pub(crate) enum ReportsCommand {
 
 /// Which reports are listed.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum StatusFilter {
+pub enum StatusFilter {
+    /// Those nobody has decided about
     Open,
+    /// Those found right
     Resolved,
+    /// Those found wrong
     Rejected,
+    /// All
     All,
 }
 
@@ -80,7 +78,7 @@ impl StatusFilter {
 
 /// A report, and what is said of it.
 #[derive(Debug, Args)]
-pub(crate) struct Decision {
+pub struct Decision {
     /// The id of the report
     id: Uuid,
     /// What there is to say of it, for other administrators
@@ -88,24 +86,18 @@ pub(crate) struct Decision {
     note: Option<String>,
 }
 
-pub(crate) async fn adapters(config: &Config) -> Result<Adapters> {
-    let (database, data_dir) = (open::existing_database(config).await?, std::path::absolute(&config.data_dir)?);
-    Adapters::over(database, config, data_dir, Arc::new(SystemClock)).await
-}
-
 /// `agora audit`; returns what to tell the operator.
 ///
 /// # Errors
 /// What is wrong with the arguments, or with the database.
-pub(crate) async fn audit(config: &Config, arguments: AuditArguments) -> Result<String> {
+pub async fn audit(accounts: &Accounts, log: &AuditLog, arguments: AuditArguments) -> Result<String> {
     let AuditArguments { actor, target, action, limit } = arguments;
     let action = action.as_deref().map(action_called).transpose()?;
-    let adapters = adapters(config).await?;
     let actor = match actor {
-        Some(name) => Some(actor_called(&adapters.accounts(), &name).await?),
+        Some(name) => Some(actor_called(accounts, &name).await?),
         None => None,
     };
-    let (log, filter): (AuditLog, _) = (adapters.audit_log(), AuditFilter { actor, target, action });
+    let filter = AuditFilter { actor, target, action };
     let entries = all(limit, async |page| log.list_for_operator(filter, page).await).await?;
     lines(&entries, "No administrator did such a thing.", entry_line)
 }
@@ -131,15 +123,14 @@ async fn actor_called(accounts: &Accounts, name: &str) -> Result<Actor> {
 ///
 /// # Errors
 /// What is wrong with the arguments, or with the database.
-pub(crate) async fn reports(config: &Config, command: ReportsCommand) -> Result<String> {
-    let reports = adapters(config).await?.reports();
+pub async fn reports(reports: &Reports, command: ReportsCommand) -> Result<String> {
     match command {
         ReportsCommand::List { status, limit } => {
             let found = all(limit, async |page| reports.list_for_operator(status.status(), page).await).await?;
             lines(&found, "There is no such report.", report_line)
         }
-        ReportsCommand::Resolve(decision) => decide(&reports, decision, Verdict::Resolved).await,
-        ReportsCommand::Reject(decision) => decide(&reports, decision, Verdict::Rejected).await,
+        ReportsCommand::Resolve(decision) => decide(reports, decision, Verdict::Resolved).await,
+        ReportsCommand::Reject(decision) => decide(reports, decision, Verdict::Rejected).await,
     }
 }
 

@@ -1,17 +1,16 @@
 //! `agora mail`: the outbox, for the operator.
 
-use agora_config::Config;
 use agora_domain::id::MailId;
 use agora_domain::mail::{MailStatus, MailView, OutboxCare};
 use anyhow::{Result, bail};
 use clap::{Subcommand, ValueEnum};
 use uuid::Uuid;
 
-use crate::moderation::{adapters, instant, lines, quoted};
+use crate::moderation::{instant, lines, quoted};
 
 /// What `agora mail` does.
 #[derive(Debug, Subcommand)]
-pub(crate) enum MailCommand {
+pub enum MailCommand {
     /// List mails, those that are tried first before others
     List {
         /// Only those with this status
@@ -34,11 +33,14 @@ pub(crate) enum MailCommand {
 
 /// Which mails are listed.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum StatusFilter {
+pub enum StatusFilter {
     /// Those that wait, and those that were given up
     Unsent,
+    /// Those that wait
     Waiting,
+    /// Those that were given up
     Dead,
+    /// Those that were sent, for as long as that is remembered
     Sent,
 }
 
@@ -57,10 +59,9 @@ impl StatusFilter {
 ///
 /// # Errors
 /// What is wrong with the arguments, or with the database.
-pub(crate) async fn mail(config: &Config, command: MailCommand) -> Result<String> {
-    let care = adapters(config).await?.outbox_care();
+pub async fn mail(care: &OutboxCare, command: MailCommand) -> Result<String> {
     match command {
-        MailCommand::List { status, limit } => list(&care, status.statuses(), limit).await,
+        MailCommand::List { status, limit } => list(care, status.statuses(), limit).await,
         MailCommand::Retry { id, .. } => match (id, care.retry_for_operator(id.map(MailId::new)).await?) {
             (Some(id), 0) => bail!("there is no mail {id} that was not sent"),
             (_, 1) => Ok("1 mail is tried again.".to_owned()),
