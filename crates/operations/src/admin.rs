@@ -26,13 +26,13 @@ const SOON: &str = "A running service sees it within 5 seconds.";
 pub enum AdminCommand {
     /// Create an account with the roles ADMIN and USER
     Create {
-        /// Its username [AGORA_ADMIN_USERNAME]
+        /// Its username (AGORA_ADMIN_USERNAME)
         #[arg(long)]
         username: Option<String>,
-        /// Its email address [AGORA_ADMIN_EMAIL]
+        /// Its email address (AGORA_ADMIN_EMAIL)
         #[arg(long)]
         email: Option<String>,
-        /// Its password [AGORA_ADMIN_PASSWORD]. Better omit it: other users of the machine can see it here. It is
+        /// Its password (AGORA_ADMIN_PASSWORD). Better omit it: other users of the machine can see it here. It is
         /// prompted for, or read from standard input
         #[arg(long)]
         password: Option<String>,
