@@ -1,4 +1,4 @@
-//! What the operator's commands do, and what those take that have commands of their own.
+//! What the operator's commands do, with the arguments of those that have many.
 //!
 //! | module | what it does |
 //! |---|---|
