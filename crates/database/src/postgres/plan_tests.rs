@@ -165,12 +165,17 @@ impl Explained {
     }
 }
 
-/// How many pages each of the statements touches at most in a database of a size.
-async fn pages(size: u32) -> BTreeMap<String, i64> {
+/// A connection to a database of its own without rows.
+async fn explained() -> Explained {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let options = Options { statement_timeout: Duration::from_secs(120), ..Options::default() };
     let _migrated = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
-    let mut explained = Explained::connect(&url).await;
+    Explained::connect(&url).await
+}
+
+/// How many pages each of the statements touches at most in a database of a size.
+async fn pages(size: u32) -> BTreeMap<String, i64> {
+    let mut explained = explained().await;
     explained.conn.batch_execute("SET auto_explain.log_min_duration = -1").await.unwrap();
     let rows = format!("BEGIN; SET LOCAL agora.count_later = 'on'; {} COMMIT;", rows(size));
     explained.conn.batch_execute(&rows).await.unwrap();
@@ -355,4 +360,25 @@ async fn no_statement_touches_more_pages_when_there_is_more() {
         }
     }
     assert!(worse.is_empty(), "{worse:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sessions_of_an_account_are_not_looked_for_among_all_sessions() {
+    let mut explained = explained().await;
+    let rows = "
+        INSERT INTO users SELECT md5(n::text)::uuid, 'u' || n, 'u' || n, 'e' || n, 'e' || n, '', NULL, NULL,
+            false, true, true, now() FROM generate_series(1, 2) n;
+        INSERT INTO sessions SELECT gen_random_uuid(), md5((1 + n % 2)::text)::uuid, now() FROM generate_series(1, 20000) n;
+        ANALYZE sessions; SET plan_cache_mode = force_generic_plan";
+    explained.conn.batch_execute(rows).await.unwrap();
+    let user = DbId(Uuid::parse_str("c4ca4238-a0b9-2382-0dcc-509a6f75849b").unwrap());
+    for toward in [Toward::Older, Toward::Newer] {
+        explained.plans.lock().unwrap().clear();
+        let mut conn = &explained.conn;
+        let slice = Slice::new(toward, None, 21);
+        let found = sessions::list(&mut conn, user, DbInstant(Timestamp::from_unix_millis(1)), slice).await.unwrap();
+        assert_eq!(found.len(), 21);
+        let pages = explained.pages().await;
+        assert!(pages < 100, "{pages} pages toward {toward:?}");
+    }
 }

@@ -4,11 +4,13 @@ use diesel::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, Queryable, Selectable, SelectableHelper,
 };
 
+use uuid::Uuid;
+
 use super::accounts::lock_account;
 pub(crate) use super::accounts::revoke_sessions;
 use super::{Conn, RunQueryDsl, audit, built, id_in};
 use crate::error::Outcome;
-use crate::rows::{Slice, roles};
+use crate::rows::{After, Slice, Toward, roles};
 use crate::schema::{AuditRecord, SessionRecord, sessions, used_tickets, users};
 use crate::sql_types::{DbId, DbInstant};
 
@@ -95,16 +97,23 @@ pub(crate) async fn revoke(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outc
 }
 
 /// Returns a part of the sessions of an account that were opened after an instant and are not revoked.
+///
+/// The instant bounds the part by where it begins, or where it ends. As a second bound in the statement, beside that of the position, it
+/// would look to PostgreSQL, which plans for whatever values, like a narrow span of time: it went through the sessions of all accounts.
 pub(crate) async fn list(
     conn: &mut Conn<'_>,
     user: DbId,
     opened_after: DbInstant,
-    slice: Slice,
+    mut slice: Slice,
 ) -> Outcome<Vec<SessionRecord>> {
-    let live = sessions::user_id.eq(user).and(sessions::revoked_at.is_null());
-    let live = sessions::table.filter(live).filter(sessions::opened_at.gt(opened_after));
+    if slice.toward == Toward::Newer && slice.after.0 <= opened_after {
+        slice.after = After(opened_after, DbId(Uuid::max()));
+    }
+    let live = sessions::table.filter(sessions::user_id.eq(user).and(sessions::revoked_at.is_null()));
     let live = live.select(SessionRecord::as_select());
-    Ok(crate::rows::load_by!(live, sessions::opened_at, sessions::id, slice, conn)?)
+    let mut found: Vec<SessionRecord> = crate::rows::load_by!(live, sessions::opened_at, sessions::id, slice, conn)?;
+    found.retain(|session| session.opened_at > opened_after);
+    Ok(found)
 }
 
 /// Says that sessions were used at an hour, but for those that were used later.

@@ -9,6 +9,7 @@ use agora_domain::accounts::{
 use agora_domain::audit_log::AuditFilter;
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{SessionId, TicketId};
+use agora_domain::page::{PageRequest, Position};
 use tokio::task::JoinSet;
 
 use crate::Repositories;
@@ -258,6 +259,9 @@ pub async fn sessions_are_listed_with_what_their_clients_say_and_when_they_were_
     opened.reverse();
     assert_eq!(list(before).await, opened);
     assert_eq!(list(opened[2].session.opened_at).await, opened[..2], "those opened after an instant");
+    let from_end = PageRequest { from: Position::End, ..PageRequest::FIRST };
+    let last = db.sessions.list(ada, opened[2].session.opened_at, from_end).await.unwrap();
+    assert_eq!(last.items, opened[..2], "and from the end");
 
     let hour = |n: i64| at(n * 3_600_000);
     let ids: Vec<SessionId> = opened.iter().map(|view| view.session.id).collect();
