@@ -334,6 +334,9 @@ mod changed_schema_tests;
 #[path = "conflict_tests.rs"]
 mod conflict_tests;
 #[cfg(test)]
+#[path = "event_tests.rs"]
+mod event_tests;
+#[cfg(test)]
 #[path = "lost_connection_tests.rs"]
 mod lost_connection_tests;
 #[cfg(test)]

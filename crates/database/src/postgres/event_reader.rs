@@ -21,9 +21,11 @@ impl Postgres {
         let mut found = self.read(|conn| Box::pin(head(conn))).await?;
         if found.is_none() {
             self.write(|conn| Box::pin(begin(conn))).await?;
+            found = self.read(|conn| Box::pin(head(conn))).await?;
         }
-        if found.is_none_or(|head| head.is_more) {
-            while self.write(|conn| Box::pin(give_numbers(conn))).await? {}
+        if let Some(Head { unnumbered: Some(last), .. }) = found {
+            // None that are put there meanwhile: where that is quicker than giving them numbers, there would be no end.
+            while self.write(move |conn| Box::pin(give_numbers(conn, last))).await? {}
             found = self.read(|conn| Box::pin(head(conn))).await?;
         }
         let Some(Head { epoch, last_number, trimmed, .. }) = found else { return Ok(()) };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use agora_domain::events::Event;
-use diesel::dsl::exists;
+use diesel::dsl::max;
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{BigInt, Double, Nullable, SmallInt};
@@ -42,8 +42,8 @@ pub(super) struct Head {
     pub(super) last_number: i64,
     /// Up to which number they were deleted.
     pub(super) trimmed: i64,
-    /// Whether there are some without a number.
-    pub(super) is_more: bool,
+    /// The id of the last event without a number.
+    pub(super) unnumbered: Option<i64>,
 }
 
 /// Records an event in the transaction of the write that it tells of.
@@ -54,15 +54,16 @@ pub(crate) async fn record(conn: &mut Conn<'_>, event: Event) -> Outcome<()> {
 
 /// Returns how far the log is; nothing when there is none yet.
 pub(super) async fn head(conn: &mut Conn<'_>) -> Outcome<Option<Head>> {
-    let is_more = exists(events::table.filter(events::number.is_null()));
-    let head = event_log::table.select((event_log::epoch, event_log::last_number, event_log::trimmed, is_more));
+    let unnumbered = events::table.filter(events::number.is_null()).select(max(events::id)).single_value();
+    let head = event_log::table.select((event_log::epoch, event_log::last_number, event_log::trimmed, unnumbered));
     Ok(head.get_result(conn).await.optional()?)
 }
 
 // By the order in which they were put there: of two, of which one was committed before the other began, the first.
-statement! { GiveNumbers { last: i64 } -> BigInt:
+statement! { GiveNumbers { last: i64, last_id: i64 } -> BigInt:
     "WITH next AS (\
-        SELECT id, row_number() OVER (ORDER BY id) AS place FROM events WHERE number IS NULL ORDER BY id LIMIT 5000\
+        SELECT id, row_number() OVER (ORDER BY id) AS place FROM events WHERE number IS NULL \
+            AND id <= " last_id as BigInt, " ORDER BY id LIMIT 5000\
     ), numbered AS (\
         UPDATE events e SET number = " last as BigInt, " + next.place FROM next WHERE e.id = next.id AND e.number IS NULL RETURNING 1\
     ) SELECT count(*) FROM numbered"
@@ -104,12 +105,12 @@ pub(super) async fn begin(conn: &mut Conn<'_>) -> Outcome<()> {
     Ok(())
 }
 
-/// Gives some of the events that have none numbers, unless another node does; whether there may be more.
-pub(super) async fn give_numbers(conn: &mut Conn<'_>) -> Outcome<bool> {
+/// Gives some of the events that have none numbers, up to an id, unless another node does; whether there may be more.
+pub(super) async fn give_numbers(conn: &mut Conn<'_>, last_id: i64) -> Outcome<bool> {
     diesel::sql_query(SHORT).execute(conn).await?;
     let last = event_log::table.select(event_log::last_number).for_update().skip_locked();
     let Some(last) = last.get_result::<i64>(conn).await.optional()? else { return Ok(false) };
-    let count: i64 = GiveNumbers { last }.get_result(conn).await?;
+    let count: i64 = GiveNumbers { last, last_id }.get_result(conn).await?;
     if count > 0 {
         diesel::update(event_log::table).set(event_log::last_number.eq(last + count)).execute(conn).await?;
     }
