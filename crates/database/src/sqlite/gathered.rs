@@ -20,26 +20,29 @@ pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<N
         return Ok(());
     }
     let actor = DbId(notice.actor.uuid());
-    let notification_id = of_day(conn, gathered_row(&notice), actor).await?;
-    record(conn, told(&notice, notification_id.0.into())).await?;
+    let (notification_id, again) = of_day(conn, gathered_row(&notice), actor).await?;
+    if !again {
+        record(conn, told(&notice, notification_id.0.into())).await?;
+    }
     let actor = ActorRecord { notification_id, id: relation, actor_id: actor };
     diesel::insert_into(notification_actors::table).values(actor).execute(conn).await?;
     Ok(())
 }
 
-/// Adds one to the notification of a day, or makes that; which it is.
-async fn of_day(conn: &mut Conn<'_>, row: NotificationRecord, actor: DbId) -> Outcome<DbId> {
+/// Adds one to the notification of a day, or makes that; which it is, and whether the actor acts again.
+async fn of_day(conn: &mut Conn<'_>, row: NotificationRecord, actor: DbId) -> Outcome<(DbId, bool)> {
     let of_day = notifications::table
         .filter(notifications::day.eq(row.day))
         .filter(notifications::kind.eq(row.kind))
         .filter(notifications::target_id.eq(row.target_id));
-    let gathered = diesel::update(of_day).set(with_one_more(row.updated_at, actor)).returning(notifications::id);
-    if let Some(id) = prepared(gathered).get_result(conn).await.optional()? {
-        return Ok(id);
+    let gathered = diesel::update(of_day).set(with_one_more(row.updated_at, actor));
+    let gathered = gathered.returning((notifications::id, is_again(actor)));
+    if let Some(gathered) = prepared(gathered).get_result(conn).await.optional()? {
+        return Ok(gathered);
     }
     let id = row.id;
     diesel::insert_into(notifications::table).values(row).execute(conn).await?;
-    Ok(id)
+    Ok((id, false))
 }
 
 /// Takes a like or a follow that is taken back out of what the recipient was told of its day.

@@ -20,7 +20,7 @@ use crate::posts::Visibility;
 /// | a post is deleted | [`Event::PostDeleted`](super::Event::PostDeleted) |
 /// | a comment is stored, a reply as well | [`Event::Commented`](super::Event::Commented) |
 /// | a like of a post is made or taken back | [`Event::Liked`](super::Event::Liked) |
-/// | a notification is stored, or comes to tell of one act more | [`Event::Notified`](super::Event::Notified) |
+/// | a notification is stored, or comes to tell of one more who acts | [`Event::Notified`](super::Event::Notified) |
 ///
 /// What changes nothing puts none there. Of two events of which one was committed before the other began, the first one
 /// stands first. An event that was read at one place is at that place for every node, until it is dropped.

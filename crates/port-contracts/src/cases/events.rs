@@ -119,6 +119,11 @@ pub async fn a_notification_that_is_stored_or_grows_is_an_event_with_its_id(db: 
     assert_eq!(told().await, [(ada, gathered, NotificationKind::Like)], "it tells of one more");
     db.posts.unset_like(post, cleo).await.unwrap();
     assert_eq!(told().await, [], "one who takes a like back tells nobody");
+    db.posts.set_like(post, cleo, like(cleo)).await.unwrap();
+    db.posts.toggle_like(post, bob, like(bob), None).await.unwrap();
+    db.posts.toggle_like(post, bob, like(bob), None).await.unwrap();
+    assert_eq!(told().await, [], "nor does one who gives it again on the same day");
+    db.posts.unset_like(post, cleo).await.unwrap();
 
     let follow = notice(&w, NotificationKind::Follow, ada, bob, Subject::Recipient);
     let relation = NewRelation { id: w.id(), at: follow.at, notice: Some(follow) };

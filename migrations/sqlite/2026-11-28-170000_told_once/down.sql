@@ -1,0 +1,1 @@
+-- Nothing changes here: what is one call on PostgreSQL is some statements.
