@@ -40,22 +40,16 @@ impl Database {
             let contains = Contains::new(search_tail::words, contained);
             call!(self, search search::tail(among, contains, slice))
         };
-        let (mut found, mut is_missed) = (Found::new(slice, tail().await?), false);
+        let (mut found, mut is_missed, mut first_made_since) = (Found::new(slice, tail().await?), false, None);
         let (mut buckets, mut size) = (Buckets::Next(None, FIRST_BUCKETS), FIRST_BUCKETS);
         let (mut common, mut prefix) = (HashSet::new(), needles.prefix.clone());
         loop {
             let wanted = needles.clone();
-            let Chunk { candidates, last, absent } =
+            let Chunk { candidates, last, absent, next } =
                 call!(self, search search::candidates(kind, wanted, slice, buckets))?;
+            first_made_since = first_made_since.or(next);
             found.begin(candidates, last.is_some());
-            let mut documents = FIRST_DOCUMENTS;
-            while let Some(numbers) = found.next(documents) {
-                let (contains, count) = (Contains::new(search_texts::words, contained), numbers.len());
-                let looked = call!(self, search search::look(among, contains, numbers))?;
-                is_missed |= looked.len() < count;
-                found.add(looked);
-                documents = (documents * 4).min(MAX_DOCUMENTS);
-            }
+            is_missed |= self.look(among, contained, &mut found).await?;
             if last.is_none() || found.is_complete() {
                 break;
             }
@@ -68,10 +62,29 @@ impl Database {
             buckets = rare.map_or(Buckets::Next(last, size), Buckets::Numbered);
         }
         if is_missed {
-            // One that was changed meanwhile went to the tail.
+            // One that was changed meanwhile went to the tail, and is still there or in a bucket that was made since.
             found.add_tail(tail().await?);
+            let (wanted, since) = (needles.clone(), Buckets::Since(first_made_since.unwrap_or_default()));
+            let Chunk { candidates, .. } = call!(self, search search::candidates(kind, wanted, slice, since))?;
+            found.begin(candidates, false);
+            if self.look(among, contained, &mut found).await? {
+                found.add_tail(tail().await?);
+            }
         }
         Ok(page.page_of(found.into_keys(), |key| *key))
+    }
+
+    /// Looks at the documents of a chunk, until what was found is final; whether some were not there any more.
+    async fn look(&self, among: Among, contained: &[String], found: &mut Found) -> Result<bool> {
+        let (mut is_missed, mut documents) = (false, FIRST_DOCUMENTS);
+        while let Some(numbers) = found.next(documents) {
+            let (contains, count) = (Contains::new(search_texts::words, contained), numbers.len());
+            let looked = call!(self, search search::look(among, contains, numbers))?;
+            is_missed |= looked.len() < count;
+            found.add(looked);
+            documents = (documents * 4).min(MAX_DOCUMENTS);
+        }
+        Ok(is_missed)
     }
 }
 

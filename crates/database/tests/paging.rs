@@ -5,8 +5,10 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
-use agora_database::{Database, Options, Rows, Table};
+use agora_database::{CallMeter, CallOutcome, Database, Options, QueryInstrumentation, Rows, Table};
 use agora_domain::clock::Timestamp;
 use agora_domain::page::{Keyset, PageRequest, PageSize, Position};
 use agora_domain::posts::PostText;
@@ -15,8 +17,8 @@ use agora_domain::texts::TextBackfill;
 use agora_port_contracts::Repositories;
 use agora_port_contracts::lists::{List, Lists, People, TAG};
 use serde_json::{Value, json};
-use tokio::sync::watch;
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::sync::{oneshot, watch};
+use tokio::task::{JoinSet, block_in_place, spawn, spawn_blocking};
 use uuid::Uuid;
 
 #[path = "../../../tests/support/postgres.rs"]
@@ -299,13 +301,52 @@ async fn what_was_changed_since_is_not_indexed(index: &dyn SearchIndex) {
     assert_eq!(after, before);
 }
 
-async fn every_list_is_walked_under_fire(nodes: [&Database; 2]) {
-    fill(nodes[0]).await;
-    let lists = Lists::of(&repositories(nodes[0]), people());
-    let others = lists.through(&repositories(nodes[1]));
+/// Holds up whoever has read which documents of buckets to look at, once.
+#[derive(Default)]
+struct Gate(Mutex<Option<(oneshot::Sender<()>, mpsc::Receiver<()>)>>);
+
+impl CallMeter for Gate {
+    fn ended(&self, operation: &'static str, _: Duration, _: CallOutcome) {
+        if operation != "search.candidates" {
+            return;
+        }
+        let Some((reached, opened)) = self.0.lock().unwrap().take() else { return };
+        block_in_place(|| {
+            reached.send(()).unwrap();
+            opened.recv().unwrap();
+        });
+    }
+}
+
+async fn what_goes_into_another_bucket_meanwhile_is_found(lists: &Lists, others: &Lists, gate: &Gate) {
+    let oldest = || PageRequest { from: Position::End, size: PageSize::parse("100").unwrap() };
+    let expected = lists.read(List::FoundPosts, oldest()).await.unwrap().items;
+    let ((reached, at_gate), (open, opened)) = (oneshot::channel(), mpsc::channel());
+    *gate.0.lock().unwrap() = Some((reached, opened));
+    let reader = lists.clone();
+    let found = spawn(async move { reader.read(List::FoundPosts, oldest()).await.unwrap().items });
+    at_gate.await.unwrap();
+    for n in 1..=300 {
+        others.rewrite(id(n, 0), 0).await;
+    }
+    others.pack().await;
+    open.send(()).unwrap();
+    assert!(found.await.unwrap() == expected);
+}
+
+async fn every_list_is_walked_under_fire(nodes: [Database; 2]) {
+    let gate = Arc::new(Gate::default());
+    let meter = Arc::clone(&gate) as Arc<dyn CallMeter>;
+    let nodes = nodes.map(|node| node.packing(250));
+    let nodes =
+        nodes.map(|node| node.instrumented(QueryInstrumentation { meter: Some(Arc::clone(&meter)), slow: None }));
+    fill(&nodes[0]).await;
+    let lists = Lists::of(&repositories(&nodes[0]), people());
+    let others = lists.through(&repositories(&nodes[1]));
     let indexing = Indexing { index: nodes[0].search_index() };
     what_was_changed_since_is_not_indexed(&*indexing.index).await;
     while indexing.run().await.unwrap().1 {}
+    what_goes_into_another_bucket_meanwhile_is_found(&lists, &others, &gate).await;
     // Those would be at the same places as the comments at the top level.
     for list in List::EACH.into_iter().filter(|list| *list != List::Replies) {
         is_walked_under_fire(&lists, &others, list).await;
@@ -316,15 +357,15 @@ async fn every_list_is_walked_under_fire(nodes: [&Database; 2]) {
 async fn lists_on_sqlite_are_walked_both_ways_while_others_write() {
     let directory = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", directory.path().join("agora.db").display());
-    let node = Database::open(&url, &Options::default()).await.unwrap().packing(250);
-    every_list_is_walked_under_fire([&node, &node]).await;
+    let node = Database::open(&url, &Options::default()).await.unwrap();
+    every_list_is_walked_under_fire([node.clone(), node]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_on_postgres_are_walked_both_ways_while_another_node_writes() {
     let url = spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let options = Options { connections: 8, ..Options::default() };
-    let one = Database::open(&url, &options).await.unwrap().packing(250);
-    let other = Database::open(&url, &options).await.unwrap().packing(250);
-    every_list_is_walked_under_fire([&one, &other]).await;
+    let one = Database::open(&url, &options).await.unwrap();
+    let other = Database::open(&url, &options).await.unwrap();
+    every_list_is_walked_under_fire([one, other]).await;
 }

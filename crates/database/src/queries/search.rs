@@ -101,17 +101,22 @@ pub(crate) async fn candidates(
     // Long words are rarer.
     keys.sort_unstable_by_key(|key| std::cmp::Reverse(key.len()));
     keys.truncate(WORDS);
-    let (rows, is_more) = match buckets {
+    let of_kind = search_buckets::table.filter(search_buckets::kind.eq(kind_code(kind)));
+    let (rows, is_more, next) = match buckets {
         Buckets::Numbered(numbers) => {
-            let numbered = search_buckets::table
-                .filter(search_buckets::kind.eq(kind_code(kind)))
-                .filter(number_in(search_buckets::bucket, numbers));
-            (beyond(built(numbered.select(BucketRow::as_select())).load(conn).await?, slice), false)
+            let numbered = of_kind.filter(number_in(search_buckets::bucket, numbers));
+            (beyond(built(numbered.select(BucketRow::as_select())).load(conn).await?, slice), false, None)
+        }
+        Buckets::Since(first) => {
+            let since = of_kind.filter(search_buckets::bucket.ge(first)).select(BucketRow::as_select());
+            (beyond(since.load(conn).await?, slice), false, None)
         }
         Buckets::Next(after, most) => {
+            // Before the rows: what is made in between is looked at twice, and not missed.
+            let next = if after.is_none() { Some(next_number(conn, kind).await?) } else { None };
             let rows = next_buckets(conn, kind, slice, after, most).await?;
             let is_more = limit(rows.len()) == most;
-            (rows, is_more)
+            (rows, is_more, next)
         }
     };
     let found: Vec<Posting> = match rows.iter().map(|row| row.bucket).collect::<Vec<_>>() {
@@ -136,7 +141,14 @@ pub(crate) async fn candidates(
         }
     }
     let last = candidates.last().map(|bucket| bucket.place).filter(|_| is_more);
-    Ok(Chunk { candidates, last, absent })
+    Ok(Chunk { candidates, last, absent, next })
+}
+
+/// Returns the number that the next bucket of a kind will have.
+async fn next_number(conn: &mut Conn<'_>, kind: Kind) -> Outcome<i64> {
+    let of_kind = search_buckets::table.filter(search_buckets::kind.eq(kind_code(kind)));
+    let last: Option<i64> = of_kind.select(max(search_buckets::bucket)).get_result(conn).await?;
+    Ok(last.map_or(0, |last| last + 1))
 }
 
 /// Returns the buckets that have the first rare one of some words, or a word with a prefix if there are few; `None` when
@@ -443,10 +455,9 @@ pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, count: i64) -> Outcome
     if !lock_packing(conn).await? {
         return Ok(());
     }
-    let of_kind = search_buckets::table.filter(search_buckets::kind.eq(kind_code(kind)));
-    let last: Option<i64> = of_kind.select(max(search_buckets::bucket)).get_result(conn).await?;
+    let number = next_number(conn, kind).await?;
     let oldest = lock_oldest(conn, kind_code(kind), count).await?;
-    let packed = PackedBucket::of(kind, last.map_or(0, |last| last + 1), oldest);
+    let packed = PackedBucket::of(kind, number, oldest);
     let Some(PackedBucket { row, postings, ids }) = packed else { return Ok(()) };
     let (kind, newest_at, first) = (row.kind, row.newest_at, row.bucket * BUCKET);
     let moved = || {

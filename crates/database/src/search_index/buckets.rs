@@ -129,6 +129,8 @@ pub(crate) enum Buckets {
     Next(Option<BucketPlace>, i64),
     /// Those with these numbers.
     Numbered(Vec<i64>),
+    /// Those with this number or a higher one: they are made in the order of their numbers.
+    Since(i64),
 }
 
 /// What some buckets have of what is looked for.
@@ -140,6 +142,8 @@ pub(crate) struct Chunk {
     pub(crate) last: Option<BucketPlace>,
     /// The words that some of the buckets have not, so that they may be rare.
     pub(crate) absent: Vec<String>,
+    /// The number that the next bucket will have, if these are the first.
+    pub(crate) next: Option<i64>,
 }
 
 /// What a bucket has of what is looked for.

@@ -9,7 +9,7 @@
 //! the rows that are left, together with the rule of who may find them. What it has found is final once no bucket that
 //! is left has anything nearer. A word that some buckets have not may be rare: if so, the buckets that have it are all
 //! that is left to look at. Each step is a statement of bounded size. A document that was deleted or changed keeps its number in postings, by which
-//! no row is found any more.
+//! no row is found any more: then the tail is looked at again, and the buckets that were made since the search began.
 //!
 //! Tried or reckoned before: GIN indexes give matches in no order, so that a page of a common word takes all of them,
 //! and forget which words are side by side; `tsvector` has its own idea of words and no more than 16,383 positions;
