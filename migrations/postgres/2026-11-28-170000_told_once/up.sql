@@ -1,4 +1,5 @@
 -- Who took an act back and acts again on the same day is no event either: the recipient was told of it before.
+-- contract: it is called as before; the release before leaves what is an event to it
 CREATE OR REPLACE FUNCTION gather_notice(
     notice_id uuid, notice_kind smallint, recipient uuid, actor uuid, act_id uuid, subject_post uuid, subject_comment uuid,
     subject uuid, acted_on integer, acted_at timestamptz
