@@ -5,6 +5,7 @@ mod model;
 mod reads;
 mod steps;
 mod streams;
+mod world;
 
 use std::time::Duration;
 
@@ -12,7 +13,9 @@ use proptest::collection::vec;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 use tokio::runtime::Builder;
 
-use self::steps::{Step, World, step};
+use self::model::PEOPLE;
+use self::steps::{Step, step};
+use self::world::World;
 use crate::private_postgres;
 use crate::support::Server;
 
@@ -26,7 +29,7 @@ async fn live(server: Server, history: &[Step]) {
     for (n, step) in history.iter().enumerate() {
         world.take(step).await;
         for viewer in [n, n + 1] {
-            world.expect_feed(viewer % World::PEOPLE).await;
+            world.expect_feed(viewer % PEOPLE).await;
         }
     }
     world.expect_everything().await;

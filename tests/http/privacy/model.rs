@@ -1,5 +1,8 @@
 //! The rules of who may see what, as the contract has them, over everything that happened so far.
 
+/// How many accounts there are.
+pub(super) const PEOPLE: usize = 5;
+
 /// An account, by its number. The first is an administrator to whom nothing happens.
 pub(super) type Who = usize;
 

@@ -4,8 +4,8 @@ use reqwest::Method;
 use reqwest::header::{ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
 
-use super::model::{Comment, Model, Post, Told, Who};
-use super::steps::{World, text};
+use super::model::{Comment, Model, PEOPLE, Post, Told, Who};
+use super::world::{World, text};
 use crate::support::Response;
 
 /// What a view of a post must show to somebody who may see it, but for the times.
@@ -108,7 +108,7 @@ impl World {
 
     /// Checks everything that everybody sees.
     pub(super) async fn expect_everything(&self) {
-        for viewer in 0..Self::PEOPLE {
+        for viewer in 0..PEOPLE {
             self.expect_feed(viewer).await;
             self.expect_posts(viewer, "/api/posts/following/all", self.model.feed(viewer)).await;
             self.expect_posts(viewer, "/api/posts/public?size=2", self.model.public(viewer)).await;
@@ -117,7 +117,7 @@ impl World {
             let tagged = || self.model.timeline(viewer, |post| self.model.accounts[post.author].enabled);
             self.expect_posts(viewer, "/api/tags/all/posts?size=2", tagged()).await;
             self.expect_posts(viewer, "/api/tags/%23ALL/posts", tagged()).await;
-            for of in 0..Self::PEOPLE {
+            for of in 0..PEOPLE {
                 self.expect_posts_of(viewer, of).await;
                 self.expect_follows(viewer, of).await;
                 self.expect_profile(viewer, of).await;
@@ -184,7 +184,7 @@ impl World {
         let listed = |list: Vec<Who>| named(list.into_iter().filter(|who| self.model.sees(viewer, *who)).collect());
         let enabled = self.by_age().into_iter().rev().filter(|who| self.model.accounts[*who].enabled).collect();
         for (path, status, expected) in [
-            (format!("/api/users/profiles?{}", everybody.join("&")), 200, named((0..Self::PEOPLE).collect())),
+            (format!("/api/users/profiles?{}", everybody.join("&")), 200, named((0..PEOPLE).collect())),
             (format!("/api/users/{}/followers", user.id), follows, listed(self.model.followers(of))),
             (format!("/api/users/{}/followed", user.id), follows, listed(self.model.followed(of))),
             ("/api/users/directory".to_owned(), 200, listed(enabled)),
@@ -282,7 +282,7 @@ impl World {
         let ids = self.ids();
         let by_id = format!("/api/posts/by-id/{}", post.id);
         let mut answers: Vec<Response> = Vec::new();
-        for viewer in 0..Self::PEOPLE {
+        for viewer in 0..PEOPLE {
             let status = self.model.status_of_view(viewer, post);
             let answer = self.server.get(&self.users[viewer], &by_id).await;
             assert_eq!(answer.status, status, "{viewer} reads {by_id}");

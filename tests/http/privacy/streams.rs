@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::model::{Post, Who};
-use super::steps::World;
+use super::model::{PEOPLE, Post, Who};
+use super::world::World;
 use crate::sse::{EventStream, listening};
 use crate::support::User;
 
@@ -15,7 +15,7 @@ impl World {
     pub(super) async fn expect_streams(&self) {
         let marker = self.server.user("marker").await;
         let mut marks = Vec::new();
-        for viewer in 0..Self::PEOPLE {
+        for viewer in 0..PEOPLE {
             // The last of what is told.
             marks.push(self.server.publish(&marker, "the end", "PUBLIC").await);
             self.expect_stream(viewer, &marks).await;
@@ -85,7 +85,7 @@ impl World {
 
     /// Checks who may listen to what happens to a post.
     async fn expect_topic(&self, post: &Post) {
-        for viewer in 0..Self::PEOPLE {
+        for viewer in 0..PEOPLE {
             let status = self.model.status_of_view(viewer, post);
             if status != 200 {
                 let topics = format!("public,post:{}", post.id);
