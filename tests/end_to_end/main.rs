@@ -48,6 +48,8 @@ mod operator;
 mod parallel;
 #[path = "../support/picture.rs"]
 mod picture;
+#[path = "../support/port.rs"]
+mod port;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
 #[path = "../support/s3.rs"]

@@ -1,6 +1,5 @@
 //! The network between the service and PostgreSQL breaks.
 
-use std::net::TcpListener;
 use std::time::Instant;
 
 use futures_util::future::join_all;
@@ -10,6 +9,7 @@ use tokio::task::block_in_place;
 use super::honest::{attempt, expect_no_leak, expect_refused};
 use super::load::Load;
 use crate::client::{Client, User, eventually, list, text};
+use crate::port::Port;
 use crate::private_postgres::Server;
 use crate::process::{HANG, Home, Service};
 use crate::proxy::{Network, Proxy};
@@ -26,10 +26,11 @@ struct Distant {
 
 impl Distant {
     async fn start() -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let server = block_in_place(|| Server::start(port, |_| "-c listen_addresses=127.0.0.1".to_owned()));
+        let port = Port::new();
+        let address = port.address();
+        let server = block_in_place(|| Server::start(address.port(), |_| "-c listen_addresses=127.0.0.1".to_owned()));
         block_in_place(|| server.database("agora"));
-        let proxy = Proxy::start(([127, 0, 0, 1], port).into()).await;
+        let proxy = Proxy::start(address).await;
         let home = Home::new();
         let service = block_in_place(|| {
             home.start_with(&[

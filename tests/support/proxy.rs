@@ -7,9 +7,11 @@ use std::net::SocketAddr;
 use std::pin::pin;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, tcp};
+use tokio::net::{TcpStream, tcp};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+
+use super::port::{Open, Port};
 
 /// What the network does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,12 +38,12 @@ pub(crate) struct Proxy {
 
 impl Proxy {
     pub(crate) async fn start(target: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let port = Port::new();
+        let (address, open) = (port.address(), port.open());
         let network = watch::Sender::new(Network::Works);
         let (cuts, losses) = (watch::Sender::new(0), watch::Sender::new(0));
         let ends = Ends { cuts: cuts.subscribe(), losses: losses.subscribe() };
-        let run = tokio::spawn(run(listener, target, network.subscribe(), ends));
+        let run = tokio::spawn(run(port, open, target, network.subscribe(), ends));
         Self { address, network, cuts, losses, run }
     }
 
@@ -73,20 +75,19 @@ struct Ends {
     losses: watch::Receiver<usize>,
 }
 
-async fn run(mut listener: TcpListener, target: SocketAddr, mut network: watch::Receiver<Network>, ends: Ends) {
-    let address = listener.local_addr().unwrap();
+async fn run(port: Port, mut open: Open, target: SocketAddr, mut network: watch::Receiver<Network>, ends: Ends) {
     let mut connections = JoinSet::new();
     loop {
         let refuses = network.clone();
         tokio::select! {
-            accepted = listener.accept() => {
-                let (stream, _) = accepted.unwrap();
+            accepted = open.accept() => {
+                let stream = accepted.unwrap();
                 connections.spawn(until_it_ends(ends.clone(), carry(stream, target, network.clone())));
             }
             () = reaches(refuses, Network::Refuses) => {
-                drop(listener);
+                drop(open);
                 network.wait_for(|network| *network != Network::Refuses).await.unwrap();
-                listener = TcpListener::bind(address).await.unwrap();
+                open = port.open();
             }
         }
     }

@@ -3,7 +3,6 @@
 
 #![allow(dead_code, reason = "each suite uses a part")]
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::{fs, thread};
@@ -16,10 +15,11 @@ use s3s::{
 };
 use s3s_fs::FileSystem;
 use tempfile::TempDir;
-use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
+
+use super::port::{Open, Port};
 
 const ACCESS_KEY: &str = "agora";
 
@@ -38,7 +38,7 @@ enum Mode {
 
 /// A running server. It ends, and its objects go, when it is dropped.
 pub(crate) struct S3Server {
-    address: SocketAddr,
+    endpoint: String,
     directory: TempDir,
     orders: UnboundedSender<(Mode, Sender<()>)>,
 }
@@ -50,16 +50,12 @@ impl S3Server {
         let mut service = S3ServiceBuilder::new(FileSystem::new(directory.path()).expect("a file system"));
         service.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
         let service = service.build();
-        // Bound and never listening: keeps the port ours while the server is away.
-        let reserved = bind("127.0.0.1:0".parse().expect("an address"));
-        let address = reserved.local_addr().expect("an address");
+        let port = Port::new();
+        let endpoint = format!("http://{}", port.address());
         let (orders, received) = unbounded_channel();
         // On a thread of its own, so that it serves tests of every kind and ends when they do.
-        thread::spawn(move || {
-            Runtime::new().expect("a runtime").block_on(obey(received, address, service));
-            drop(reserved);
-        });
-        let server = Self { address, directory, orders };
+        thread::spawn(move || Runtime::new().expect("a runtime").block_on(obey(received, port, service)));
+        let server = Self { endpoint, directory, orders };
         server.turn(Mode::Serving);
         server
     }
@@ -98,7 +94,7 @@ impl S3Server {
     /// The variables that lead to it.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let variables = [
-            ("AWS_ENDPOINT_URL", format!("http://{}", self.address)),
+            ("AWS_ENDPOINT_URL", self.endpoint.clone()),
             ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
             ("AWS_SECRET_ACCESS_KEY", SECRET_KEY.to_owned()),
         ];
@@ -106,25 +102,18 @@ impl S3Server {
     }
 }
 
-fn bind(address: SocketAddr) -> TcpSocket {
-    let socket = TcpSocket::new_v4().expect("a socket");
-    socket.set_reuseaddr(true).expect("a socket");
-    socket.bind(address).expect("a free port");
-    socket
-}
-
 /// Takes orders until there is nobody left to give any.
-async fn obey(mut orders: UnboundedReceiver<(Mode, Sender<()>)>, address: SocketAddr, service: S3Service) {
+async fn obey(mut orders: UnboundedReceiver<(Mode, Sender<()>)>, port: Port, service: S3Service) {
     let mut tasks = JoinSet::new();
     while let Some((mode, done)) = orders.recv().await {
-        // With the task go its connections.
+        // With the task go its connections, and the port is closed.
         tasks.shutdown().await;
         match mode {
             Mode::Serving => {
-                tasks.spawn(serve(bind(address).listen(1024).expect("a listener"), service.clone()));
+                tasks.spawn(serve(port.open(), service.clone()));
             }
             Mode::Silent => {
-                tasks.spawn(keep(bind(address).listen(1024).expect("a listener")));
+                tasks.spawn(keep(port.open()));
             }
             Mode::Closed => {}
         }
@@ -133,10 +122,10 @@ async fn obey(mut orders: UnboundedReceiver<(Mode, Sender<()>)>, address: Socket
     }
 }
 
-async fn serve(listener: TcpListener, service: S3Service) {
+async fn serve(port: Open, service: S3Service) {
     let mut connections = JoinSet::new();
     loop {
-        let (stream, _) = listener.accept().await.expect("a connection");
+        let stream = port.accept().await.expect("a connection");
         let service = service.clone();
         connections.spawn(async move {
             // A client may break off.
@@ -146,9 +135,9 @@ async fn serve(listener: TcpListener, service: S3Service) {
     }
 }
 
-async fn keep(listener: TcpListener) {
+async fn keep(port: Open) {
     let mut kept = Vec::new();
     loop {
-        kept.push(listener.accept().await.expect("a connection"));
+        kept.push(port.accept().await.expect("a connection"));
     }
 }

@@ -17,6 +17,8 @@ mod large;
 #[path = "../support/picture.rs"]
 mod picture;
 mod place;
+#[path = "../support/port.rs"]
+mod port;
 #[path = "../support/postgres.rs"]
 mod private_postgres;
 #[path = "../support/s3.rs"]

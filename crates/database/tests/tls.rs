@@ -4,12 +4,15 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
 use agora_database::{Database, Options};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
+use self::port::Port;
+
+#[path = "../../../tests/support/port.rs"]
+mod port;
 #[path = "../../../tests/support/postgres.rs"]
 mod private_postgres;
 
@@ -43,7 +46,8 @@ async fn the_certificate_proves_what_the_mode_asks_for() {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     let certificate = params.signed_by(&key, &ours).unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let reserved = Port::new();
+    let port = reserved.address().port();
     let start = move || {
         private_postgres::Server::start(port, |directory| {
             let (certificate_file, key_file) = (directory.join("server.crt"), directory.join("server.key"));

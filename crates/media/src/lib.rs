@@ -19,6 +19,9 @@ pub mod fuzzing;
 mod health;
 mod limit;
 mod location;
+#[cfg(test)]
+#[path = "../../../tests/support/port.rs"]
+mod port;
 mod probe;
 #[cfg(test)]
 #[path = "../../../tests/support/s3.rs"]

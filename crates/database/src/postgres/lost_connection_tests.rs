@@ -1,6 +1,5 @@
 //! Connections that are lost while work is done on them.
 
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -10,6 +9,7 @@ use diesel_async::SimpleAsyncConnection;
 use futures_util::future::BoxFuture;
 use tokio::task::{JoinHandle, block_in_place};
 
+use self::port::Port;
 use self::proxy::Proxy;
 use super::private_postgres::{Server, Session};
 use super::tests::{AT, HANG, find, id, pid, toggle_like};
@@ -18,14 +18,17 @@ use crate::error::Outcome;
 use crate::postgres::dialect::{Conn, Work};
 use crate::schema::LikeRecord;
 
+#[path = "../../../../tests/support/port.rs"]
+mod port;
 #[path = "../../../../tests/support/proxy.rs"]
 mod proxy;
 
 /// A server, and a network to it.
 async fn networked() -> (Server, Proxy) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let server = block_in_place(|| Server::start(port, |_| "-c listen_addresses=127.0.0.1".to_owned()));
-    (server, Proxy::start(([127, 0, 0, 1], port).into()).await)
+    let port = Port::new();
+    let address = port.address();
+    let server = block_in_place(|| Server::start(address.port(), |_| "-c listen_addresses=127.0.0.1".to_owned()));
+    (server, Proxy::start(address).await)
 }
 
 /// A database over a network, with a table that takes a row at the end of its transaction, under a lock.
