@@ -1,5 +1,6 @@
 //! What the service sends to PostgreSQL for a request, from the server's log.
 
+use std::collections::{HashMap, HashSet};
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +15,13 @@ pub(crate) struct Statement {
     pub(crate) sql: String,
     /// The values of `$1`, `$2` and so on; none is NULL.
     pub(crate) parameters: Vec<Option<String>>,
+}
+
+/// A statement and the session that it was sent in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Logged {
+    session: String,
+    statement: Statement,
 }
 
 /// Returns the statements of each group of requests. Those of authentication are left out, since the service seldom
@@ -36,16 +44,12 @@ fn capture_groups(postgres: &Postgres, api: &Api, groups: &[Vec<Request>]) -> Re
     let position = postgres.log_length()?;
     thread::sleep(BACKGROUND_INTERVAL);
     let background = parse(&postgres.log_since(position)?)?;
-    let is_background = |sql: &str| sql.contains("FROM") && background.iter().any(|statement| statement.sql == sql);
-    let capture = |group: &[Request]| -> Result<_> {
-        let mut statements = capture_group(postgres, api, group)?;
-        statements.retain(|statement| !is_background(&statement.sql));
-        Ok(statements)
-    };
-    groups.iter().map(|group| capture(group)).collect()
+    let is_background = |sql: &str| sql.contains("FROM") && background.iter().any(|logged| logged.statement.sql == sql);
+    let left_out = |sql: &str| sql.trim().is_empty() || of_authentication(sql) || is_background(sql);
+    groups.iter().map(|group| Ok(without(capture_group(postgres, api, group)?, left_out))).collect()
 }
 
-fn capture_group(postgres: &Postgres, api: &Api, group: &[Request]) -> Result<Vec<Statement>> {
+fn capture_group(postgres: &Postgres, api: &Api, group: &[Request]) -> Result<Vec<Logged>> {
     let position = postgres.log_length()?;
     for request in group {
         api.expect(request)?;
@@ -54,9 +58,39 @@ fn capture_group(postgres: &Postgres, api: &Api, group: &[Request]) -> Result<Ve
         // What a write leaves for later is part of it.
         thread::sleep(Duration::from_millis(50));
     }
-    let mut statements = parse(&postgres.log_since(position)?)?;
-    statements.retain(|statement| !statement.sql.trim().is_empty() && !of_authentication(&statement.sql));
-    Ok(statements)
+    parse(&postgres.log_since(position)?)
+}
+
+/// Returns the statements but those left out, and but the ends of transactions of which nothing else is left: what the service does
+/// by itself may begin in one group and end in the next.
+fn without(logged: Vec<Logged>, left_out: impl Fn(&str) -> bool) -> Vec<Statement> {
+    let mut kept: Vec<Option<Statement>> = Vec::with_capacity(logged.len());
+    // By their sessions: the transactions that nothing was done in so far, and where each begins; the others.
+    let (mut begun, mut used): (HashMap<String, (usize, Statement)>, HashSet<String>) = Default::default();
+    for Logged { session, statement } in logged {
+        let place = kept.len();
+        kept.push(None);
+        match statement.sql.split_whitespace().next() {
+            Some("BEGIN") => {
+                begun.insert(session, (place, statement));
+            }
+            Some("COMMIT" | "ROLLBACK") => {
+                begun.remove(&session);
+                if used.remove(&session) {
+                    kept[place] = Some(statement);
+                }
+            }
+            _ if left_out(&statement.sql) => {}
+            _ => {
+                kept[place] = Some(statement);
+                if let Some((place, begin)) = begun.remove(&session) {
+                    kept[place] = Some(begin);
+                    used.insert(session);
+                }
+            }
+        }
+    }
+    kept.into_iter().flatten().collect()
 }
 
 fn of_authentication(sql: &str) -> bool {
@@ -64,23 +98,29 @@ fn of_authentication(sql: &str) -> bool {
 }
 
 /// Returns the statements in a piece of the log.
-fn parse(log: &str) -> Result<Vec<Statement>> {
-    let mut statements: Vec<Statement> = Vec::new();
+fn parse(log: &str) -> Result<Vec<Logged>> {
+    let mut statements: Vec<Logged> = Vec::new();
     let mut entries = log.split(LOG_PREFIX);
     entries.next();
     for entry in entries {
         // A tab begins a line that continues the entry.
         let entry = entry.strip_suffix('\n').unwrap_or(entry).replace("\n\t", "\n");
+        let (session, entry) = entry.split_once(' ').context("an entry without a session in the log")?;
+        let mut push = |sql: &str| {
+            let statement = Statement { sql: sql.to_owned(), parameters: Vec::new() };
+            statements.push(Logged { session: session.to_owned(), statement });
+        };
         if let Some(executed) = entry.strip_prefix("LOG:  execute ") {
             let (_, sql) = executed.split_once(": ").context("a statement without a name in the log")?;
-            statements.push(Statement { sql: sql.to_owned(), parameters: Vec::new() });
+            push(sql);
         } else if let Some(sql) = entry.strip_prefix("LOG:  statement: ") {
-            statements.push(Statement { sql: sql.to_owned(), parameters: Vec::new() });
+            push(sql);
         } else if let Some(told) = entry.strip_prefix("DETAIL:  ")
             && let Some(values) = told.strip_prefix("parameters: ").or_else(|| told.strip_prefix("Parameters: "))
-            && let Some(statement) = statements.last_mut()
+            && let Some(logged) = statements.last_mut()
         {
-            statement.parameters = parse_values(values).with_context(|| format!("parameters in the log: {values}"))?;
+            logged.statement.parameters =
+                parse_values(values).with_context(|| format!("parameters in the log: {values}"))?;
         }
     }
     Ok(statements)
@@ -121,11 +161,11 @@ mod tests {
     #[test]
     fn statements_are_read_with_their_parameters() {
         let log = "the rest of a line\n\
-            @entry LOG:  statement: BEGIN\n\
-            @entry LOG:  execute s12: SELECT *\n\tFROM \"posts\" WHERE id = $1 AND $2 IS NULL\n\
-            @entry DETAIL:  parameters: $1 = 'it''s, $2 = ''a''\n\tb', $2 = NULL\n\
-            @entry LOG:  checkpoint starting: time\n\
-            @entry LOG:  execute <unnamed>: COMMIT\n";
+            @entry 71 LOG:  statement: BEGIN\n\
+            @entry 71 LOG:  execute s12: SELECT *\n\tFROM \"posts\" WHERE id = $1 AND $2 IS NULL\n\
+            @entry 71 DETAIL:  parameters: $1 = 'it''s, $2 = ''a''\n\tb', $2 = NULL\n\
+            @entry 9 LOG:  checkpoint starting: time\n\
+            @entry 71 LOG:  execute <unnamed>: COMMIT\n";
         let statement = |sql: &str, parameters: Vec<Option<String>>| Statement { sql: sql.to_owned(), parameters };
         let second = "SELECT *\nFROM \"posts\" WHERE id = $1 AND $2 IS NULL";
         let expected = [
@@ -133,13 +173,33 @@ mod tests {
             statement(second, vec![Some("it's, $2 = 'a'\nb".to_owned()), None]),
             statement("COMMIT", vec![]),
         ];
+        let expected = expected.map(|statement| Logged { session: "71".to_owned(), statement });
         assert_eq!(parse(log).unwrap(), expected);
     }
 
     #[test]
+    fn of_transactions_in_the_background_nothing_is_left_wherever_they_are_cut() {
+        let left = |sent: &[(u32, &str)]| -> Vec<String> {
+            let logged = |&(session, sql): &(u32, &str)| {
+                let statement = Statement { sql: sql.to_owned(), parameters: Vec::new() };
+                Logged { session: session.to_string(), statement }
+            };
+            let left = without(sent.iter().map(logged).collect(), |sql| sql.starts_with("by itself"));
+            left.into_iter().map(|statement| statement.sql).collect()
+        };
+        let background = [(1, "BEGIN"), (1, "by itself"), (1, "COMMIT")];
+        let write = [(2, "BEGIN READ WRITE"), (2, "by itself 2"), (2, "write"), (2, "COMMIT")];
+        assert_eq!(left(&background), [""; 0]);
+        assert_eq!(left(&[&background[1..], &[(2, "read")], &background[..1]].concat()), ["read"]);
+        let within = [&write[..1], &background[..2], &write[1..3], &background[2..], &write[3..]].concat();
+        assert_eq!(left(&within), ["BEGIN READ WRITE", "write", "COMMIT"]);
+        assert_eq!(left(&[&write[..], &[(2, "BEGIN"), (2, "ROLLBACK"), (2, "read")]].concat()).len(), 4);
+    }
+
+    #[test]
     fn other_versions_write_parameters_large() {
-        let log = "@entry LOG:  execute s: SELECT $1\n@entry DETAIL:  Parameters: $1 = '1'\n";
-        assert_eq!(parse(log).unwrap()[0].parameters, [Some("1".to_owned())]);
-        assert!(parse("@entry LOG:  execute s: SELECT $1\n@entry DETAIL:  parameters: $1 = '1\n").is_err());
+        let log = "@entry 7 LOG:  execute s: SELECT $1\n@entry 7 DETAIL:  Parameters: $1 = '1'\n";
+        assert_eq!(parse(log).unwrap()[0].statement.parameters, [Some("1".to_owned())]);
+        assert!(parse("@entry 7 LOG:  execute s: SELECT $1\n@entry 7 DETAIL:  parameters: $1 = '1\n").is_err());
     }
 }

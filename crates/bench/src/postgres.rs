@@ -21,7 +21,7 @@ pub(crate) const SETTINGS: [&str; 5] =
 /// The name of the database.
 const DATABASE: &str = "agora";
 
-/// Begins each entry of the log.
+/// Begins each entry of the log, before the number of the session and a blank.
 pub(crate) const LOG_PREFIX: &str = "@entry ";
 
 /// A server with one database. It is stopped when this is dropped.
@@ -71,7 +71,7 @@ impl Postgres {
         for setting in SETTINGS.iter().copied().chain(["listen_addresses=", "port=5432"]) {
             server.args(["-c", setting]);
         }
-        server.arg("-c").arg(format!("log_line_prefix={LOG_PREFIX}"));
+        server.arg("-c").arg(format!("log_line_prefix={LOG_PREFIX}%p "));
         let log = File::create(directory.join("log"))?;
         log.set_permissions(PermissionsExt::from_mode(0o644))?;
         server.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
