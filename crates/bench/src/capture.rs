@@ -37,8 +37,8 @@ pub(crate) fn capture(postgres: &Postgres, api: &Api, groups: &[Vec<Request>]) -
     captured
 }
 
-/// How long the service takes at most to begin anew with what it does by itself.
-const BACKGROUND_INTERVAL: Duration = Duration::from_secs(2);
+/// How long the service takes at most to begin anew with what it does by itself, but for what it does once a minute.
+const BACKGROUND_INTERVAL: Duration = Duration::from_secs(6);
 
 fn capture_groups(postgres: &Postgres, api: &Api, groups: &[Vec<Request>]) -> Result<Vec<Vec<Statement>>> {
     let position = postgres.log_length()?;
