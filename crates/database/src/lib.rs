@@ -61,6 +61,7 @@ mod search_limit;
 mod sessions;
 mod sql_types;
 mod sqlite;
+mod tables;
 mod texts;
 mod transfer;
 mod turn;

@@ -12,7 +12,7 @@ use diesel::serialize::{IsNull, Output, ToSql};
 use diesel::sql_types::{BigInt, Binary, SqlType};
 use diesel::sqlite::Sqlite;
 use diesel::{deserialize, serialize};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
 /// The SQL type of identifiers: 16 bytes on SQLite, `uuid` on PostgreSQL.
@@ -70,6 +70,18 @@ impl DbInstant {
     pub const MIN: Self = Self(Timestamp::from_unix_millis(-188_395_027_200_000));
     /// After every instant that is stored: the first of the year 200000. Both databases can hold it.
     pub const MAX: Self = Self(Timestamp::from_unix_millis(6_249_223_094_400_000));
+}
+
+impl Serialize for DbInstant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.unix_millis().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for DbInstant {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        i64::deserialize(deserializer).map(|millis| Self(Timestamp::from_unix_millis(millis)))
+    }
 }
 
 /// PostgreSQL counts microseconds from 2000 on.
