@@ -30,10 +30,22 @@ impl State {
         self.before + self.events.len() as u64
     }
 
+    /// Adds the next event, for the first one where there is no room: one more, and the room would be twice as large.
+    fn push(&mut self, event: Event, at: Instant) {
+        if self.events.len() == CAPACITY {
+            self.drop_first();
+        }
+        self.events.push_back((event, at));
+    }
+
     fn trim(&mut self) {
-        let is_old = |(_, at): &(Event, Instant)| at.elapsed() > KEPT;
-        while self.events.len() > CAPACITY || self.events.front().is_some_and(is_old) {
-            self.events.pop_front();
+        while self.events.front().is_some_and(|(_, at)| at.elapsed() > KEPT) {
+            self.drop_first();
+        }
+    }
+
+    fn drop_first(&mut self) {
+        if self.events.pop_front().is_some() {
             self.before += 1;
         }
     }
@@ -55,7 +67,9 @@ impl Window {
     /// Adds the next events, each with its age.
     pub(crate) fn extend(&self, events: impl IntoIterator<Item = (Event, Duration)>) {
         let (mut state, now) = (lock(&self.0), Instant::now());
-        state.events.extend(events.into_iter().map(|(event, age)| (event, now.checked_sub(age).unwrap_or(now))));
+        for (event, age) in events {
+            state.push(event, now.checked_sub(age).unwrap_or(now));
+        }
         state.trim();
     }
 
@@ -140,5 +154,6 @@ mod tests {
         window.extend((3..=CAPACITY as u128 + 5).map(|n| (liked(n), Duration::ZERO)));
         assert_eq!(numbers(&window, Position::after(7, 4), 1), None);
         assert_eq!(numbers(&window, Position::after(7, 5), 1), Some(vec![6]));
+        assert_eq!(lock(&window.0).events.capacity(), CAPACITY, "no room for more than is kept");
     }
 }
