@@ -186,11 +186,7 @@ impl World {
             Step::Follow { by, whom, on } => {
                 let path = format!("/api/follow/follow/{}", self.users[whom].id);
                 let method = if on { Method::PUT } else { Method::DELETE };
-                let status = match self.model.are_apart(by, whom) {
-                    _ if by == whom => 400,
-                    true => 404,
-                    false => 200,
-                };
+                let status = status_about(by == whom, !self.model.are_apart(by, whom));
                 if self.send(by, method, &path, None, status).await.0 {
                     set(&mut self.model.follows, (by, whom), on);
                 }
@@ -198,13 +194,7 @@ impl World {
             Step::Block { by, whom, on } => {
                 let path = format!("/api/users/{}/block", self.users[whom].id);
                 let is_done = on || self.model.blocks.contains(&(by, whom)) || self.is_seen(by, whom);
-                let status = if by == whom {
-                    400
-                } else if is_done {
-                    200
-                } else {
-                    404
-                };
+                let status = status_about(by == whom, is_done);
                 if self.send(by, if on { Method::PUT } else { Method::DELETE }, &path, None, status).await.0 {
                     set(&mut self.model.blocks, (by, whom), on);
                 }
@@ -217,13 +207,7 @@ impl World {
             Step::Mute { by, whom, on } => {
                 let path = format!("/api/users/{}/mute", self.users[whom].id);
                 let is_done = !on && self.model.mutes.contains(&(by, whom)) || self.is_seen(by, whom);
-                let status = if by == whom {
-                    400
-                } else if is_done {
-                    200
-                } else {
-                    404
-                };
+                let status = status_about(by == whom, is_done);
                 let body = on.then(|| json!({ "hours": 8760 }));
                 if self.send(by, if on { Method::PUT } else { Method::DELETE }, &path, body, status).await.0 {
                     set(&mut self.model.mutes, (by, whom), on);
@@ -423,5 +407,14 @@ impl World {
     async fn give(&self, to: Who, role: &str, given: bool) {
         let action = if given { "ADD" } else { "REMOVE" };
         self.server.change_role(&self.users[0], &self.users[to], action, role).await.expect(200);
+    }
+}
+
+/// What is answered to one who does something about somebody: nobody does it about themselves.
+const fn status_about(is_self: bool, may: bool) -> u16 {
+    match (is_self, may) {
+        (true, _) => 400,
+        (false, true) => 200,
+        (false, false) => 404,
     }
 }
