@@ -30,7 +30,8 @@ impl State {
         self.before + self.events.len() as u64
     }
 
-    /// Adds the next event, for the first one where there is no room: one more, and the room would be twice as large.
+    /// Adds the next event, in the place of the first one when there are [`CAPACITY`]: with one more, the queue would take twice
+    /// the memory.
     fn push(&mut self, event: Event, at: Instant) {
         if self.events.len() == CAPACITY {
             self.drop_first();
