@@ -159,7 +159,7 @@ contract! { $
         a_deleted_post_is_listed_by_no_hashtag,
         a_post_with_very_many_hashtags_is_listed_by_each,
     }
-    /// Likes of posts, as [`PostRepository`] keeps them.
+    /// Likes of posts, as [`PostRepository`](agora_domain::posts::PostRepository) keeps them.
     likes {
         a_like_is_toggled_on_and_off_and_on,
         a_like_is_set_and_unset_any_number_of_times,
