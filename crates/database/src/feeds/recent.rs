@@ -102,12 +102,15 @@ impl Recent {
         self.add(unknown);
     }
 
-    /// Takes in posts, where each is said.
+    /// Takes in posts, where each is said. Where there are [`KEPT`], the next comes in the place of the first: with one
+    /// more, the queue would take twice the memory.
     pub(super) fn add(&mut self, posts: impl IntoIterator<Item = NewPost>) {
-        self.posts.extend(posts);
-        while self.posts.len() > KEPT {
-            self.posts.pop_front();
-            self.first += 1;
+        for post in posts {
+            if self.posts.len() == KEPT {
+                self.posts.pop_front();
+                self.first += 1;
+            }
+            self.posts.push_back(post);
         }
     }
 
@@ -187,5 +190,6 @@ mod tests {
         recent.extend(recent.generation, (0..many).map(post).collect(), snapshot(many, &[]));
         assert_eq!(transactions(&recent, 9), None);
         assert_eq!(transactions(&recent, 10).unwrap().len(), KEPT);
+        assert_eq!(recent.posts.capacity(), KEPT, "no room for more than is kept");
     }
 }
