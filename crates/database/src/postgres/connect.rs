@@ -257,7 +257,7 @@ impl Connector {
 
     /// Returns one whose connections have the server make one plan of a statement for whatever values, unless the URL says otherwise: for
     /// statements that look rows up by their keys, or walk an index to a limit. Where the limit is a value, the server would not see that
-    /// one plan does, and plan anew each time, which takes longer than to read.
+    /// one plan does, and plan anew each time (`plan_tests`), which takes longer than to read.
     pub(crate) fn planning_once(&self) -> Self {
         let mut this = self.clone();
         this.settings.push(("plan_cache_mode", "force_generic_plan".to_owned()));

@@ -16,7 +16,9 @@ use agora_domain::notices::{Notice, NotificationKind, Subject};
 use agora_domain::page::Keyset;
 use agora_domain::search::{Kind, Needles, Query};
 use agora_domain::texts::TextKind;
-use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
+use diesel::dsl::sql;
+use diesel::sql_types::{Array, BigInt};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use tokio_postgres::{AsyncMessage, NoTls};
 use uuid::Uuid;
 
@@ -362,23 +364,47 @@ async fn no_statement_touches_more_pages_when_there_is_more() {
     assert!(worse.is_empty(), "{worse:#?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_sessions_of_an_account_are_not_looked_for_among_all_sessions() {
+/// A connection to a database where the first of two accounts has 10,000 sessions, and the account.
+async fn with_many_sessions() -> (Explained, DbId) {
     let mut explained = explained().await;
     let rows = "
         INSERT INTO users SELECT md5(n::text)::uuid, 'u' || n, 'u' || n, 'e' || n, 'e' || n, '', NULL, NULL,
             false, true, true, now() FROM generate_series(1, 2) n;
         INSERT INTO sessions SELECT gen_random_uuid(), md5((1 + n % 2)::text)::uuid, now() FROM generate_series(1, 20000) n;
-        ANALYZE sessions; SET plan_cache_mode = force_generic_plan";
+        ANALYZE sessions";
     explained.conn.batch_execute(rows).await.unwrap();
-    let user = DbId(Uuid::parse_str("c4ca4238-a0b9-2382-0dcc-509a6f75849b").unwrap());
+    (explained, DbId(Uuid::parse_str("c4ca4238-a0b9-2382-0dcc-509a6f75849b").unwrap()))
+}
+
+async fn list_sessions(explained: &Explained, user: DbId, toward: Toward) -> usize {
+    let (after, slice) = (DbInstant(Timestamp::from_unix_millis(1)), Slice::new(toward, None, 21));
+    sessions::list(&mut &explained.conn, user, after, slice).await.unwrap().len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sessions_of_an_account_are_not_looked_for_among_all_sessions() {
+    let (mut explained, user) = with_many_sessions().await;
+    explained.conn.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();
     for toward in [Toward::Older, Toward::Newer] {
         explained.plans.lock().unwrap().clear();
-        let mut conn = &explained.conn;
-        let slice = Slice::new(toward, None, 21);
-        let found = sessions::list(&mut conn, user, DbInstant(Timestamp::from_unix_millis(1)), slice).await.unwrap();
-        assert_eq!(found.len(), 21);
+        assert_eq!(list_sessions(&explained, user, toward).await, 21);
         let pages = explained.pages().await;
         assert!(pages < 100, "{pages} pages toward {toward:?}");
+    }
+}
+
+/// Why connections that reads share have the server plan once: it does not know how many entries a part of a list has.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_left_alone_plans_each_part_of_a_list_anew() {
+    let (mut explained, user) = with_many_sessions().await;
+    let counts = "(SELECT ARRAY[custom_plans, generic_plans] FROM pg_prepared_statements \
+        WHERE statement LIKE 'SELECT \"sessions\"%LIMIT%')";
+    for (mode, expected) in [("auto", vec![12, 0]), ("force_generic_plan", vec![12, 12])] {
+        explained.conn.batch_execute(&format!("SET plan_cache_mode = {mode}")).await.unwrap();
+        for _ in 0..12 {
+            list_sessions(&explained, user, Toward::Older).await;
+        }
+        let plans = diesel::select(sql::<Array<BigInt>>(counts)).get_result(&mut explained.conn).await;
+        assert_eq!(plans, Ok(expected), "plans for the values, and for any, by {mode}");
     }
 }
