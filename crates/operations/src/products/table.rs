@@ -89,7 +89,11 @@ fn parse_columns(cells: &[&[u8]]) -> anyhow::Result<Vec<FieldName>> {
 
 fn parse_row(columns: &[FieldName], cells: &[&[u8]]) -> Result<ParsedRow, BadRow> {
     if cells.len() != columns.len() {
-        return Err(BadRow::new(format!("it has {} cells, and the first line has {}", cells.len(), columns.len())));
+        let reason = format!("it has {} cells, and the first line has {}", cells.len(), columns.len());
+        // Of the cells, only the first is sure to stand in its column.
+        let first = columns.first().zip(cells.first()).filter(|(column, _)| **column == FieldName::Sku);
+        let sku = first.and_then(|(_, cell)| Sku::parse(str::from_utf8(cell).ok()?).ok());
+        return Err(BadRow { reason, sku });
     }
     let mut row = ParsedRow::default();
     for (column, cell) in columns.iter().zip(cells) {

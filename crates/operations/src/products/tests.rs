@@ -185,7 +185,9 @@ fn a_bad_row_has_its_number_and_its_sku_where_that_can_be_told() {
     let lines = b"\n{\"sku\":\"A\",\"colour\":1}\n\n{\"sku\":\"B\"";
     assert_eq!(skus_of_bad_rows(Jsonl, lines), [named(1, "A"), (2, None)]);
     let table = b"sku,name\nA,x\n\nB,\xff\n\xff,x\nC\n";
-    assert_eq!(skus_of_bad_rows(Csv, table), [named(2, "B"), (3, None), (4, None)]);
+    assert_eq!(skus_of_bad_rows(Csv, table), [named(2, "B"), (3, None), named(4, "C")]);
+    let shifted = b"name,sku\nx,y,A\n";
+    assert_eq!(skus_of_bad_rows(Csv, shifted), [(1, None)], "the name may have had a comma");
 }
 
 #[test]
