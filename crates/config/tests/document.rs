@@ -1,12 +1,13 @@
-//! The tables of docs/configuration.md.
+//! What is said of settings elsewhere: the tables of docs/configuration.md, and their names in messages and documents.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use agora_config::{ALL, DefaultValue, Setting};
+use agora_config::{ALL, DefaultValue, PREFIX, Setting};
 
 const BEGIN: &str = "<!-- From the table of settings: renew with `just settings`. -->";
 const END: &str = "<!-- The end of the settings. -->";
@@ -40,6 +41,48 @@ fn what(setting: &Setting) -> String {
     let others: Vec<String> = file.into_iter().chain(flag).collect();
     let others = if others.is_empty() { String::new() } else { format!(". Also {}", others.join(", ")) };
     format!("{}{others}", setting.documentation)
+}
+
+/// Variables that are none of the program's: what a build and a run of the fuzzer are told.
+const NO_SETTINGS: [&str; 2] = ["AGORA_COMMIT", "AGORA_FUZZ_TARGET"];
+
+/// Adds the files below a path that are read as text, without those of tests.
+fn add_files(path: PathBuf, files: &mut Vec<PathBuf>) {
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    if path.is_dir() && name != "tests" {
+        fs::read_dir(path).unwrap().for_each(|entry| add_files(entry.unwrap().path(), files));
+    } else if path.is_file() && name != "tests.rs" {
+        files.push(path);
+    }
+}
+
+/// Returns the variables that a text names; `AGORA_S3_` and the like, of which a few begin alike, count as none.
+fn named(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
+    words.filter(|word| word.starts_with(PREFIX) && !word.ends_with('_'))
+}
+
+#[test]
+fn every_setting_that_is_named_exists() {
+    let variables = ALL.iter().flat_map(|setting| [setting.variable(), format!("{}_FILE", setting.variable())]);
+    let known: BTreeSet<String> = variables.chain(NO_SETTINGS.map(str::to_owned)).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = vec![root.join("README.md")];
+    for directory in ["deploy", "docs"] {
+        add_files(root.join(directory), &mut files);
+    }
+    for package in fs::read_dir(root.join("crates")).unwrap() {
+        add_files(package.unwrap().path().join("src"), &mut files);
+    }
+    let mut checked = 0;
+    for file in files {
+        let text = fs::read(&file).unwrap();
+        for variable in named(&String::from_utf8_lossy(&text)) {
+            assert!(known.contains(variable), "{} names {variable}, which is no setting", file.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 100, "the files were found");
 }
 
 #[test]
