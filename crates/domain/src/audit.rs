@@ -29,7 +29,7 @@ impl FromStr for Actor {
         if name == "cli" {
             return Ok(Self::CommandLine);
         }
-        let id = Uuid::try_parse(name).map_err(|_| Violation::new(InvalidFormat, "actor must be an id or cli"))?;
+        let id = Uuid::try_parse(name).map_err(|_| Violation::new(InvalidFormat, "Actor must be an id or cli"))?;
         Ok(Self::Account(id.into()))
     }
 }
@@ -73,7 +73,7 @@ pub(crate) use named;
 
 named! {
     /// What kind of act.
-    Action "action must be one of those of the audit log" {
+    Action "Action must be one of those of the audit log" {
         /// A role was given; the details name it.
         RoleAdded = "role_added",
         /// A role was taken; the details name it.
@@ -113,7 +113,7 @@ named! {
 
 named! {
     /// What kind of thing an act is done to.
-    TargetKind "targetType must be USER, POST, COMMENT, REPORT, PRODUCT, CATALOG or SERVICE" {
+    TargetKind "Target type must be USER, POST, COMMENT, REPORT, PRODUCT, CATALOG or SERVICE" {
         /// An account.
         User = "USER",
         /// A post.

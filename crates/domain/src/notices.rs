@@ -56,7 +56,7 @@ impl FromStr for NotificationKind {
     fn from_str(name: &str) -> Result<Self, Violation> {
         let kind = Self::ALL.into_iter().find(|kind| kind.as_str() == name);
         kind.ok_or_else(|| {
-            Violation::new(NotAllowed, "type must be like, comment, reply, mention, follow, commentLike or report")
+            Violation::new(NotAllowed, "Type must be like, comment, reply, mention, follow, commentLike or report")
         })
     }
 }

@@ -233,7 +233,7 @@ impl FromStr for CommentOrder {
 
     fn from_str(name: &str) -> Result<Self, Violation> {
         let order = Self::ALL.into_iter().find(|order| order.as_str() == name);
-        order.ok_or_else(|| Violation::new(NotAllowed, "order must be oldest or newest"))
+        order.ok_or_else(|| Violation::new(NotAllowed, "Order must be oldest or newest"))
     }
 }
 

@@ -161,9 +161,9 @@ impl Topics {
         let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
         let topics: BTreeSet<_> = names.map(str::parse).collect::<Result<_, _>>()?;
         match topics.len() {
-            0 => Err(Violation::new(Required, "topics is required")),
+            0 => Err(Violation::new(Required, "Topics are required")),
             1..=Self::MAX => Ok(Self(topics)),
-            _ => Err(Violation::new(OutOfRange, "topics must be at most 50")),
+            _ => Err(Violation::new(OutOfRange, "Topics must be at most 50")),
         }
     }
 
@@ -190,7 +190,7 @@ impl FromStr for Topic {
     type Err = Violation;
 
     fn from_str(name: &str) -> Result<Self, Violation> {
-        let unknown = || Violation::new(NotAllowed, "topics must be notifications, feed, public or post:{id}");
+        let unknown = || Violation::new(NotAllowed, "Topics must be notifications, feed, public or post:{id}");
         match name {
             "notifications" => Ok(Self::Notifications),
             "feed" => Ok(Self::Feed),

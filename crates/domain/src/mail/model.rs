@@ -17,7 +17,7 @@ const DAY_MILLIS: i64 = 24 * HOUR_MILLIS;
 
 named! {
     /// What a mail is about.
-    MailKind "kind must be one of those of the outbox" {
+    MailKind "Kind must be one of those of the outbox" {
         /// Somebody forgot a password. Its token sets another.
         PasswordReset = "password_reset",
         /// Its token shows that the address of an account is its owner's.
@@ -50,7 +50,7 @@ pub const MAILS_AN_HOUR: Limit = Limit { most: 3, period_seconds: 3600 };
 
 named! {
     /// What became of a mail.
-    MailStatus "status must be waiting, sent or dead" {
+    MailStatus "Status must be waiting, sent or dead" {
         /// It is still to be sent.
         Waiting = "waiting",
         /// The server has taken it.

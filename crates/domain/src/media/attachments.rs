@@ -77,11 +77,11 @@ impl MediaIds {
     /// The violation, in words for the client.
     pub fn parse(ids: Vec<MediaId>) -> Result<Self, Violation> {
         if ids.len() > Attachment::MAX {
-            let message = format!("mediaIds must have at most {} entries", Attachment::MAX);
+            let message = format!("Media must have at most {} entries", Attachment::MAX);
             return Err(Violation::new(ViolationKind::TooLong, message));
         }
         if ids.iter().collect::<HashSet<_>>().len() < ids.len() {
-            return Err(Violation::new(ViolationKind::Duplicate, "mediaIds must name each image once"));
+            return Err(Violation::new(ViolationKind::Duplicate, "Media must name each image once"));
         }
         Ok(Self(ids))
     }
@@ -99,7 +99,7 @@ impl MediaIds {
         let find = |id: &MediaId| among.iter().find(|attachment| attachment.id() == *id).cloned();
         let picked: Option<Vec<_>> = self.0.iter().map(find).collect();
         picked.ok_or_else(|| {
-            let message = "mediaIds must name images that you uploaded within the last hour and that no post has";
+            let message = "Media must name images that you uploaded within the last hour and that no post has";
             Error::field(FieldName::Media, Violation::new(ViolationKind::NotAllowed, message))
         })
     }

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 named! {
     /// What kind of thing is reported.
-    ReportTargetKind "targetType must be POST, COMMENT or USER" {
+    ReportTargetKind "Target type must be POST, COMMENT or USER" {
         /// A post.
         Post = "POST",
         /// A comment.
@@ -26,7 +26,7 @@ named! {
 
 named! {
     /// What is wrong with what is reported.
-    ReportCategory "category must be SPAM, ABUSE, ILLEGAL or OTHER" {
+    ReportCategory "Category must be SPAM, ABUSE, ILLEGAL or OTHER" {
         /// It is unwanted advertising.
         Spam = "SPAM",
         /// It insults, threatens or harasses.
@@ -40,7 +40,7 @@ named! {
 
 named! {
     /// What became of a report.
-    ReportStatus "status must be OPEN, RESOLVED or REJECTED" {
+    ReportStatus "Status must be OPEN, RESOLVED or REJECTED" {
         /// Nothing yet.
         Open = "OPEN",
         /// It was found to be right.
@@ -210,7 +210,7 @@ impl FromStr for Verdict {
 
     fn from_str(name: &str) -> Result<Self, Violation> {
         let verdict = [Self::Resolved, Self::Rejected].into_iter().find(|each| each.status().as_str() == name);
-        verdict.ok_or_else(|| Violation::new(NotAllowed, "status must be RESOLVED or REJECTED"))
+        verdict.ok_or_else(|| Violation::new(NotAllowed, "Status must be RESOLVED or REJECTED"))
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) async fn list(request: ListRequest, admin: Auth<Admin>) -> HandlerRes
 }
 
 fn status(query: &Query) -> Result<MailStatus, ApiError> {
-    let missing = || Violation::new(ViolationKind::Required, "status is required");
+    let missing = || Violation::new(ViolationKind::Required, "Status is required");
     let status = query.get(FieldName::Status).ok_or_else(missing).and_then(str::parse);
     Ok(status.map_err(|violation| agora_domain::Error::field(FieldName::Status, violation))?)
 }

@@ -95,7 +95,7 @@ fn kind(given: &str) -> Result<Kind, Violation> {
         "posts" => Ok(Kind::Posts),
         "users" => Ok(Kind::Users),
         "products" => Ok(Kind::Products),
-        "" => Err(Violation::new(ViolationKind::Required, "type is required")),
-        _ => Err(Violation::new(ViolationKind::NotAllowed, "type must be posts, users or products")),
+        "" => Err(Violation::new(ViolationKind::Required, "Type is required")),
+        _ => Err(Violation::new(ViolationKind::NotAllowed, "Type must be posts, users or products")),
     }
 }

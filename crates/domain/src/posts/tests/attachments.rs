@@ -41,8 +41,8 @@ fn a_post_has_each_image_once_and_four_at_most() {
     };
     assert_eq!(parse(&[]), Ok(0));
     assert_eq!(parse(&[1, 2, 3, 4]), Ok(4));
-    assert_eq!(parse(&[1, 2, 3, 4, 5]), Err("mediaIds must have at most 4 entries".to_owned()));
-    assert_eq!(parse(&[1, 2, 1]), Err("mediaIds must name each image once".to_owned()));
+    assert_eq!(parse(&[1, 2, 3, 4, 5]), Err("Media must have at most 4 entries".to_owned()));
+    assert_eq!(parse(&[1, 2, 1]), Err("Media must name each image once".to_owned()));
 }
 
 #[test]
@@ -73,7 +73,7 @@ async fn a_post_has_the_uploads_that_it_names_in_their_order() {
 
 #[tokio::test]
 async fn a_post_that_names_what_is_no_upload_of_its_author_is_refused() {
-    let message = "mediaIds must name images that you uploaded within the last hour and that no post has".to_owned();
+    let message = "Media must name images that you uploaded within the last hour and that no post has".to_owned();
     let created = with_uploads(&[1]).build();
     let created = created.create(&author(), &requester(), with_media(Some("hi"), &[1, 2]), Attempt::Unnamed).await;
     assert_eq!(invalid(created), [(FieldName::Media, message)]);
