@@ -1,7 +1,7 @@
 //! Events as rows.
 
 use agora_domain::events::Event;
-use diesel::{Insertable, Queryable};
+use diesel::{Insertable, Queryable, Selectable};
 
 use crate::error::{Outcome, corrupt};
 use crate::notices::{kind, kind_code};
@@ -10,7 +10,7 @@ use crate::schema::events;
 use crate::sql_types::DbId;
 
 /// An event as a row.
-#[derive(Debug, Clone, Copy, Default, Insertable, Queryable)]
+#[derive(Debug, Clone, Copy, Default, Insertable, Queryable, Selectable)]
 #[diesel(table_name = events)]
 pub(crate) struct EventRow {
     pub(crate) kind: i16,

@@ -356,11 +356,23 @@ table! {
 
 table! {
     use crate::sql_types::Id;
-    use diesel::sql_types::BigInt;
+    use diesel::sql_types::{BigInt, Timestamptz};
 
     write_positions (user_id) {
         user_id -> Id,
         position -> BigInt,
+        written_at -> Timestamptz,
+    }
+}
+
+table! {
+    use crate::sql_types::Id;
+    use diesel::sql_types::{Text, Timestamptz};
+
+    leases (name) {
+        name -> Text,
+        holder -> Id,
+        expires_at -> Timestamptz,
     }
 }
 

@@ -99,7 +99,7 @@ async fn the_lease_of_the_migrations_is_given_back_while_it_is_renewed() {
     (&mut &renewing).batch_execute("BEGIN; UPDATE leases SET expires_at = now()").await.unwrap();
     let ended = tokio::spawn(lease.end());
     let waiting = "(SELECT count(*) FROM pg_stat_activity \
-        WHERE wait_event_type = 'Lock' AND query LIKE 'DELETE FROM leases%' AND datname = current_database())";
+        WHERE wait_event_type = 'Lock' AND query LIKE 'DELETE%leases%' AND datname = current_database())";
     let watching = connector.connect().await.unwrap();
     while diesel::select(sql::<BigInt>(waiting)).get_result::<i64>(&mut &watching).await.unwrap() == 0 {
         yield_now().await;

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 pub(crate) use super::built::built;
 use crate::error::Outcome;
 use crate::rows::{PostRow, UserRow};
-use crate::schema::{comments, posts, products, reports, search_tail, user_counts, users};
+use crate::schema::{comments, leases, posts, products, reports, search_tail, user_counts, users};
 use crate::search_index::BucketRow;
 use crate::sql_types::{DbId, DbInstant, Id};
 
@@ -41,9 +41,10 @@ pub(super) const IS_DISTRIBUTED: &str = "NOT EXISTS (SELECT FROM pg_attribute \
 /// Two changes at once could lock them crosswise, since one that is made an admin meanwhile comes in between: so they
 /// follow each other: by a row of their own, and by the advisory lock that a node of the release before goes by.
 pub(crate) async fn lock_admins(conn: &mut Conn<'_>) -> Outcome<()> {
+    // As text, since a distributed engine lacks the function, and must not be asked for it.
     let advisory = format!("SELECT CASE WHEN NOT ({IS_DISTRIBUTED}) THEN pg_advisory_xact_lock($1)::text END");
     diesel::sql_query(advisory).bind::<BigInt, _>(ADMINS_LOCK).execute(conn).await?;
-    diesel::sql_query("SELECT FROM leases WHERE name = 'admins' FOR UPDATE").execute(conn).await?;
+    leases::table.find("admins").select(leases::name).for_update().execute(conn).await?;
     let admins = users::table.filter(users::is_admin).order(users::id).select(users::id).for_no_key_update();
     admins.load::<DbId>(conn).await?;
     Ok(())
@@ -154,7 +155,7 @@ pub(crate) async fn lock_packing(conn: &mut Conn<'_>) -> Outcome<bool> {
     if !sql::<Bool>(&advisory).get_result::<bool>(conn).await? {
         return Ok(false);
     }
-    let row = diesel::sql_query("SELECT FROM leases WHERE name = 'packing' FOR UPDATE SKIP LOCKED");
+    let row = leases::table.find("packing").select(leases::name).for_update().skip_locked();
     Ok(row.execute(conn).await? > 0)
 }
 

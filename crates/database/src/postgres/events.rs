@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use agora_domain::events::Event;
-use diesel::dsl::max;
+use diesel::dsl::{max, sql};
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sql_types::{BigInt, Double, Nullable, SmallInt};
-use diesel::{ExpressionMethods, OptionalExtension, QueryDsl, QueryResult};
+use diesel::sql_types::{BigInt, Double, Nullable};
+use diesel::{
+    ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl, QueryResult, SelectableHelper,
+};
 use tokio::sync::Mutex;
 
 use super::dialect::{Conn, RunQueryDsl};
@@ -16,7 +18,6 @@ use crate::error::Outcome;
 use crate::event_rows::EventRow;
 use crate::event_window::{KEPT, Window};
 use crate::schema::{event_log, events};
-use crate::sql_types::Id;
 
 /// How many events are read, given numbers or deleted in one statement.
 const BATCH: i64 = 5_000;
@@ -89,19 +90,18 @@ statement! { DeleteUnheard { kept: f64 } -> BigInt:
     ) SELECT count(*) FROM deleted"
 }
 
-statement! { ReadEvents { last: i64 } ->
-    (BigInt, (SmallInt, Nullable<Id>, Nullable<Id>, Nullable<Id>, Nullable<Id>, Nullable<SmallInt>), Double):
-    "SELECT number, kind, post_id, comment_id, user_id, notification_id, detail, \
-        CAST(extract(epoch FROM clock_timestamp() - at) AS double precision) \
-    FROM events WHERE number > " last as BigInt, " ORDER BY number LIMIT 5000"
-}
+/// The seconds since an event was put there.
+const AGE: &str = "CAST(extract(epoch FROM clock_timestamp() - at) AS double precision)";
+
+/// The id of the one row that there is.
+const LOG: i16 = 1;
 
 /// What ends the transaction of a node that hangs: all others would wait for it.
 const SHORT: &str = "SET LOCAL idle_in_transaction_session_timeout = '2s'";
 
 /// Makes the log if there is none.
 pub(super) async fn begin(conn: &mut Conn<'_>) -> Outcome<()> {
-    diesel::sql_query("INSERT INTO event_log DEFAULT VALUES ON CONFLICT DO NOTHING").execute(conn).await?;
+    diesel::insert_into(event_log::table).values(event_log::id.eq(LOG)).on_conflict_do_nothing().execute(conn).await?;
     Ok(())
 }
 
@@ -142,7 +142,9 @@ pub(super) async fn delete_old(conn: &mut Conn<'_>) -> Outcome<bool> {
 
 /// Returns the next events after a number, each with its age.
 pub(super) async fn read(conn: &mut Conn<'_>, last: i64) -> Outcome<Vec<(Event, Duration)>> {
-    let rows: Vec<(i64, EventRow, f64)> = ReadEvents { last }.load(conn).await?;
+    let rows = events::table.filter(events::number.gt(last)).order(events::number).limit(BATCH);
+    let rows = rows.select((events::number.assume_not_null(), EventRow::as_select(), sql::<Double>(AGE)));
+    let rows: Vec<(i64, EventRow, f64)> = rows.load(conn).await?;
     // Where the next one is deleted already, the others would be taken for those before them.
     let next = rows.into_iter().zip(last + 1..).take_while(|((number, ..), expected)| number == expected);
     let event = |((_, row, age), _): ((i64, EventRow, f64), i64)| {

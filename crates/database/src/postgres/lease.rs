@@ -4,8 +4,11 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, Instant};
 
 use agora_domain::Error;
-use diesel::dsl::sql;
-use diesel::sql_types::{Bool, Double, Text};
+use diesel::dsl::{now, sql};
+use diesel::expression::SqlLiteral;
+use diesel::sql_types::{Bool, Timestamptz};
+use diesel::upsert::excluded;
+use diesel::{ExpressionMethods, QueryDsl};
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use tokio::task::AbortHandle;
 use tokio::time::{interval_at, sleep};
@@ -16,7 +19,8 @@ use super::connect::Connector;
 use super::dialect::{Conn, IS_DISTRIBUTED, RunQueryDsl};
 use crate::error::{OpenError, Outcome};
 use crate::options::Flavor;
-use crate::sql_types::{DbId, Id};
+use crate::schema::leases;
+use crate::sql_types::DbId;
 
 /// How long a lease lasts that is not renewed: as long as the others wait for a node that has vanished.
 const LENGTH: Duration = Duration::from_secs(30);
@@ -59,32 +63,38 @@ pub(super) async fn check_flavor(
     }
 }
 
+/// Returns when a lease expires that is taken or renewed now.
+fn expiry() -> SqlLiteral<Timestamptz> {
+    sql(&format!("now() + make_interval(secs => {})", LENGTH.as_secs()))
+}
+
 /// Takes a lease that nobody has, or that has expired; whether it was taken.
 pub(super) async fn take(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<bool> {
-    let take = "INSERT INTO leases (name, holder, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3)) \
-        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at \
-        WHERE leases.expires_at < now()";
-    let take = diesel::sql_query(take).bind::<Text, _>(name).bind::<Id, _>(holder);
-    Ok(take.bind::<Double, _>(LENGTH.as_secs_f64()).execute(conn).await? > 0)
+    // Beside `QueryDsl`, which has it for tables, it would be ambiguous in the rest of the file.
+    use diesel::query_dsl::methods::FilterDsl;
+
+    let lease = (leases::name.eq(name), leases::holder.eq(holder), leases::expires_at.eq(expiry()));
+    let take = diesel::insert_into(leases::table).values(lease).on_conflict(leases::name).do_update();
+    let take =
+        take.set((leases::holder.eq(excluded(leases::holder)), leases::expires_at.eq(excluded(leases::expires_at))));
+    Ok(take.filter(leases::expires_at.lt(now)).execute(conn).await? > 0)
 }
 
 /// Renews a lease; whether it is still the holder's.
 pub(super) async fn renew(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<bool> {
-    let renew = "UPDATE leases SET expires_at = now() + make_interval(secs => $3) WHERE name = $1 AND holder = $2";
-    let renew = diesel::sql_query(renew).bind::<Text, _>(name).bind::<Id, _>(holder);
-    Ok(renew.bind::<Double, _>(LENGTH.as_secs_f64()).execute(conn).await? > 0)
+    let held = leases::table.find(name).filter(leases::holder.eq(holder));
+    Ok(diesel::update(held).set(leases::expires_at.eq(expiry())).execute(conn).await? > 0)
 }
 
 /// Gives a lease back, if it is still the holder's.
 pub(super) async fn give_back(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<()> {
-    let give_back = diesel::sql_query("DELETE FROM leases WHERE name = $1 AND holder = $2");
-    give_back.bind::<Text, _>(name).bind::<Id, _>(holder).execute(conn).await?;
+    diesel::delete(leases::table.find(name).filter(leases::holder.eq(holder))).execute(conn).await?;
     Ok(())
 }
 
 /// Gives all leases of a holder back.
 pub(super) async fn give_back_all(conn: &mut Conn<'_>, holder: DbId) -> Outcome<()> {
-    diesel::sql_query("DELETE FROM leases WHERE holder = $1").bind::<Id, _>(holder).execute(conn).await?;
+    diesel::delete(leases::table.filter(leases::holder.eq(holder))).execute(conn).await?;
     Ok(())
 }
 

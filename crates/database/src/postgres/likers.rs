@@ -19,7 +19,8 @@ use crate::values::ViewRow;
 /// What a view of a post says of its likers: the newest ones, if there are any.
 pub(crate) type Likers = Option<Vec<(DbId, String, Option<String>)>>;
 
-/// The column of that. Of a post with many likes only the newest are read, from the index.
+/// The column of that, an array of records, which diesel reads but does not make. Of a post with many likes only the newest are read, from
+/// the index.
 #[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
 pub(crate) struct NewestLikers {
     viewer: DbViewer,

@@ -1,14 +1,15 @@
 //! How far the write-ahead log is, on the server that takes writes and on a replica, and up to where accounts have written.
 
-use diesel::QueryDsl;
 use diesel::dsl::sql;
-use diesel::sql_types::{BigInt, Nullable};
+use diesel::sql_types::{BigInt, Nullable, Timestamptz};
+use diesel::upsert::excluded;
+use diesel::{ExpressionMethods, QueryDsl, define_sql_function};
 use uuid::Uuid;
 
 use super::dialect::{Conn, RunQueryDsl, id_in};
 use crate::error::Outcome;
 use crate::schema::write_positions;
-use crate::sql_types::{DbId, Id};
+use crate::sql_types::DbId;
 
 /// What holds for every account.
 const NOBODY: DbId = DbId(Uuid::nil());
@@ -18,13 +19,23 @@ const NOBODY: DbId = DbId(Uuid::nil());
 const WRITTEN: &str = "(CASE WHEN current_setting('synchronous_commit') = 'off' THEN pg_current_wal_insert_lsn() \
     ELSE pg_current_wal_flush_lsn() END - '0/0')::int8";
 
+define_sql_function! {
+    /// Returns the larger of two numbers.
+    fn greatest(one: BigInt, other: BigInt) -> BigInt;
+}
+
+define_sql_function! {
+    /// Returns the time when it is called.
+    fn clock_timestamp() -> Timestamptz;
+}
+
 /// Records that an account has written up to now; for [`NOBODY`], that all have.
 async fn record_of(conn: &mut Conn<'_>, account: DbId) -> Outcome<()> {
-    let record = format!(
-        "INSERT INTO write_positions (user_id, position) VALUES ($1, {WRITTEN}) ON CONFLICT (user_id) DO UPDATE \
-            SET position = greatest(write_positions.position, excluded.position), written_at = clock_timestamp()"
-    );
-    diesel::sql_query(record).bind::<Id, _>(account).execute(conn).await?;
+    use write_positions::{position, user_id, written_at};
+    let record = (user_id.eq(account), position.eq(sql::<BigInt>(WRITTEN)));
+    let record = diesel::insert_into(write_positions::table).values(record).on_conflict(user_id).do_update();
+    let further = greatest(position, excluded(position));
+    record.set((position.eq(further), written_at.eq(clock_timestamp()))).execute(conn).await?;
     Ok(())
 }
 
@@ -58,9 +69,9 @@ pub(crate) async fn now(conn: &mut Conn<'_>) -> Outcome<i64> {
 
 /// Deletes what is older than so many seconds.
 pub(crate) async fn forget(conn: &mut Conn<'_>, seconds: i64) -> Outcome<()> {
-    let forget = "DELETE FROM write_positions WHERE written_at < clock_timestamp() - make_interval(secs => $1) AND user_id <> $2";
-    let forget = diesel::sql_query(forget).bind::<BigInt, _>(seconds).bind::<Id, _>(NOBODY);
-    forget.execute(conn).await?;
+    let begin = sql::<Timestamptz>(&format!("clock_timestamp() - make_interval(secs => {seconds})"));
+    let old = write_positions::table.filter(write_positions::written_at.lt(begin));
+    diesel::delete(old.filter(write_positions::user_id.ne(NOBODY))).execute(conn).await?;
     Ok(())
 }
 

@@ -24,6 +24,7 @@ pub(crate) async fn count_accounts(conn: &mut Conn<'_>) -> Outcome<i64> {
 /// Returns the number of posts, which is kept for each author.
 pub(crate) async fn count_posts(conn: &mut Conn<'_>) -> Outcome<i64> {
     let kept = user_counts::table.filter(user_counts::counter.lt(FOLLOWED_COUNTER));
+    // What the sum of large numbers is cast to, diesel has no word for.
     Ok(kept.select(sql::<BigInt>("CAST(COALESCE(sum(value), 0) AS bigint)")).get_result(conn).await?)
 }
 

@@ -464,6 +464,7 @@ pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, count: i64) -> Outcome
         let tail = search_tail::table.filter(search_tail::kind.eq(kind)).filter(search_tail::created_at.le(newest_at));
         tail.filter(is_packed(&row, &ids))
     };
+    // Diesel has window functions, but adds nothing to what they give.
     let number = sql::<BigInt>(&format!("{first} - 1 + row_number() OVER (ORDER BY created_at, id)"));
     let documents = (search_tail::kind, number, search_tail::created_at, search_tail::id, search_tail::words);
     let columns = {
