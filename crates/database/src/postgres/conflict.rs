@@ -8,8 +8,8 @@ use tokio::time::sleep;
 
 use crate::error::Failure;
 
-/// Lets the others come to an end with which work has conflicted so often: from the third time on, for longer each time, and not as long as others
-/// do.
+/// Waits so that the work that this has conflicted with so often can end: from the third time on, longer each time, and for a random time, so
+/// that two do not meet again.
 pub(super) async fn give_way(attempts: u32) {
     let most = u64::from(attempts.saturating_sub(2).min(10)) * 10;
     if most > 0 {

@@ -225,8 +225,8 @@ impl Postgres {
         self.run(Some(turn), Transaction::Read, Unknown::Fails, Box::new(work)).await
     }
 
-    /// Runs work that writes with one statement, which is its own transaction. What refuses conflicts may do so when that ends: of a transaction
-    /// that ends with its statement, a row that was read by then would be all that is known.
+    /// Runs work that writes with one statement, which is its own transaction. A distributed engine may
+    /// refuse a transaction when it commits, and a row that the statement has returned by then would pass for success: there it commits apart.
     pub(crate) async fn statement<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
         let transaction = match self.flavor {
             Flavor::Postgresql => Transaction::Statement,

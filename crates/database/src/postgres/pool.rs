@@ -31,8 +31,8 @@ pub(super) struct Limits {
     pub(super) wait: Duration,
     /// The work on it.
     pub(super) work: Duration,
-    /// The wait for a lock. What conflicts with others is done again for as long; and what failed for no reason that is known when it took no
-    /// longer.
+    /// The wait for a lock. Work that conflicts with other work is done again for as long, and so is work that failed within this time for an
+    /// unknown reason.
     pub(super) lock: Duration,
     /// Whether what reads conflicts with what writes.
     pub(super) do_reads_conflict: bool,

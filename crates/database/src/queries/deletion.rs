@@ -81,8 +81,8 @@ macro_rules! some_of {
     }};
 }
 
-/// What of an account may be very much, in the order in which it is erased: its posts, a visibility after the other, those of them that are
-/// left marked, and what it did to what belongs to others, which is counted or told there.
+/// What an account may have very many of, in the order in which it is erased: its posts, one visibility after the other, those of them that are
+/// left marked, and what it did to what belongs to others, where it is counted or told.
 const STEPS: [Step; 8] = [
     Step::Posts(0),
     Step::Posts(1),

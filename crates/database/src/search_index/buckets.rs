@@ -195,7 +195,7 @@ pub(crate) fn candidates(
     (candidates, absent)
 }
 
-/// Leaves of candidates those that have one of some words, given which documents have one.
+/// Keeps the candidates that have at least one of some words, given which documents have one.
 pub(crate) fn narrow(candidates: &mut [Candidates], postings: Vec<(i64, Vec<u8>)>) {
     let mut by_bucket: HashMap<i64, Places> = HashMap::new();
     for (bucket, documents) in postings {

@@ -130,7 +130,7 @@ pub trait SessionRepository: Send + Sync {
     /// Says that sessions were used, each when, by the hour; those that were used later stay as they are.
     async fn set_seen(&self, seen: Vec<(SessionId, Timestamp)>) -> Result<()>;
 
-    /// Has it kept that a session was used, by the hour, without waiting for it. It may be forgotten when the process ends.
+    /// Notes that a session was used, by the hour, to be stored later. It may be lost when the process ends.
     fn note_seen(&self, _id: SessionId, _hour: Timestamp) {}
 
     /// Ends a session; no error when it has ended already.

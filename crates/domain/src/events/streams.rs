@@ -181,8 +181,8 @@ impl Streams {
         Ok(stream)
     }
 
-    /// Has a stream told what comes from here on, if it was told all that others were; else returns up to where events were taken
-    /// for others.
+    /// Attaches a stream to what comes from here on, if it has been told everything that the others have; else returns the position up to which
+    /// events were taken for the others.
     pub(super) fn attach(&self, stream: &Stream) -> Option<Position> {
         let state = &mut *lock(&self.state);
         // One that was ended meanwhile is told nothing more, whatever it has missed.

@@ -130,6 +130,6 @@ pub struct ImagePorts {
     pub cleaner: Arc<dyn ImageCleaner>,
     /// Keeps them.
     pub store: Arc<dyn ImageStore>,
-    /// Knows those that no row names.
+    /// Knows those that no row refers to.
     pub unnamed: Arc<dyn UnreferencedImages>,
 }

@@ -46,7 +46,7 @@ impl Media {
         }
         let image = self.images.clean(requester, FieldName::Image, image, &mut errors).await?;
         errors.into_result()?;
-        // There is one: that there is none is an error.
+        // A request without an image was refused above.
         let image = image.ok_or(Error::NotFound(Resource::Image))?;
         self.images.put_upload(owner.id(), image, alt).await
     }

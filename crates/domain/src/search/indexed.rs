@@ -13,7 +13,7 @@ use crate::products::Product;
 /// What stands before and after each word: Unicode never takes it into a word, and it is in no text of ours.
 const WORD: char = '\n';
 
-/// What stands before and after what is no word: a hashtag, with its `#`, and the author, behind `@`. In neither is one.
+/// What stands before and after a mark: a hashtag, with its `#`, or the author, behind `@`. Neither contains one.
 const MARK: char = '\r';
 
 /// The words of the fields of a thing, field by field, and its marks: `\nhello\nworld\n\rtag` and so on. It contains the

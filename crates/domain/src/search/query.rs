@@ -36,7 +36,7 @@ impl Query {
 
     /// Parses what a client looks for (`contract`: Search).
     ///
-    /// What stands in quotes is a phrase; a quote without another, or between two letters, is none. `#` and a tag is a hashtag. The last word, if it is
+    /// What stands in quotes is a phrase; a quote without its counterpart, or between two letters, does not count. `#` and a tag is a hashtag. The last word, if it is
     /// not in quotes, is the beginning of a word. Whatever else there is separates words.
     ///
     /// # Errors

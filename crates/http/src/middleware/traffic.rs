@@ -9,7 +9,7 @@ use agora_domain::clock::Timestamp;
 /// How many minutes are told, the one that is not over included.
 const MINUTES: u32 = 60;
 
-/// How many minutes are kept: more than are told, so that the slot of the next one is none that is being read.
+/// How many minutes are kept: more than are told, so that the next minute begins in a slot that nobody reads.
 const SLOTS: u32 = MINUTES + 4;
 
 const MINUTE_MILLIS: i64 = 60_000;

@@ -144,8 +144,8 @@ impl Connection {
         self.is_stream.set(true);
     }
 
-    /// Returns how long to wait until it is looked again whether the client is overdue. Beside a stream only what it does not take
-    /// can make it so: thousands of them are looked at seldom.
+    /// Returns how long to wait before checking again whether the client is overdue. The client of a stream is overdue only when it does not
+    /// take what it is sent, so streams, of which there may be thousands, are checked less often.
     pub(crate) fn look_interval(&self, ordinary: Duration) -> Duration {
         if self.is_stream.get() { self.answer_time / 4 } else { ordinary }
     }

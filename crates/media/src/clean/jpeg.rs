@@ -98,7 +98,7 @@ fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits, uploa
     Ok(Pixels { size: (width, height), decoding: picture.saturating_add(kept), turning })
 }
 
-/// Returns the most bytes of what is encoded again, of which the upload had so many pixels and bytes. Photographs stay
+/// Returns the most bytes that an upload of so many pixels and bytes may have when it is encoded again. Photographs stay
 /// well below. Noise that was compressed to almost nothing can have several bytes a pixel, and is refused.
 fn max_encoded_bytes(pixels: u64, upload: usize) -> u64 {
     pixels.saturating_add(upload as u64 * 2)
