@@ -1,7 +1,6 @@
 //! Mails that wait to be sent, and what the tokens in them are good for.
 
 use agora_domain::accounts::{Email, LoginIdentifier, Username};
-use agora_domain::error::Violation;
 use agora_domain::mail::{
     Claim, ClaimedMail, DEAD_KEPT_MILLIS, MAILS_AN_HOUR, MailKind, MailStatus, NewMail, PATIENCE_MILLIS,
     SENT_KEPT_MILLIS, pause_millis,
@@ -13,7 +12,7 @@ use super::accounts::{lock_account, revoke_sessions};
 use super::kept_names::{Name, ensure_free};
 use super::mail_tokens::{forget_all, forget_changes};
 use super::{Conn, RunQueryDsl};
-use crate::error::{Failure, Outcome, corrupt};
+use crate::error::{Failure, Outcome};
 use crate::mail::{MailRow, kind, kind_code, status_code};
 use crate::schema::{mail_tokens, mails, users};
 use crate::sql_types::{DbId, DbInstant};
@@ -127,7 +126,8 @@ async fn recipient(conn: &mut Conn<'_>, mail: &MailRow, now: DbInstant) -> Outco
     }
     let columns = (users::id, users::email, users::username);
     let enabled = users::table.filter(users::enabled.eq(true));
-    let named = LoginIdentifier::parse(&mail.address).map_err(|_: Violation| corrupt("name of an account"))?;
+    // Of a name that was invisible, nothing is left in the form that was stored: it names nobody.
+    let Ok(named) = LoginIdentifier::parse(&mail.address) else { return Ok(None) };
     let found = match named {
         LoginIdentifier::Username(key) => {
             enabled.filter(users::username_key.eq(key)).select(columns).get_result(conn).await

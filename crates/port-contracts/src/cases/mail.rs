@@ -133,6 +133,7 @@ pub async fn a_forgotten_password_makes_a_mail_for_an_enabled_account_alone(db: 
         (unknown, false),
         (unknown_email, false),
         (identifier(&bob), false),
+        (LoginIdentifier::parse("\u{200b}").unwrap(), false),
     ]
     .into_iter()
     .enumerate()
