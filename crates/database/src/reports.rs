@@ -84,9 +84,10 @@ fn view((record, reporter): (ReportRecord, PreviewRow)) -> Outcome<ReportView> {
 impl ReportRepository for Database {
     async fn create(&self, report: &Report, notices: &[Notice], attempt: Option<AttemptId>) -> Result<Reported> {
         let (report, told) = (report.clone(), notices.to_vec());
-        once!(self, attempt, write reports::create(report, told), did reported => Done::ReportCreated(match reported {
-            Reported::Created(id) | Reported::AlreadyOpen(id) => id,
-        }))
+        once!(self, attempt, write reports::create(report, told), did reported => match reported {
+            Reported::Created(id) => Done::ReportCreated(id),
+            Reported::AlreadyOpen(id) => Done::ReportFound(id),
+        })
     }
 
     async fn find(&self, id: ReportId) -> Result<Option<ReportView>> {

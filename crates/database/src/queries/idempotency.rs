@@ -135,6 +135,7 @@ const COMMENT_CREATED: u8 = b'C';
 const FOLLOW_TOGGLED: u8 = b'F';
 const PRODUCT_CREATED: u8 = b'D';
 const REPORT_CREATED: u8 = b'M';
+const REPORT_FOUND: u8 = b'O';
 
 fn encode(done: Done) -> Vec<u8> {
     let of = |kind: u8, id: Uuid| [&[kind], id.as_bytes().as_slice()].concat();
@@ -146,6 +147,7 @@ fn encode(done: Done) -> Vec<u8> {
         Done::FollowToggled(is_on) => vec![FOLLOW_TOGGLED, is_on.into()],
         Done::ProductCreated(id) => of(PRODUCT_CREATED, id.uuid()),
         Done::ReportCreated(id) => of(REPORT_CREATED, id.uuid()),
+        Done::ReportFound(id) => of(REPORT_FOUND, id.uuid()),
     }
 }
 
@@ -162,6 +164,7 @@ fn decode(stored: &[u8]) -> Outcome<Done> {
             FOLLOW_TOGGLED => Some(Done::FollowToggled(value == [1])),
             PRODUCT_CREATED => Some(Done::ProductCreated(id()?.into())),
             REPORT_CREATED => Some(Done::ReportCreated(id()?.into())),
+            REPORT_FOUND => Some(Done::ReportFound(id()?.into())),
             _ => None,
         }
     });

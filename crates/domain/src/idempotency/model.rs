@@ -95,6 +95,8 @@ pub enum Outcome {
     ProductCreated(ProductId),
     /// It created this report.
     ReportCreated(ReportId),
+    /// It found this report of the same thing, which is open.
+    ReportFound(ReportId),
 }
 
 /// As what a request is carried out.

@@ -47,8 +47,10 @@ impl Reports {
     /// [`Error::NotFound`] when there is no such thing; [`Error::Forbidden`] when the reporter may not view it;
     /// [`Error::TooMany`] when the reporter has made too many reports within an hour.
     pub async fn create(&self, reporter: &Member, fields: ReportFields, attempt: Attempt) -> Result<Reported> {
-        if let Some(Outcome::ReportCreated(id)) = attempt.outcome() {
-            return Ok(Reported::Created(id));
+        match attempt.outcome() {
+            Some(Outcome::ReportCreated(id)) => return Ok(Reported::Created(id)),
+            Some(Outcome::ReportFound(id)) => return Ok(Reported::AlreadyOpen(id)),
+            _ => {}
         }
         let ReportFields { target, category, comment } = fields;
         let subject = self.viewable(reporter, target).await?;

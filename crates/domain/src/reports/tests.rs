@@ -216,9 +216,14 @@ async fn a_hidden_post_is_not_reported_and_what_was_reported_before_is_told_agai
     ports.posts.expect_find_access().returning(move |_, _| Ok(Some(hidden)));
     let reported = ports.build().create(&alice(), fields(ReportTarget::Post(POST)), Attempt::Unnamed).await;
     assert!(matches!(reported, Err(Error::NotFound(Resource::Post))));
-    let again = Attempt::Again(Outcome::ReportCreated(ReportId::new(ID)));
-    let reported = Ports::default().build().create(&alice(), fields(ReportTarget::Post(POST)), again).await;
-    assert_eq!(reported.unwrap(), Reported::Created(ReportId::new(ID)));
+    let id = ReportId::new(ID);
+    for (outcome, before) in
+        [(Outcome::ReportCreated(id), Reported::Created(id)), (Outcome::ReportFound(id), Reported::AlreadyOpen(id))]
+    {
+        let again = Attempt::Again(outcome);
+        let reported = Ports::default().build().create(&alice(), fields(ReportTarget::Post(POST)), again).await;
+        assert_eq!(reported.unwrap(), before);
+    }
 }
 
 #[tokio::test]

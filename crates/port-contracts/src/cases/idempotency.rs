@@ -237,6 +237,10 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
     }
     let product = w.new_product("sku");
     db.products.create(&product, &w.entry(), begun("product").await).await.unwrap();
+    let report = w.new_report(ada);
+    for key in ["report", "same-report"] {
+        db.reports.create(&report, &[], begun(key).await).await.unwrap();
+    }
 
     for (key, outcome) in [
         ("account", Outcome::Registered(account.account.id)),
@@ -249,6 +253,8 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
         ("follow", Outcome::FollowToggled(true)),
         ("unfollow", Outcome::FollowToggled(false)),
         ("product", Outcome::ProductCreated(product.id)),
+        ("report", Outcome::ReportCreated(report.id)),
+        ("same-report", Outcome::ReportFound(report.id)),
     ] {
         assert_eq!(met(&db, &w, key).await, Lookup::Done(outcome));
     }
