@@ -16,10 +16,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use actix_web::ResponseError;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{ConnectionType, StatusCode};
+use actix_web::{HttpMessage, ResponseError};
 use bytes::Bytes;
 
 use crate::core::{ApiError, Capacity, EventStream, MemoryPermit, Permit, is_health_probe, shared};
@@ -36,19 +36,25 @@ pub(crate) async fn shed_load(
     let capacity = shared::<Capacity>(request.request())?.clone();
     // Who looks after the service must learn how it is when it is busy; connections bound how many these are.
     let place = (!is_health_probe(request.path())).then(|| capacity.requests.enter());
+    let is_full = matches!(place, Some(None));
+    if let Some(permit) = place.flatten() {
+        // With the request, which is in flight for as long as it is worked on, even if its client has gone.
+        request.extensions_mut().insert(permit);
+    }
     body_deadline::watch(&mut request, capacity.limits.body_time);
-    let mut response = match place {
-        Some(None) => request.into_response(ApiError::Busy.error_response()),
-        _ if framing::is_body_without_end(&request) => {
-            let error = "A request with Upgrade: websocket must be a GET without a body".to_owned();
-            request.into_response(ApiError::Malformed(error).error_response())
-        }
-        _ => next(request).await?,
+    let mut response = if is_full {
+        request.into_response(ApiError::Busy.error_response())
+    } else if framing::is_body_without_end(&request) {
+        let error = "A request with Upgrade: websocket must be a GET without a body".to_owned();
+        request.into_response(ApiError::Malformed(error).error_response())
+    } else {
+        next(request).await?
     };
     // The answer is made, and compressed.
     drop(response.response_mut().extensions_mut().remove::<AccountPermit>());
     // What goes on for as long as its client listens is bounded by itself.
-    if let Some(permit) = place.flatten().filter(|_| !is_stream(&response)) {
+    let place = response.request().extensions_mut().remove::<Permit>();
+    if let Some(permit) = place.filter(|_| !is_stream(&response)) {
         response.response_mut().extensions_mut().insert(permit);
     }
     Ok(response)
