@@ -22,12 +22,13 @@ use agora_domain::limits::Requester;
 use agora_domain::media::OpenImage;
 use agora_domain::products::CatalogVersion;
 use agora_domain::{Error, Result};
-use agora_http::{LoadLimits, Stopping};
+use agora_http::{LoadLimits, ReplicaServices, Stopping};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Semaphore, mpsc};
 use uuid::Uuid;
 
@@ -272,14 +273,18 @@ async fn an_attempt_is_carried_out_though_its_client_goes_away() {
 }
 
 /// Logs in on these ports, where alice has an account with the hash `stored`; the server, which has answered with 200.
-async fn log_in(mut ports: Ports) -> Client {
+async fn log_in(ports: Ports) -> Client {
+    log_in_beside(ports, None).await
+}
+
+async fn log_in_beside(mut ports: Ports, replica: Option<ReplicaServices>) -> Client {
     ports.accounts.expect_find_credentials().returning(|_| {
         let (user, password) = (UserId::new(Uuid::nil()), PasswordHash::new("stored".to_owned()));
         Ok(Some(Credentials { user, password, enabled: true }))
     });
     ports.sessions.expect_open().once().returning(|_, _, _| Ok(true));
     ports.tokens.expect_issue().once().returning(|_, _| Ok("a.b.c".to_owned()));
-    let api = ports.start();
+    let api = ports.start_beside(replica);
     api.login("alice", PASSWORD).await.expect(200);
     api
 }
@@ -297,6 +302,37 @@ async fn a_login_is_answered_before_its_hash_is_renewed() {
     was_asked.recv().await.unwrap();
     hasher.let_go.add_permits(1);
     assert_eq!(was_renewed.recv().await.unwrap(), ("stored".to_owned(), "hashed".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_carried_out_after_its_client_has_gone_is_in_flight_until_then() {
+    const OWN_ACCOUNT: &str = "/api/users/me";
+    let (hasher, mut was_asked) = SteppedHasher::new(|| Err(Error::unavailable(SECRET)));
+    let load = LoadLimits { requests: 1, ..LoadLimits::default() };
+    let mut ports = Ports { passwords: hasher.clone(), load, ..Ports::default() };
+    ports.accounts.expect_find_id().returning(|_| Ok(None));
+    ports.idempotency.expect_begin().returning(|_, _, _, _| Ok(Begun::First));
+    let (told, mut was_abandoned) = mpsc::unbounded_channel();
+    ports.idempotency.expect_abandon().returning(move |_| {
+        told.send(()).unwrap();
+        Ok(())
+    });
+    let api = ports.start();
+    let fields = format!("{JSON}Idempotency-Key: key\r\n");
+    let request = request_bytes("POST /api/auth/register", &fields, registration("alice").to_string());
+    let mut impatient = tokio::net::TcpStream::connect(api.url().trim_start_matches("http://")).await.unwrap();
+    impatient.write_all(&request).await.unwrap();
+    was_asked.recv().await.unwrap();
+    // Gone, not only done with sending.
+    impatient.set_zero_linger().unwrap();
+    drop(impatient);
+    // Answered by the one thread that serves, whatever is in flight: what came before has been seen to.
+    get(&api, "/health/live").await;
+    assert_eq!(api.fetch(OWN_ACCOUNT).await.status, 503);
+    hasher.let_go.add_permits(1);
+    was_abandoned.recv().await.unwrap();
+    get(&api, "/health/live").await;
+    assert_eq!(api.fetch(OWN_ACCOUNT).await.status, 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]

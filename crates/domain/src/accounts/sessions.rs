@@ -23,6 +23,8 @@ const ATTEMPTS: usize = 2;
 /// A login that succeeded.
 #[derive(Debug)]
 pub struct LoggedIn {
+    /// Who has logged in.
+    pub user: UserId,
     /// The first token of the session.
     pub token: String,
     /// What remains to be done with [`Authentication::rehash`], if the stored hash cost less than those made now.
@@ -147,7 +149,7 @@ impl Authentication {
             return Ok(None);
         }
         let token = self.tokens.issue(TokenClaims { user: session.user, session: session.id }, now)?;
-        Ok(Some(LoggedIn { token, rehash: self.prepare_rehash(login, account, client) }))
+        Ok(Some(LoggedIn { user: session.user, token, rehash: self.prepare_rehash(login, account, client) }))
     }
 
     async fn verify(&self, login: &Login, found: Option<Credentials>, client: ClientAddress) -> Result<Credentials> {

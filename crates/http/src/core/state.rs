@@ -1,5 +1,6 @@
 //! What the handlers work with.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use agora_domain::events::LiveUpdates;
 use agora_domain::export::Exports;
 use agora_domain::follows::Follows;
 use agora_domain::health::Probes;
-use agora_domain::id::IdGenerator;
+use agora_domain::id::{IdGenerator, UserId};
 use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
 use agora_domain::mail::{AccountMail, OutboxCare};
@@ -145,6 +146,15 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Records that a user may have written something, before the user is told so, where lists are read from a replica.
+    pub(crate) async fn record_write(&self, user: UserId) {
+        let Some(replica) = &self.replica else { return };
+        // What could not be recorded holds for everybody later.
+        if let Err(error) = replica.replica.record_write(user).await {
+            tracing::warn!(cause = ?error.source(), "could not record who has written");
+        }
+    }
+
     /// Returns the address at which clients fetch a file of an image: where it is kept, or else here.
     pub(crate) fn image_url(&self, key: &ImageKey, rendition: Rendition) -> String {
         let here = || format!("{}/media/{}", self.public_url, key.file_name(rendition));

@@ -119,10 +119,12 @@ pub(crate) async fn login(
     body: Body,
 ) -> HandlerResult {
     let login = body.valid_json::<LoginRequest>().await?.into_login(user_agent)?;
-    let LoggedIn { token, rehash } = state.services.authentication.login(&login, client).await?;
+    let LoggedIn { user, token, rehash } = state.services.authentication.login(&login, client).await?;
     if let Some(rehash) = rehash {
-        rt::spawn(renew_hash(state, rehash));
+        rt::spawn(renew_hash(state.clone(), rehash));
     }
+    // Who has just registered is not on the replica yet.
+    state.record_write(user).await;
     json(StatusCode::OK, &Token { token })
 }
 

@@ -1,6 +1,5 @@
 //! Authenticates and authorizes the caller, then calls the handler within its deadline. A panic is caught.
 
-use std::error::Error as _;
 use std::panic::AssertUnwindSafe;
 
 use actix_web::body::{BoxBody, MessageBody};
@@ -15,7 +14,9 @@ use tracing::{Instrument, Span};
 use url::form_urlencoded;
 
 use crate::core::{Access, ApiError, EndpointPolicy, FromReplica, RequestContext, State, is_health_probe, shared};
-use crate::middleware::{AccountConcurrency, CancelledRequestGuard, RateLimiter, RequestLog, idempotency};
+use crate::middleware::{
+    AccountConcurrency, AccountPermit, CancelledRequestGuard, RateLimiter, RequestLog, idempotency,
+};
 use crate::request::{BodyDeadline, TICKET, in_time};
 
 /// Applies the policy of an endpoint to a request, then calls its handler within the time that a request may take.
@@ -52,10 +53,13 @@ async fn call(
     limiter.check_endpoint(policy.rate_limit, state, http)?;
     let caller = authenticate(policy.access, state, &limiter, http).await?;
     refuse_nul(http)?;
-    let permit = match caller {
-        Some(caller) => shared::<AccountConcurrency>(http)?.acquire(caller.user, &mut request).await?,
-        None => None,
-    };
+    if let Some(caller) = caller {
+        // With the request: what is carried out to its end is in progress until then, even if its client has gone.
+        let permit = shared::<AccountConcurrency>(http)?.acquire(caller.user, &mut request).await?;
+        if let Some(permit) = permit {
+            request.extensions_mut().insert(permit);
+        }
+    }
     let is_safe = request.method().is_safe();
     if policy.is_replicated && is_safe {
         read_from_replica(state, caller, http).await;
@@ -72,12 +76,10 @@ async fn call(
             answered
         }
     };
-    if let (Some(replica), Some(caller), false) = (&state.replica, caller, is_safe) {
-        // What could not be recorded holds for everybody later.
-        if let Err(error) = replica.replica.record_write(caller.user).await {
-            tracing::warn!(cause = ?error.source(), "could not record who has written");
-        }
+    if let (Some(caller), false) = (caller, is_safe) {
+        state.record_write(caller.user).await;
     }
+    let permit = http.extensions_mut().remove::<AccountPermit>();
     if let (Ok(answered), Some(permit)) = (&mut answered, permit) {
         // Until the answer is compressed.
         answered.response_mut().extensions_mut().insert(permit);

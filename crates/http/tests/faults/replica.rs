@@ -3,7 +3,6 @@
 use agora_domain::page::{Page, PageRequest};
 use agora_domain::products::Product;
 use agora_domain::replica::MockReadReplica;
-use agora_http::ReplicaServices;
 
 use super::*;
 
@@ -36,4 +35,14 @@ async fn what_is_no_list_and_whoever_may_have_written_are_answered_without_the_r
     let api = only_on_replica(MockReadReplica::new());
     assert_eq!(get(&api, LISTING).await.status, 503, "with a token, of whomever");
     assert_eq!(api.fetch("/api/products/00000000-0000-0000-0000-000000000000/x").await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_logs_in_may_have_registered_a_moment_ago() {
+    let mut replica = MockReadReplica::new();
+    replica.expect_record_write().withf(|user| *user == UserId::new(Uuid::nil())).once().returning(|_| Ok(()));
+    let replica = ReplicaServices { replica: Arc::new(replica), services: Ports::default().services() };
+    let (hasher, _) = SteppedHasher::new(|| Err(Error::unavailable(SECRET)));
+    hasher.let_go.add_permits(1);
+    log_in_beside(Ports { passwords: hasher, ..Ports::default() }, Some(replica)).await;
 }
