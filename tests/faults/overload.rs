@@ -4,10 +4,12 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use reqwest::Method;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 use tokio::task::block_in_place;
 
 use super::honest::{attempt, expect_no_leak, expect_refused};
-use crate::client::{Client, User, eventually, text};
+use crate::client::{Client, JSON, User, eventually, request_bytes, text};
 use crate::private_postgres;
 use crate::private_postgres::Session;
 use crate::process::{Home, Service};
@@ -136,6 +138,31 @@ async fn the_writes_of_an_account_wait_for_each_other_and_not_in_the_way_of_othe
     for written in writes {
         written.await.unwrap().expect("it had its turn").expect(201);
     }
+    small.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_goes_on_without_its_client_is_still_in_progress_for_its_account() {
+    let mut small = Small::start("", &[("AGORA_WORKERS", "2")]).await;
+    let bob = small.api().user("bob").await;
+    let body = serde_json::json!({ "text": "Once" });
+    small.lock_posts();
+    let fields = format!("{}{JSON}Idempotency-Key: once\r\n", small.alice.authorization());
+    let mut impatient = TcpStream::connect(small.api().url().trim_start_matches("http://")).await.unwrap();
+    impatient.write_all(&request_bytes("POST /api/posts/create", &fields, body.to_string())).await.unwrap();
+    small.wait(1).await;
+    // Gone, not only done with sending.
+    impatient.set_zero_linger().unwrap();
+    drop(impatient);
+    // It has its turn after the first, and is not told that this is under way.
+    let again = small.api().request_as(&small.alice, Method::POST, "/api/posts/create");
+    let again = tokio::spawn(attempt(again.header("Idempotency-Key", "once").json(&body)));
+    let other = tokio::spawn(attempt(small.api().posting(&bob, "Meanwhile", None)));
+    small.wait(2).await;
+    small.release();
+    other.await.unwrap().expect("it had its turn").expect(201);
+    let again = again.await.unwrap().expect("it had its turn");
+    assert_eq!((again.status, again.header("idempotency-replayed")), (201, Some("true")));
     small.end().await;
 }
 

@@ -29,6 +29,7 @@ use reqwest::Method;
 use reqwest::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
+use tokio::net;
 use tokio::sync::{Semaphore, mpsc};
 use uuid::Uuid;
 
@@ -304,35 +305,62 @@ async fn a_login_is_answered_before_its_hash_is_renewed() {
     assert_eq!(was_renewed.recv().await.unwrap(), ("stored".to_owned(), "hashed".to_owned()));
 }
 
+/// A service where registrations under a key wait for a hash, which then fails.
+struct SlowRegistrations {
+    api: Client,
+    hasher: Arc<SteppedHasher>,
+    asked: mpsc::UnboundedReceiver<()>,
+    abandoned: mpsc::UnboundedReceiver<()>,
+}
+
+impl SlowRegistrations {
+    fn start(load: LoadLimits, outcome: fn() -> Result<PasswordHash>) -> Self {
+        let (hasher, asked) = SteppedHasher::new(outcome);
+        let mut ports = Ports { passwords: hasher.clone(), load, ..Ports::default() };
+        ports.accounts.expect_find_id().returning(|_| Ok(None));
+        ports.idempotency.expect_begin().returning(|_, _, _, _| Ok(Begun::First));
+        let (told, abandoned) = mpsc::unbounded_channel();
+        ports.idempotency.expect_abandon().returning(move |_| {
+            told.send(()).unwrap();
+            Ok(())
+        });
+        Self { api: ports.start(), hasher, asked, abandoned }
+    }
+
+    /// Begins one whose client has gone when it waits, and returns when the service has seen that.
+    async fn begin_and_leave(&mut self) {
+        let fields = format!("{JSON}Idempotency-Key: key\r\n");
+        let request = request_bytes("POST /api/auth/register", &fields, registration("alice").to_string());
+        let mut impatient = net::TcpStream::connect(self.api.url().trim_start_matches("http://")).await.unwrap();
+        impatient.write_all(&request).await.unwrap();
+        self.asked.recv().await.unwrap();
+        // Gone, not only done with sending.
+        impatient.set_zero_linger().unwrap();
+        drop(impatient);
+        self.see_to_the_rest().await;
+    }
+
+    /// Lets it come to its end.
+    async fn end(&mut self) {
+        self.hasher.let_go.add_permits(1);
+        self.abandoned.recv().await.unwrap();
+        self.see_to_the_rest().await;
+    }
+
+    /// Has the one thread that serves answer, whatever is in flight: what came before has been seen to then.
+    async fn see_to_the_rest(&self) {
+        get(&self.api, "/health/live").await.expect(200);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_carried_out_after_its_client_has_gone_is_in_flight_until_then() {
-    const OWN_ACCOUNT: &str = "/api/users/me";
-    let (hasher, mut was_asked) = SteppedHasher::new(|| Err(Error::unavailable(SECRET)));
     let load = LoadLimits { requests: 1, ..LoadLimits::default() };
-    let mut ports = Ports { passwords: hasher.clone(), load, ..Ports::default() };
-    ports.accounts.expect_find_id().returning(|_| Ok(None));
-    ports.idempotency.expect_begin().returning(|_, _, _, _| Ok(Begun::First));
-    let (told, mut was_abandoned) = mpsc::unbounded_channel();
-    ports.idempotency.expect_abandon().returning(move |_| {
-        told.send(()).unwrap();
-        Ok(())
-    });
-    let api = ports.start();
-    let fields = format!("{JSON}Idempotency-Key: key\r\n");
-    let request = request_bytes("POST /api/auth/register", &fields, registration("alice").to_string());
-    let mut impatient = tokio::net::TcpStream::connect(api.url().trim_start_matches("http://")).await.unwrap();
-    impatient.write_all(&request).await.unwrap();
-    was_asked.recv().await.unwrap();
-    // Gone, not only done with sending.
-    impatient.set_zero_linger().unwrap();
-    drop(impatient);
-    // Answered by the one thread that serves, whatever is in flight: what came before has been seen to.
-    get(&api, "/health/live").await;
-    assert_eq!(api.fetch(OWN_ACCOUNT).await.status, 503);
-    hasher.let_go.add_permits(1);
-    was_abandoned.recv().await.unwrap();
-    get(&api, "/health/live").await;
-    assert_eq!(api.fetch(OWN_ACCOUNT).await.status, 401);
+    let mut slow = SlowRegistrations::start(load, || Err(Error::unavailable(SECRET)));
+    slow.begin_and_leave().await;
+    assert_eq!(slow.api.fetch("/api/users/me").await.status, 503);
+    slow.end().await;
+    assert_eq!(slow.api.fetch("/api/users/me").await.status, 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]

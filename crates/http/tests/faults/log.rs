@@ -3,9 +3,6 @@
 use std::io;
 use std::sync::Once;
 
-use tokio::io::AsyncWriteExt;
-use tokio::net;
-
 use super::*;
 
 static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
@@ -72,31 +69,10 @@ async fn of_requests_that_fail_alike_with_503_the_first_is_in_the_log_by_itself(
 async fn requests_that_fail_alike_after_their_clients_have_gone_are_not_each_in_the_log() {
     keep_log();
     const FULL: &str = "the line of those that have gone is full";
-    let (hasher, mut was_asked) = SteppedHasher::new(|| Err(Error::unavailable(FULL)));
-    let mut ports = Ports { passwords: hasher.clone(), ..Ports::default() };
-    ports.accounts.expect_find_id().returning(|_| Ok(None));
-    ports.idempotency.expect_begin().returning(|_, _, _, _| Ok(Begun::First));
-    let (told, mut was_abandoned) = mpsc::unbounded_channel();
-    ports.idempotency.expect_abandon().returning(move |_| {
-        told.send(()).unwrap();
-        Ok(())
-    });
-    let api = ports.start();
-    // Answered by the one thread that serves: what came before has been seen to.
-    let others = async || expect_failure(get(&api, "/nothing").await, 404, "Route not found");
-    let fields = format!("{JSON}Idempotency-Key: key\r\n");
-    let request = request_bytes("POST /api/auth/register", &fields, registration("alice").to_string());
+    let mut slow = SlowRegistrations::start(LoadLimits::default(), || Err(Error::unavailable(FULL)));
     for _ in 0..3 {
-        let mut impatient = net::TcpStream::connect(api.url().trim_start_matches("http://")).await.unwrap();
-        impatient.write_all(&request).await.unwrap();
-        was_asked.recv().await.unwrap();
-        // Gone, not only done with sending.
-        impatient.set_zero_linger().unwrap();
-        drop(impatient);
-        others().await;
-        hasher.let_go.add_permits(1);
-        was_abandoned.recv().await.unwrap();
-        others().await;
+        slow.begin_and_leave().await;
+        slow.end().await;
     }
     let lines = logged(FULL);
     assert!(
