@@ -13,9 +13,10 @@ use tokio::task::yield_now;
 use super::super::connect::Connector;
 use super::super::dialect::RunQueryDsl;
 use super::super::lease;
-use super::tests::{fresh, write};
-use super::{Postgres, private_postgres};
+use super::tests::{AT, fresh, id, write};
+use super::{Postgres, private_postgres, queries};
 use crate::options::Options;
+use crate::schema::MuteRecord;
 use crate::version::Opening;
 
 /// Makes writes to a table fail so often, in the way given.
@@ -106,4 +107,55 @@ async fn the_lease_of_the_migrations_is_given_back_while_it_is_renewed() {
     }
     (&mut &renewing).batch_execute("COMMIT").await.unwrap();
     ended.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_and_a_mute_take_out_what_a_like_tells_that_is_not_committed_yet() {
+    for is_block in [true, false] {
+        let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+        let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
+        let (author, liker, post) = (id(1, 1), id(1, 2), id(2, 1));
+        let [author_id, liker_id, post_id] = [author, liker, post].map(|id| id.0);
+        let rows = format!(
+            "INSERT INTO users SELECT id, n, n, n, n, '', NULL, NULL, false, true, true, now()
+                FROM (VALUES ('{author_id}'::uuid, 'author'), ('{liker_id}', 'liker')) u (id, n);
+            INSERT INTO posts VALUES ('{post_id}', '{author_id}', 'text', NULL, 0, now(), now(), 0, 0)"
+        );
+        write(&database, rows).await.unwrap();
+        let [like, told] = [id(3, 1), id(4, 1)].map(|id| id.0);
+        let like = format!(
+            "BEGIN; SELECT toggle_like('{post_id}', '{liker_id}', '{like}', 'epoch', '{told}', '{author_id}', 0);
+            DO $$ BEGIN ASSERT EXISTS (SELECT FROM notification_actors); END $$"
+        );
+        let [liking, watching] =
+            [database.connector.connect().await.unwrap(), database.connector.connect().await.unwrap()];
+        (&mut &liking).batch_execute(&like).await.unwrap();
+        let parting = tokio::spawn(async move {
+            let parted = database.write(move |conn| {
+                Box::pin(async move {
+                    if is_block {
+                        return queries::blocks::block(conn, author, liker, (id(5, 1), AT)).await;
+                    }
+                    let (muter_id, muted_id) = (author, liker);
+                    let mute = MuteRecord { muter_id, muted_id, id: id(5, 1), created_at: AT, ends_at: None };
+                    queries::blocks::mute(conn, mute).await
+                })
+            });
+            parted.await.unwrap();
+            database
+        });
+        let waiting = "(SELECT count(*) FROM pg_stat_activity \
+            WHERE wait_event_type = 'Lock' AND query LIKE '%users%' AND datname = current_database())";
+        // It waits for the like, or ends without it.
+        while !parting.is_finished()
+            && diesel::select(sql::<BigInt>(waiting)).get_result::<i64>(&mut &watching).await.unwrap() == 0
+        {
+            yield_now().await;
+        }
+        (&mut &liking).batch_execute("COMMIT").await.unwrap();
+        let database = parting.await.unwrap();
+        let nothing = "DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM notification_actors); \
+            ASSERT (SELECT count = 0 AND is_empty FROM notifications); END $$";
+        write(&database, nothing).await.unwrap();
+    }
 }

@@ -22,9 +22,11 @@ use crate::sql_types::{DbId, DbInstant};
 /// How many mutes that have ended are taken back at once.
 const ENDED_AT_ONCE: i64 = 100;
 
-/// Locks two accounts against follows and other changes, whoever locks them.
+/// Locks two accounts against follows and other changes, and waits for what either is about to have done: what others are told of it is then
+/// there, and can be taken out.
 async fn lock(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
     for id in [one.min(other), one.max(other)] {
+        super::lock_whole_user(conn, id).await?;
         lock_account(conn, id).await?;
     }
     Ok(())
