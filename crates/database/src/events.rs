@@ -5,8 +5,8 @@
 //! node reads them, in the order of their numbers, which one node at a time gives to those that are committed.
 
 use agora_domain::Result;
-use agora_domain::events::{EventAudience, EventLog, LoggedEvent, Position, PostState};
-use agora_domain::id::{PostId, UserId};
+use agora_domain::events::{CommentState, EventAudience, EventLog, LoggedEvent, Position, PostState};
+use agora_domain::id::{CommentId, PostId, UserId};
 use async_trait::async_trait;
 
 use crate::backend::Backend;
@@ -69,6 +69,11 @@ impl EventAudience for Database {
     async fn find_posts(&self, ids: Vec<PostId>) -> Result<Vec<PostState>> {
         let ids = db_ids(ids, PostId::uuid);
         call!(self, list events::find_posts(ids))
+    }
+
+    async fn find_comments(&self, ids: Vec<CommentId>) -> Result<Vec<CommentState>> {
+        let ids = db_ids(ids, CommentId::uuid);
+        call!(self, list events::find_comments(ids))
     }
 
     async fn find_apart(&self, users: Vec<UserId>, others: Vec<UserId>) -> Result<Vec<(UserId, UserId)>> {

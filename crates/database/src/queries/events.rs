@@ -1,14 +1,15 @@
 //! Who may be told of events.
 
-use agora_domain::events::PostState;
+use agora_domain::events::{CommentState, PostState};
 use diesel::dsl::not;
 use diesel::{ExpressionMethods, QueryDsl};
 
+use super::hidden::hidden_thread;
 use super::{Conn, RunQueryDsl, id_in, post_in};
 use crate::apart::erased;
 use crate::error::Outcome;
 use crate::rows::{StoredVisibility, count, shown_visibility};
-use crate::schema::{blocks, follows, mutes, posts, users};
+use crate::schema::{blocks, comments, follows, mutes, posts, users};
 use crate::sql_types::DbId;
 
 /// Returns the state of those of some posts that are there.
@@ -24,6 +25,19 @@ pub(crate) async fn find_posts(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<V
         Ok(PostState { id, author, is_author_enabled, visibility, is_hidden, like_count })
     };
     found.into_iter().map(state).collect()
+}
+
+/// Returns the state of those of some comments that are there.
+pub(crate) async fn find_comments(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<Vec<CommentState>> {
+    let found = comments::table.filter(id_in(comments::id, ids)).filter(not(erased(comments::author_id)));
+    let deciding = (comments::id, comments::author_id, comments::parent_id, comments::is_hidden, hidden_thread());
+    let found: Vec<(DbId, DbId, Option<DbId>, bool, Option<DbId>)> = found.select(deciding).load(conn).await?;
+    let state = |(id, author, parent, is_hidden, hidden_thread): (DbId, DbId, Option<DbId>, _, Option<DbId>)| {
+        let parent = parent.map(|parent| parent.0.into());
+        let hidden_thread = hidden_thread.map(|author| author.0.into());
+        CommentState { id: id.0.into(), author: author.0.into(), parent, is_hidden, hidden_thread }
+    };
+    Ok(found.into_iter().map(state).collect())
 }
 
 /// Returns which of some users are apart from which of some others.

@@ -7,12 +7,15 @@ use futures_util::future::try_join_all;
 
 use super::service::{LiveUpdates, QUERY_CHUNK};
 use super::streams::{Matched, Stream};
-use super::{Delivery, Event, LoggedEvent, Message, Part, Position, PostChange, PostState, Topic, Topics};
+use super::{
+    CommentState, Delivery, Event, LoggedEvent, Message, Part, Position, PostChange, PostState, Topic, Topics,
+};
 use crate::accounts::Member;
+use crate::comments::CommentAccess;
 use crate::error::{Error, Resource, Result};
-use crate::id::{PostId, UserId};
+use crate::id::{CommentId, PostId, UserId};
 use crate::notifications::NotificationState;
-use crate::posts::{Audience, PostAccess, Visibility, VisibleTo};
+use crate::posts::{PostAccess, Visibility, VisibleTo};
 use crate::relation::Standing;
 
 /// How many recipients' notifications are counted at once.
@@ -41,6 +44,12 @@ impl Relations {
     fn access(&self, post: &PostState, listener: UserId) -> PostAccess {
         let PostState { id, author, visibility, is_hidden, .. } = *post;
         PostAccess { id, author, visibility, is_hidden, standing: self.standing(listener, author) }
+    }
+
+    fn comment_access(&self, comment: &CommentState, post: PostAccess, listener: UserId) -> CommentAccess {
+        let CommentState { id, author, parent, is_hidden, hidden_thread } = *comment;
+        let standing = self.standing(listener, author);
+        CommentAccess { id, author, parent, standing, is_hidden, hidden_thread, post }
     }
 }
 
@@ -72,15 +81,17 @@ impl LiveUpdates {
         mut send: impl FnMut(&Stream, &Arc<Delivery>),
     ) -> Result<()> {
         let posts = self.post_states(matched).await?;
+        let comments = self.comment_states(matched).await?;
         let relations = self.relations_of(matched, &posts).await?;
         let notified = self.notified(matched).await?;
         for (LoggedEvent { number, event, .. }, streams) in matched {
             let post = post_state(*event, &posts);
+            let comment = commented(*event).and_then(|id| comments.get(&id));
             for part in [Part::Feed, Part::Rest] {
                 let mut delivery: Option<Arc<Delivery>> = None;
                 for stream in streams {
                     let position = Position { epoch, number: *number, part };
-                    let message = message(*event, part, stream, post.as_ref(), &relations, &notified);
+                    let message = message(*event, part, stream, (post.as_ref(), comment), &relations, &notified);
                     let Some(message) = message.filter(|_| position.is_after(stream.position())) else { continue };
                     let same = delivery.take().filter(|it| it.message == message);
                     let same = same.unwrap_or_else(|| Arc::new(Delivery { position, message }));
@@ -101,6 +112,16 @@ impl LiveUpdates {
             return Ok(HashMap::new());
         }
         let found = self.ports.audience.find_posts(ids).await?;
+        Ok(found.into_iter().map(|state| (state.id, state)).collect())
+    }
+
+    /// Returns the states of the comments that the events are about and that are there.
+    async fn comment_states(&self, matched: &[Matched]) -> Result<HashMap<CommentId, CommentState>> {
+        let ids: BTreeSet<_> = matched.iter().filter_map(|(logged, _)| commented(logged.event)).collect();
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let found = self.ports.audience.find_comments(ids.into_iter().collect()).await?;
         Ok(found.into_iter().map(|state| (state.id, state)).collect())
     }
 
@@ -193,12 +214,20 @@ fn post_state(event: Event, posts: &HashMap<PostId, PostState>) -> Option<PostSt
     }
 }
 
+/// Returns the comment that an event tells of.
+const fn commented(event: Event) -> Option<CommentId> {
+    match event {
+        Event::Commented(_, comment, _) => Some(comment),
+        _ => None,
+    }
+}
+
 /// Returns what a part of an event tells the listener of a stream; nothing when the listener may not know.
 fn message(
     event: Event,
     part: Part,
     stream: &Stream,
-    post: Option<&PostState>,
+    (post, comment): (Option<&PostState>, Option<&CommentState>),
     relations: &Relations,
     notified: &HashMap<UserId, NotificationState>,
 ) -> Option<Message> {
@@ -225,10 +254,10 @@ fn message(
         (_, Part::Feed) => None,
         (Event::PostUpdated(_), Part::Rest) => Some(Message::Post(id, PostChange::Updated)),
         (Event::PostDeleted(..), Part::Rest) => Some(Message::Post(id, PostChange::Deleted)),
-        (Event::Commented(_, comment, author), Part::Rest) => {
-            let is_there =
-                Audience::of(&listener, author, relations.standing(listener.id(), author)) != Audience::Apart;
-            is_there.then_some(Message::Comment(id, comment))
+        (Event::Commented(..), Part::Rest) => {
+            let comment = comment?;
+            relations.comment_access(comment, access, listener.id()).ensure_may_view(&listener).ok()?;
+            Some(Message::Comment(id, comment.id))
         }
         (Event::Liked(_), Part::Rest) => Some(Message::Like(id, post.like_count)),
         (Event::Notified(..) | Event::Unknown, Part::Rest) => None,

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{Delivery, EndReason, LoggedEvent, Position};
 use crate::error::Result;
-use crate::id::{PostId, UserId};
+use crate::id::{CommentId, PostId, UserId};
 use crate::posts::Visibility;
 
 /// The events of the last five minutes, of all nodes, in one order.
@@ -58,12 +58,30 @@ pub struct PostState {
     pub like_count: u64,
 }
 
+/// What decides who may be told of a comment, besides its post.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommentState {
+    /// The comment.
+    pub id: CommentId,
+    /// Who wrote it.
+    pub author: UserId,
+    /// The comment at the top of its thread; `None` of that one itself.
+    pub parent: Option<CommentId>,
+    /// Whether an administrator has hidden it.
+    pub is_hidden: bool,
+    /// Who wrote the comment at the top of its thread, where that is another one and hidden.
+    pub hidden_thread: Option<UserId>,
+}
+
 /// Tells what many listeners may be told, with a number of queries that does not depend on how many there are.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait EventAudience: Send + Sync {
     /// Returns the state of some posts, of those that are there.
     async fn find_posts(&self, ids: Vec<PostId>) -> Result<Vec<PostState>>;
+
+    /// Returns the state of some comments, of those that are there.
+    async fn find_comments(&self, ids: Vec<CommentId>) -> Result<Vec<CommentState>>;
 
     /// Returns which of some users are [apart](crate::relation::Standing::Apart) from which of some others: the user, then the
     /// other.

@@ -23,6 +23,7 @@ const CLEO: UserId = UserId::new(Uuid::from_u128(0xc1e0));
 const BOB: UserId = UserId::new(Uuid::from_u128(2));
 const POST: PostId = PostId::new(Uuid::from_u128(10));
 const COMMENT: CommentId = CommentId::new(Uuid::from_u128(11));
+const THREAD: CommentId = CommentId::new(Uuid::from_u128(13));
 const TOLD: NotificationId = NotificationId::new(Uuid::from_u128(12));
 const NOW: Timestamp = Timestamp::from_unix_millis(1_000);
 const LATER: Timestamp = Timestamp::from_unix_millis(2_000);
@@ -127,6 +128,12 @@ struct Setting {
     are_apart: bool,
     /// Whether Bob and Cleo are apart.
     is_cleo_apart: bool,
+    /// Whether the comment is there.
+    is_comment_there: bool,
+    /// Whether the comment is hidden.
+    is_comment_hidden: bool,
+    /// Whether the thread that the comment is in is hidden.
+    is_thread_hidden: bool,
     /// Whether Bob mutes Ada.
     mutes: bool,
     /// Whether the recipient sees the notification.
@@ -141,6 +148,9 @@ const SETTING: Setting = Setting {
     follows: false,
     are_apart: false,
     is_cleo_apart: false,
+    is_comment_there: true,
+    is_comment_hidden: false,
+    is_thread_hidden: false,
     mutes: false,
     is_seen: true,
     fails: false,
@@ -167,7 +177,7 @@ impl World {
     fn changing(present: Arc<Mutex<Setting>>, sessions: MockSessionRepository) -> Self {
         let setting = move || *present.lock().unwrap();
         let (of_posts, of_follows, of_notifications) = (setting.clone(), setting.clone(), setting.clone());
-        let (of_blocks, of_mutes) = (setting.clone(), setting);
+        let (of_blocks, of_mutes, of_comments) = (setting.clone(), setting.clone(), setting);
         let mut audience = MockEventAudience::new();
         audience.expect_find_posts().returning(move |ids| {
             let setting = of_posts();
@@ -178,6 +188,12 @@ impl World {
             let state =
                 |id| PostState { id, author: ADA, is_author_enabled, visibility, is_hidden: false, like_count: 3 };
             Ok(ids.into_iter().filter(|id| setting.is_there && *id == POST).map(state).collect())
+        });
+        audience.expect_find_comments().returning(move |ids| {
+            let Setting { is_comment_there, is_comment_hidden: is_hidden, is_thread_hidden, .. } = of_comments();
+            let (parent, hidden_thread) = (Some(THREAD), is_thread_hidden.then_some(ADA));
+            let state = |id| CommentState { id, author: CLEO, parent, is_hidden, hidden_thread };
+            Ok(ids.into_iter().filter(|id| is_comment_there && *id == COMMENT).map(state).collect())
         });
         audience.expect_find_follows().returning(move |followers, followed| {
             let setting = of_follows();

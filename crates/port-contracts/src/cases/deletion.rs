@@ -326,6 +326,7 @@ async fn expect_gone(db: &Repositories, Lives { ada, bob, cleo, root, posts, pos
         [(Actor::Account(ada.id), None)]
     );
     assert_eq!(db.event_audience.find_posts(vec![posts[0].id]).await.unwrap(), []);
+    assert_eq!(db.event_audience.find_comments(vec![of_ada.id]).await.unwrap(), []);
 }
 
 pub async fn nobody_is_shown_anything_of_a_deleted_account_before_and_after_it_is_erased(db: Repositories) {

@@ -9,6 +9,7 @@ use agora_domain::audit_log::AuditFilter;
 use agora_domain::comments::{Comment, CommentOrder, CommentTarget, Deletion};
 use agora_domain::entities::{Entities, Hashtag};
 use agora_domain::error::{Forbidden, Resource};
+use agora_domain::events::CommentState;
 use agora_domain::id::{CommentId, PostId, UserId};
 use agora_domain::notices::NotificationKind;
 use agora_domain::page::PageRequest;
@@ -237,6 +238,11 @@ pub async fn what_decides_about_a_comment_says_what_is_hidden(db: Repositories) 
     db.comments.set_hidden(top.id, true, &w.entry()).await.unwrap();
     assert_eq!((access(top.id).await.is_hidden, access(top.id).await.hidden_thread), (true, None));
     assert_eq!((access(reply.id).await.is_hidden, access(reply.id).await.hidden_thread), (false, Some(ada)));
+    let mut told = db.event_audience.find_comments(vec![top.id, reply.id, w.id()]).await.unwrap();
+    told.sort_by_key(|state| state.id);
+    let state =
+        |id, author, parent, is_hidden, hidden_thread| CommentState { id, author, parent, is_hidden, hidden_thread };
+    assert_eq!(told, [state(top.id, ada, None, true, None), state(reply.id, bob, Some(top.id), false, Some(ada))]);
     let edited = db.comments.update(top.id, &comment_text("Edited"), &Entities::default(), w.now()).await;
     assert_fails!(edited, Error::NotFound(Resource::Comment));
     set(&db, &w, post, true).await;

@@ -93,6 +93,20 @@ async fn nothing_is_told_of_those_apart_from_the_listener_but_to_admin() {
 }
 
 #[tokio::test]
+async fn a_comment_that_is_gone_or_hidden_when_it_is_told_is_told_to_those_alone_who_see_it() {
+    let event = Event::Commented(POST, COMMENT, CLEO);
+    for (setting, admin_sees) in [
+        (Setting { is_comment_there: false, ..SETTING }, false),
+        (Setting { is_comment_hidden: true, ..SETTING }, true),
+        (Setting { is_thread_hidden: true, ..SETTING }, true),
+    ] {
+        assert_eq!(heard(setting, Roles::USER, &post_topic(), event).await, []);
+        let expected = if admin_sees { vec![Message::Comment(POST, COMMENT)] } else { vec![] };
+        assert_eq!(heard(setting, ADMIN, &post_topic(), event).await, expected);
+    }
+}
+
+#[tokio::test]
 async fn posts_of_those_whom_the_listener_mutes_are_in_no_timeline() {
     let muted = Setting { follows: true, mutes: true, ..SETTING };
     for roles in [Roles::USER, ADMIN] {
