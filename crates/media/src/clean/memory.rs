@@ -5,10 +5,9 @@
 //! photographs of more than 19 megapixels within 192 MiB, and a smaller one would be no bound. The header has to tell
 //! until every decoder keeps to a limit of its own.
 
-use agora_domain::media::{ImageFormat, ImageProblem};
+use agora_domain::media::ImageFormat;
 use image::metadata::Orientation;
 
-use super::pixels::Pixels;
 use super::{ImageLimits, Result, gif, jpeg, png, shrink, webp};
 
 /// What is allocated besides the pixels and the file: tables, rows, the encoder's state.
@@ -18,21 +17,16 @@ const BESIDES: u64 = 2 * 1024 * 1024;
 const COPIES: u64 = 3;
 
 /// Returns the bytes of memory that it takes to clean an upload, of which its format tells what it makes of the pixels.
-/// A header that tells nothing is refused before anything is decoded.
 ///
 /// # Errors
-/// When it has too many pixels.
+/// When it has too many pixels, or its header does not tell how many.
 pub(super) fn needed(format: ImageFormat, upload: &[u8], limits: &ImageLimits) -> Result<u64> {
-    let told = match format {
+    let (pixels, orientation) = match format {
         ImageFormat::Jpeg => jpeg::pixels(upload, limits),
         ImageFormat::Png => png::pixels(upload, limits),
         ImageFormat::Gif => gif::pixels(upload, limits),
         ImageFormat::WebP => webp::pixels(upload, limits),
-    };
-    let (pixels, orientation) = match told {
-        Err(too_large @ ImageProblem::TooLarge(_)) => return Err(too_large),
-        told => told.unwrap_or((Pixels::default(), Orientation::NoTransforms)),
-    };
+    }?;
     let turning = if orientation == Orientation::NoTransforms { 0 } else { pixels.turning };
     let file = (upload.len() as u64).saturating_mul(COPIES);
     // The thumbnail is there as well while the image is turned.

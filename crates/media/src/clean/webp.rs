@@ -63,7 +63,7 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, Shr
 /// own before it is put together, a lossless one to four bytes for each pixel and then to three; a frame of an
 /// animation is as large as the canvas at most.
 pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
-    let chunks = chunks(upload.get(12..).ok_or_else(undecodable)?)?;
+    let chunks = chunks(body(upload)?)?;
     let first = *chunks.first().ok_or_else(undecodable)?;
     if first.kind != *b"VP8X" {
         let (width, height) = picture_size(first)?;
@@ -76,9 +76,9 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     if flags & ANIMATION != 0 {
         return Ok((by_coding(size, false, true), Orientation::NoTransforms));
     }
-    let has = |kind| find(&chunks, kind).is_some();
-    let orientation = find(&chunks, b"EXIF").map_or(Orientation::NoTransforms, |exif| orientation_of(exif.data));
-    Ok((by_coding(size, !has(b"VP8 "), has(b"ALPH") || flags & ALPHA != 0), orientation))
+    let is_lossless = picture_of(&chunks)?.kind == *b"VP8L";
+    let is_transparent = find(&chunks, b"ALPH").is_some() || flags & ALPHA != 0;
+    Ok((by_coding(size, is_lossless, is_transparent), orientation(&chunks)))
 }
 
 fn by_coding(size: (u32, u32), lossless: bool, transparent: bool) -> Pixels {
@@ -111,12 +111,7 @@ fn encode(picture: &DynamicImage, profile: Option<Vec<u8>>) -> Result<Vec<u8>> {
 
 /// Returns the image with only the chunks that are needed to render it.
 fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
-    let mut rest = upload;
-    take(&mut rest, 4)?;
-    let size = u32::from_le_bytes(take_array(&mut rest)?) as usize;
-    let mut body = take(&mut rest, size)?;
-    take(&mut body, 4)?;
-    let chunks = chunks(body)?;
+    let chunks = chunks(body(upload)?)?;
     let first = *chunks.first().ok_or_else(undecodable)?;
     if first.kind != *b"VP8X" {
         let (width, height) = picture_size(first)?;
@@ -133,14 +128,23 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     let before = [Chunk { kind: *b"VP8X", data: &header }].into_iter().chain(profile);
     if flags & ANIMATION == 0 {
         let bytes = file(before.chain(picture(&chunks, canvas)?));
-        let orientation = find(&chunks, b"EXIF").map_or(Orientation::NoTransforms, |exif| orientation_of(exif.data));
-        return Ok(Stripped { bytes, content: Content::Still(orientation) });
+        return Ok(Stripped { bytes, content: Content::Still(orientation(&chunks)) });
     }
     let control = find(&chunks, b"ANIM").ok_or_else(undecodable)?;
     let control = Chunk { data: control.data.get(..6).ok_or_else(undecodable)?, ..control };
     let (frames, shrunk) = clean_frames(&frames(&chunks, canvas, limits)?, canvas)?;
     let frames = frames.iter().map(|data| Chunk { kind: *b"ANMF", data });
     Ok(Stripped { bytes: file(before.chain([control]).chain(frames)), content: Content::Animated(shrunk) })
+}
+
+/// Returns what the image consists of, as long as its header says; what comes after that is no part of it.
+fn body(upload: &[u8]) -> Result<&[u8]> {
+    let mut rest = upload;
+    take(&mut rest, 4)?;
+    let size = u32::from_le_bytes(take_array(&mut rest)?) as usize;
+    let mut body = take(&mut rest, size)?;
+    take(&mut body, 4)?;
+    Ok(body)
 }
 
 fn chunks(mut body: &[u8]) -> Result<Vec<Chunk<'_>>> {
@@ -159,6 +163,16 @@ fn chunks(mut body: &[u8]) -> Result<Vec<Chunk<'_>>> {
 
 fn find<'a>(chunks: &[Chunk<'a>], kind: &[u8; 4]) -> Option<Chunk<'a>> {
     chunks.iter().copied().find(|chunk| chunk.kind == *kind)
+}
+
+/// Returns the picture that is decoded, of several the first.
+fn picture_of<'a>(chunks: &[Chunk<'a>]) -> Result<Chunk<'a>> {
+    let is_picture = |chunk: &&Chunk<'_>| matches!(&chunk.kind, b"VP8 " | b"VP8L");
+    chunks.iter().find(is_picture).copied().ok_or_else(undecodable)
+}
+
+fn orientation(chunks: &[Chunk<'_>]) -> Orientation {
+    find(chunks, b"EXIF").map_or(Orientation::NoTransforms, |exif| orientation_of(exif.data))
 }
 
 /// Returns a file of these chunks.
@@ -187,8 +201,7 @@ fn header(flags: u8, [w0, w1, w2, h0, h1, h2]: [u8; 6]) -> [u8; 10] {
 /// Returns the chunks of a picture: its transparency, unless that is in the picture itself as in a lossless one, and
 /// the picture. Its size must be the one announced, which was checked.
 fn picture<'a>(chunks: &[Chunk<'a>], size: (u32, u32)) -> Result<Vec<Chunk<'a>>> {
-    let is_picture = |chunk: &&Chunk<'_>| matches!(&chunk.kind, b"VP8 " | b"VP8L");
-    let picture = *chunks.iter().find(is_picture).ok_or_else(undecodable)?;
+    let picture = picture_of(chunks)?;
     if picture_size(picture)? != size {
         return Err(undecodable());
     }

@@ -33,6 +33,22 @@ async fn what_follows_the_picture_of_a_simple_file_is_removed() {
     assert_eq!(clean(&upload).await.unwrap(), LOSSY_WEBP);
 }
 
+#[test]
+fn what_follows_the_picture_does_not_hide_how_much_memory_it_takes() {
+    let needed = |file: &[u8]| memory::needed(ImageFormat::WebP, file, &ImageLimits::default()).unwrap();
+    let lossless = [&[0x2f][..], &(7999u32 | 4999 << 14).to_le_bytes()].concat();
+    let parts = [webp_header(0x10, 8000, 5000), webp_chunk(b"VP8L", &lossless)];
+    let alone = webp_file(&parts);
+    let junk = webp_chunk(b"VP8 ", &[]);
+    for upload in [
+        [&alone, &[0][..]].concat(),
+        [&alone, &junk[..]].concat(),
+        webp_file(&[parts.as_slice(), std::slice::from_ref(&junk)].concat()),
+    ] {
+        assert!(needed(&upload) >= needed(&alone));
+    }
+}
+
 #[tokio::test]
 async fn metadata_in_and_between_the_frames_of_an_animation_is_removed() {
     let upload = webp_file(&[
