@@ -37,10 +37,17 @@ pub fn trimmed(name: &str, text: &str, max: usize) -> Result<String, Violation> 
     Ok(text.to_owned())
 }
 
+/// The blank of braille, which is a letter to Unicode.
+const BRAILLE_BLANK: char = '\u{2800}';
+
+/// Returns whether a character is nothing but room.
+pub(crate) const fn is_blank(c: char) -> bool {
+    c.is_whitespace() || c == BRAILLE_BLANK
+}
+
 /// Returns whether a character is invisible: it changes how others look at best, or stands for nothing.
 pub(crate) fn is_invisible(c: char) -> bool {
-    // The blank of braille is a letter to Unicode.
-    c == '\u{2800}' || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
+    c == BRAILLE_BLANK || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
 }
 
 /// Like [`trimmed`], for a text that must not be blank.

@@ -27,13 +27,17 @@ impl Username {
         if name.chars().any(char::is_control) {
             return Err(Violation::new(InvalidFormat, "Username must not contain control characters"));
         }
-        // In the folded form what is invisible is gone, and look-alikes such as the full-width sign are the sign
-        // itself.
-        let folded = text::fold(&name);
-        if folded.is_empty() {
+        let is_unseen = |c: &char| text::is_blank(*c) || text::is_invisible(*c);
+        if name.chars().all(|c| is_unseen(&c)) {
             return Err(Violation::new(Required, "Username is required"));
         }
-        if folded.contains('@') {
+        let mut edges = name.chars().take_while(is_unseen).chain(name.chars().rev().take_while(is_unseen));
+        // What is invisible tells no names apart, but a blank does, and nobody sees it there.
+        if edges.any(text::is_blank) {
+            return Err(Violation::new(InvalidFormat, "Username must not begin or end with a blank"));
+        }
+        // In the folded form, look-alikes such as the full-width sign are the sign itself.
+        if text::fold(&name).contains('@') {
             return Err(Violation::new(InvalidFormat, "Username must not contain @"));
         }
         Ok(Self(name))
@@ -270,7 +274,8 @@ pub enum LoginIdentifier {
 }
 
 impl LoginIdentifier {
-    /// An identifier with an `@` is an email address, any other a username: no username contains one.
+    /// An identifier with an `@` is an email address, any other a username: no username contains one. One that is longer than an
+    /// email address may be names nobody, and nothing is kept of it.
     ///
     /// # Errors
     /// The violation, in words for the client, for a blank text.
@@ -282,7 +287,8 @@ impl LoginIdentifier {
         if identifier.contains('\0') {
             return Err(Violation::new(InvalidFormat, "Identifier must not contain a NUL character"));
         }
-        let key = text::fold(identifier);
+        let is_too_long = identifier.chars().nth(Email::MAX_CHARS).is_some();
+        let key = if is_too_long { String::new() } else { text::fold(identifier) };
         Ok(if identifier.contains('@') { Self::Email(key) } else { Self::Username(key) })
     }
 
