@@ -7,16 +7,21 @@ use std::time::Duration;
 use agora_domain::Error;
 use diesel::dsl::sql;
 use diesel::sql_types::BigInt;
-use diesel_async::SimpleAsyncConnection;
-use tokio::task::yield_now;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
+use tokio::sync::Notify;
+use tokio::task::{JoinHandle, yield_now};
 
 use super::super::connect::Connector;
 use super::super::dialect::RunQueryDsl;
 use super::super::lease;
 use super::tests::{AT, fresh, id, write};
 use super::{Postgres, private_postgres, queries};
+use crate::apart::DbViewer;
 use crate::options::Options;
-use crate::schema::MuteRecord;
+use crate::rows::{Slice, Toward};
+use crate::schema::{AuditRecord, MuteRecord};
+use crate::sql_types::DbId;
+use crate::values::VisiblePosts;
 use crate::version::Opening;
 
 /// Makes writes to a table fail so often, in the way given.
@@ -109,19 +114,37 @@ async fn the_lease_of_the_migrations_is_given_back_while_it_is_renewed() {
     ended.await.unwrap().unwrap();
 }
 
+/// Returns when a task waits for a lock of the accounts, or has ended without it.
+async fn waits_for_users_or_ends<T>(watching: &AsyncPgConnection, task: &JoinHandle<T>) {
+    let waiting = "(SELECT count(*) FROM pg_stat_activity \
+        WHERE wait_event_type = 'Lock' AND query LIKE '%users%' AND datname = current_database())";
+    while !task.is_finished()
+        && diesel::select(sql::<BigInt>(waiting)).get_result::<i64>(&mut &*watching).await.unwrap() == 0
+    {
+        yield_now().await;
+    }
+}
+
+/// A database with two accounts and a public post of the first.
+async fn inhabited() -> (Arc<Postgres>, [DbId; 2], DbId) {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
+    let (users, post) = ([id(1, 1), id(1, 2)], id(2, 1));
+    let ([one, other], post_id) = (users.map(|id| id.0), post.0);
+    let rows = format!(
+        "INSERT INTO users SELECT id, n, n, n, n, 'hash', NULL, NULL, false, true, true, now()
+            FROM (VALUES ('{one}'::uuid, 'one'), ('{other}', 'other')) u (id, n);
+        INSERT INTO posts VALUES ('{post_id}', '{one}', 'text', NULL, 0, now(), now(), 0, 0)"
+    );
+    write(&database, rows).await.unwrap();
+    (Arc::new(database), users, post)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_block_and_a_mute_take_out_what_a_like_tells_that_is_not_committed_yet() {
     for is_block in [true, false] {
-        let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
-        let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
-        let (author, liker, post) = (id(1, 1), id(1, 2), id(2, 1));
+        let (database, [author, liker], post) = inhabited().await;
         let [author_id, liker_id, post_id] = [author, liker, post].map(|id| id.0);
-        let rows = format!(
-            "INSERT INTO users SELECT id, n, n, n, n, '', NULL, NULL, false, true, true, now()
-                FROM (VALUES ('{author_id}'::uuid, 'author'), ('{liker_id}', 'liker')) u (id, n);
-            INSERT INTO posts VALUES ('{post_id}', '{author_id}', 'text', NULL, 0, now(), now(), 0, 0)"
-        );
-        write(&database, rows).await.unwrap();
         let [like, told] = [id(3, 1), id(4, 1)].map(|id| id.0);
         let like = format!(
             "BEGIN; SELECT toggle_like('{post_id}', '{liker_id}', '{like}', 'epoch', '{told}', '{author_id}', 0);
@@ -144,18 +167,97 @@ async fn a_block_and_a_mute_take_out_what_a_like_tells_that_is_not_committed_yet
             parted.await.unwrap();
             database
         });
-        let waiting = "(SELECT count(*) FROM pg_stat_activity \
-            WHERE wait_event_type = 'Lock' AND query LIKE '%users%' AND datname = current_database())";
-        // It waits for the like, or ends without it.
-        while !parting.is_finished()
-            && diesel::select(sql::<BigInt>(waiting)).get_result::<i64>(&mut &watching).await.unwrap() == 0
-        {
-            yield_now().await;
-        }
+        waits_for_users_or_ends(&watching, &parting).await;
         (&mut &liking).batch_execute("COMMIT").await.unwrap();
         let database = parting.await.unwrap();
         let nothing = "DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM notification_actors); \
             ASSERT (SELECT count = 0 AND is_empty FROM notifications); END $$";
         write(&database, nothing).await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn disabling_an_account_ends_a_token_that_is_being_made_for_it() {
+    let (database, [user, _], _) = inhabited().await;
+    let mail = format!(
+        "INSERT INTO mails (id, created_at, kind, address, status, attempts, due_at, give_up_at)
+            VALUES ('{}', 'epoch', 0, 'one', 0, 0, 'epoch', 'infinity')",
+        id(6, 1).0
+    );
+    write(&database, mail).await.unwrap();
+    let watching = database.connector.connect().await.unwrap();
+    let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let claiming = tokio::spawn({
+        let (database, begun, go_on) = (Arc::clone(&database), Arc::clone(&begun), Arc::clone(&go_on));
+        async move {
+            let claim = database.write(move |conn| {
+                let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
+                Box::pin(async move {
+                    queries::mail::claim(conn, "token".to_owned(), AT).await?;
+                    begun.notify_one();
+                    go_on.notified().await;
+                    Ok(())
+                })
+            });
+            claim.await
+        }
+    });
+    begun.notified().await;
+    let disabling = tokio::spawn({
+        let database = Arc::clone(&database);
+        async move {
+            let disabled = database.write(move |conn| {
+                let (actor_id, target_id, details) = (None, None, None);
+                let entry = AuditRecord {
+                    id: id(20, 1),
+                    created_at: AT,
+                    actor_id,
+                    action: 0,
+                    target_kind: 5,
+                    target_id,
+                    details,
+                };
+                Box::pin(queries::accounts::set_enabled(conn, user, false, entry))
+            });
+            disabled.await
+        }
+    });
+    waits_for_users_or_ends(&watching, &disabling).await;
+    go_on.notify_one();
+    claiming.await.unwrap().unwrap();
+    disabling.await.unwrap().unwrap();
+    let nothing =
+        "DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM mail_tokens); ASSERT NOT EXISTS (SELECT FROM mails); END $$";
+    write(&database, nothing).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notification_says_nothing_of_a_post_that_became_private_while_it_was_read() {
+    let (database, [author, recipient], post) = inhabited().await;
+    let (author_id, recipient_id, post_id) = (author.0, recipient.0, post.0);
+    let told = format!(
+        "INSERT INTO notifications (id, recipient_id, kind, actor_id, post_id, created_at, updated_at, count, is_empty, is_read)
+            VALUES ('{}', '{recipient_id}', 4, '{author_id}', '{post_id}', 'epoch', 'epoch', 1, false, false)",
+        id(4, 1).0
+    );
+    write(&database, told).await.unwrap();
+    let [changing, watching] =
+        [database.connector.connect().await.unwrap(), database.connector.connect().await.unwrap()];
+    let list = |database: Arc<Postgres>| async move {
+        let visible =
+            VisiblePosts { viewer: DbViewer::ordinary(recipient.0.into()), followed: [0, 1, 0], others: [0; 3] };
+        let listed = database.search(move |conn| {
+            let slice = Slice::new(Toward::Older, None, 21);
+            Box::pin(queries::notifications::list(conn, visible, [0, 1, 2, 3, 4, 5, 6], slice))
+        });
+        listed.await.unwrap().into_iter().map(|(_, told)| told.and_then(|told| told.post)).collect::<Vec<_>>()
+    };
+    assert_eq!(list(Arc::clone(&database)).await, [Some(("text".to_owned(), None))]);
+    // The list waits for this once it knows what to show.
+    (&mut &changing).batch_execute("BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let listing = tokio::spawn(list(Arc::clone(&database)));
+    waits_for_users_or_ends(&watching, &listing).await;
+    let edit = "UPDATE posts SET content = 'for nobody else', visibility = 2; COMMIT";
+    (&mut &changing).batch_execute(edit).await.unwrap();
+    assert_eq!(listing.await.unwrap(), [None]);
 }

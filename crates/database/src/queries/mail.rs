@@ -1,5 +1,6 @@
 //! Mails that wait to be sent, and what the tokens in them are good for.
 
+use agora_domain::Error;
 use agora_domain::accounts::{Email, LoginIdentifier, Username};
 use agora_domain::mail::{
     Claim, ClaimedMail, DEAD_KEPT_MILLIS, MAILS_AN_HOUR, MailKind, MailStatus, NewMail, PATIENCE_MILLIS,
@@ -77,7 +78,12 @@ pub(crate) async fn claim(conn: &mut Conn<'_>, token: String, now: DbInstant) ->
     let due = due.order((mails::due_at, mails::id)).limit(1).select(MailRow::as_select());
     let Some(mail) = due.get_result(conn).await.optional()? else { return Ok(Claim::Nothing) };
     let (id, was_due_at) = (mail.id, mail.due_at);
-    let Some((user, address, username)) = recipient(conn, &mail, now).await? else {
+    let recipient = match recipient(conn, &mail, now).await? {
+        // Whoever ends what it is mailed, or disables or deletes it, comes before this or after it.
+        Some(found) => is_there(conn, found.0, &mail).await?.then_some(found),
+        None => None,
+    };
+    let Some((user, address, username)) = recipient else {
         diesel::delete(mails::table.find(id)).execute(conn).await?;
         return Ok(Claim::Dropped);
     };
@@ -112,6 +118,15 @@ pub(crate) async fn claim(conn: &mut Conn<'_>, token: String, now: DbInstant) ->
     let (address, username) = (Email::restore(address), Username::restore(username));
     let (id, give_up_at) = (id.0.into(), mail.give_up_at.0);
     Ok(Claim::Mail(ClaimedMail { id, kind, address, username, attempts: tried, give_up_at }))
+}
+
+/// Locks the account that a mail is about; returns whether it is there, and enabled where it was looked up.
+async fn is_there(conn: &mut Conn<'_>, user: DbId, mail: &MailRow) -> Outcome<bool> {
+    match lock_account(conn, user).await {
+        Ok(account) => Ok(mail.user_id.is_some() || account.enabled),
+        Err(Failure::Rule(Error::NotFound(_))) => Ok(false),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Returns whom a mail is about, where it goes and that user's name. A request to reset a password is looked up; nothing for one

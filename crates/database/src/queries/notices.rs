@@ -3,27 +3,28 @@
 use agora_domain::events::Event;
 use agora_domain::id::NotificationId;
 use agora_domain::notices::{Notice, NotificationKind};
-use diesel::dsl::exists;
+use diesel::dsl::{exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, QueryDsl};
 
 use super::{Conn, RunQueryDsl, id_in};
 use crate::error::Outcome;
 use crate::notices::{kind_code, policy, row};
 use crate::schema::{
-    blocks, comment_likes, follows, likes, mutes, notification_actors, notification_settings, notifications,
+    blocks, comment_likes, follows, likes, mutes, notification_actors, notification_settings, notifications, users,
 };
 use crate::sql_types::DbId;
 
-/// Returns whether the recipient is told: neither mutes the actor nor is apart from them, and has no setting against it.
+/// Returns whether the recipient is told: is there, neither mutes the actor nor is apart from them, and has no setting against it.
 pub(crate) async fn is_wanted(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
     let (recipient, actor) = (DbId(notice.recipient.uuid()), DbId(notice.actor.uuid()));
     let follows = exists(follows::table.find((recipient, actor)));
     let is_unheard = exists(mutes::table.find((recipient, actor))).or(exists(blocks::table.find((recipient, actor))));
     let setting = notification_settings::table.find((recipient, kind_code(notice.kind)));
     let setting = setting.select(notification_settings::policy).single_value();
-    let chosen = diesel::select((setting, follows, is_unheard)).get_result(conn).await?;
-    let (code, follows, is_unheard): (Option<i16>, bool, bool) = chosen;
-    Ok(!is_unheard && policy(code.unwrap_or_default())?.admits(follows))
+    let is_there = exists(users::table.find(recipient).filter(not(users::is_deleted)));
+    let chosen = diesel::select((setting, follows, is_there, is_unheard)).get_result(conn).await?;
+    let (code, follows, is_there, is_unheard): (Option<i16>, bool, bool, bool) = chosen;
+    Ok(is_there && !is_unheard && policy(code.unwrap_or_default())?.admits(follows))
 }
 
 /// Returns the event that somebody is told of an act.

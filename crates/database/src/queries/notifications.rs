@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::hidden::{comment_shown_to, thread_shown_to};
 use super::views::visible_to;
 use super::{Conn, RunQueryDsl, built, id_in};
-use crate::apart::{Apart, DbViewer, IDS, apart, left_out};
+use crate::apart::{Apart, DbViewer, IDS, apart, erased, left_out};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::{kind_code, policy_code};
@@ -53,19 +53,32 @@ fn oldest_kept(recipient: DbId) -> _ {
     coalesce(oldest.single_value(), first)
 }
 
+/// Whether a viewer may view a post, which is there.
+#[auto_type]
+fn may_view(viewer: DbViewer, followed: Visible, visible_of_others: Visible) -> _ {
+    let visible: visible_to = visible_to(viewer, followed, visible_of_others);
+    let are_apart: Apart<IDS, posts::author_id> = apart(viewer, posts::author_id);
+    posts::deleted_at.is_null().and(visible.and(not(are_apart)))
+}
+
+/// Whether a comment is shown to a viewer, with the thread that it is in.
+#[auto_type]
+fn comment_shown(viewer: DbViewer) -> _ {
+    let is_shown: comment_shown_to = comment_shown_to(viewer);
+    let is_in_shown_thread: thread_shown_to = thread_shown_to(viewer);
+    is_shown.and(is_in_shown_thread)
+}
+
 /// Whether a notification is about nothing that is gone or that the recipient may not view: asked for each by itself, where
 /// PostgreSQL may join with all posts there are.
 #[auto_type]
 fn is_about_visible(viewer: DbViewer, followed: Visible, visible_of_others: Visible) -> _ {
-    let visible: visible_to = visible_to(viewer, followed, visible_of_others);
-    let are_apart: Apart<IDS, posts::author_id> = apart(viewer, posts::author_id);
-    let visible = visible.and(not(are_apart));
+    let may_view: may_view = may_view(viewer, followed, visible_of_others);
     let post = posts::table.filter(posts::id.nullable().eq(notifications::post_id));
-    let may_view_post = post.filter(posts::deleted_at.is_null()).select(visible).single_value();
+    let may_view_post = post.select(may_view).single_value();
+    let is_shown: comment_shown = comment_shown(viewer);
     let comment = comments::table.filter(comments::id.nullable().eq(notifications::comment_id));
-    let is_shown: comment_shown_to = comment_shown_to(viewer);
-    let is_in_shown_thread: thread_shown_to = thread_shown_to(viewer);
-    let comment = comment.filter(is_shown).filter(is_in_shown_thread).select(comments::id);
+    let comment = comment.filter(is_shown).select(comments::id);
     let has_comment = notifications::comment_id.is_null().or(comment.single_value().is_not_null());
     notifications::post_id.is_null().nullable().or(may_view_post.and(has_comment.nullable()))
 }
@@ -94,15 +107,16 @@ macro_rules! seen_by {
     }};
 }
 
-/// Loads what some rows of a table say, by their ids.
+/// Loads what those of some rows of a table say that are shown: it is asked once more, since they may have changed since they were found.
 macro_rules! subjects {
-    ($table:ident($($column:ident),+), $ids:expr, $conn:expr) => {{
+    ($table:ident($($column:ident),+), $shown:expr, $ids:expr, $conn:expr) => {{
         let mut ids: Vec<DbId> = $ids.collect();
         ids.sort_unstable();
         ids.dedup();
         let mut found = HashMap::new();
         if !ids.is_empty() {
-            let subjects = $table::table.filter(id_in($table::id, ids)).select(($table::id, ($($table::$column),+)));
+            let subjects = $table::table.filter(id_in($table::id, ids)).filter($shown);
+            let subjects = subjects.select(($table::id, ($($table::$column),+)));
             let subjects: Vec<(DbId, _)> = subjects.load($conn).await?;
             found.extend(subjects);
         }
@@ -138,8 +152,11 @@ pub(crate) async fn list(
     let (alone, gathered): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.actor_id.is_some());
     let alone = actors(conn, alone.into_iter().filter_map(|row| row.actor_id).collect()).await?;
     let mut newest = newest_actors(conn, gathered.into_iter().map(|row| row.id).collect()).await?;
-    let posts = subjects!(posts(content, image, hidden_visibility), rows.iter().filter_map(|row| row.post_id), conn);
-    let comments = subjects!(comments(content), rows.iter().filter_map(|row| row.comment_id), conn);
+    let VisiblePosts { viewer, followed, others } = visible;
+    let (of_posts, of_comments) =
+        (rows.iter().filter_map(|row| row.post_id), rows.iter().filter_map(|row| row.comment_id));
+    let posts = subjects!(posts(content, image, hidden_visibility), may_view(viewer, followed, others), of_posts, conn);
+    let comments = subjects!(comments(content), comment_shown(viewer), of_comments, conn);
     let told = |row: NotificationRow| {
         let place = row.keyset();
         let actor = row.actor_id.and_then(|actor| alone.get(&actor)).cloned();
@@ -175,6 +192,7 @@ async fn newest_actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<D
     let newest = diesel::alias!(notification_actors as newest);
     let oldest_shown = newest
         .filter(newest.field(notification_actors::notification_id).eq(notifications::id))
+        .filter(not(erased(newest.field(notification_actors::actor_id))))
         .order(newest.field(notification_actors::id).desc())
         .select(newest.field(notification_actors::id))
         .limit(1)
