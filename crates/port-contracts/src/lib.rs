@@ -222,7 +222,6 @@ contract! { $
         the_last_enabled_admin_is_not_deleted_however_many_try_at_once,
         names_of_the_deleted_are_given_to_nobody_for_thirty_days,
         what_a_deleted_account_did_ends_no_page_of_notifications,
-        whoever_acted_is_shown_though_all_that_acted_later_were_deleted,
         a_post_is_stored_though_whoever_it_mentions_was_erased_meanwhile,
         nobody_is_shown_anything_of_a_deleted_account_before_and_after_it_is_erased,
         what_an_erased_account_did_is_taken_back_and_nothing_is_left_of_it,

@@ -394,6 +394,32 @@ async fn the_sessions_of_an_account_are_not_looked_for_among_all_sessions() {
     }
 }
 
+/// Two thousand texts in no bucket, as many as there may be, by as many of 10,000 users.
+const MANY_TEXTS: &str = "
+    INSERT INTO users SELECT lpad(n::text, 32, '0')::uuid, n, n, n, n, '', NULL, NULL, false, true, true, now() FROM generate_series(1, 10000) n;
+    INSERT INTO posts SELECT id, id, 'text', NULL, 0, now(), now(), 0, 0 FROM users LIMIT 2000;
+    UPDATE posts SET indexed = true;
+    INSERT INTO search_tail SELECT 0, created_at, id, E'\ntext\n' FROM posts ON CONFLICT DO NOTHING;
+    ANALYZE users, posts, search_tail";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_for_a_common_word_ends_with_a_page_of_the_newest_texts() {
+    let mut explained = explained().await;
+    explained.conn.batch_execute(MANY_TEXTS).await.unwrap();
+    explained.pages().await;
+    let among = Among::Posts { viewer: DbViewer::ordinary(id(1, 1).0.into()) };
+    let needles = Needles::of(&Query::parse("text").unwrap(), None);
+    for _ in 0..RUNS {
+        let contains = Contains::new(search_tail::words, &needles.contained);
+        let mut conn = &explained.conn;
+        let found = search::tail(&mut conn, among, contains, Slice::new(Toward::Older, None, 21)).await.unwrap();
+        assert_eq!(found.len(), 21);
+        // Three of the index and the row of each post and each author, and as many of the texts.
+        let pages = explained.pages().await;
+        assert!(pages <= 21 * 9, "{pages} pages");
+    }
+}
+
 /// Why connections that reads share have the server plan once: it does not know how many entries a part of a list has.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_left_alone_plans_each_part_of_a_list_anew() {

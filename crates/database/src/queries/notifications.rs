@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::hidden::{comment_shown_to, thread_shown_to};
 use super::views::visible_to;
 use super::{Conn, RunQueryDsl, built, id_in};
-use crate::apart::{Apart, DbViewer, IDS, apart, erased, left_out};
+use crate::apart::{Apart, DbViewer, IDS, apart, left_out};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::{kind_code, policy_code};
@@ -192,7 +192,6 @@ async fn newest_actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<D
     let newest = diesel::alias!(notification_actors as newest);
     let oldest_shown = newest
         .filter(newest.field(notification_actors::notification_id).eq(notifications::id))
-        .filter(not(erased(newest.field(notification_actors::actor_id))))
         .order(newest.field(notification_actors::id).desc())
         .select(newest.field(notification_actors::id))
         .limit(1)

@@ -7,9 +7,10 @@ use agora_domain::posts::{PostText, PostView, Visibility};
 use agora_domain::products::Product;
 use agora_domain::search::{IndexedText, Kind, Needles, Unindexed, UnindexedContent};
 use diesel::dsl::{max, not, sql};
-use diesel::sql_types::{BigInt, Bool, Text};
+use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use diesel::{
-    BoolExpressionMethods, ExpressionMethods, IntoSql, JoinOnDsl, QueryDsl, SelectableHelper, define_sql_function,
+    BoolExpressionMethods, ExpressionMethods, IntoSql, NullableExpressionMethods, QueryDsl, SelectableHelper,
+    define_sql_function,
 };
 use uuid::Uuid;
 
@@ -50,27 +51,26 @@ macro_rules! is_found {
     }};
 }
 
-/// Texts of a kind in a table, with what decides about whether they are found, given the condition of that.
+/// Texts of a kind in a table, and whether one is found: NULL where it is of what is gone. That is asked for each text by itself, where
+/// PostgreSQL would read all accounts there are, and all texts before it has the first.
 macro_rules! texts {
     ($table:ident, $among:expr, |$texts:ident, $is_found:ident| $do:expr) => {{
-        let of_kind = $table::table.filter($table::kind.eq(kind_code($among.kind())));
+        let $texts = $table::table.filter($table::kind.eq(kind_code($among.kind())));
         match $among {
             Among::Posts { viewer } => {
-                let $texts = of_kind
-                    .inner_join(posts::table.on(posts::id.eq($table::id)))
-                    .inner_join(users::table.on(users::id.eq(posts::author_id)));
-                let $is_found = is_found!(viewer);
+                let post = posts::table.inner_join(users::table).filter(posts::id.eq($table::id));
+                let $is_found = post.select(is_found!(viewer)).single_value();
                 $do
             }
             Among::Accounts { viewer, except } => {
-                let $texts = of_kind.inner_join(users::table.on(users::id.eq($table::id)));
                 let is_shown = viewer.sees_all.into_sql::<Bool>().or(users::discoverable);
                 let is_shown = is_shown.and(not(apart_users(viewer)));
-                let $is_found = users::id.ne(except).and(users::enabled.and(is_shown));
+                let is_shown = users::id.ne(except).and(users::enabled.and(is_shown));
+                let $is_found = users::table.filter(users::id.eq($table::id)).select(is_shown).single_value();
                 $do
             }
             Among::Products => {
-                let ($texts, $is_found) = (of_kind, true.into_sql::<Bool>());
+                let $is_found = true.into_sql::<Nullable<Bool>>();
                 $do
             }
         }
@@ -261,7 +261,7 @@ pub(crate) async fn look(
     Ok(texts!(search_texts, among, |texts, is_found| {
         let (at, id, document) = (search_texts::created_at, search_texts::id, search_texts::document);
         let among = texts.filter(number_in(document, numbers));
-        built(among.select((at, id, document, contains.and(is_found)))).load(conn).await?
+        built(among.select((at, id, document, contains.nullable().and(is_found)))).load(conn).await?
     }))
 }
 

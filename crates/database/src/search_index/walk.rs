@@ -10,8 +10,8 @@ use super::values::BUCKET;
 use crate::rows::{Slice, Toward, keyset};
 use crate::sql_types::{DbId, DbInstant};
 
-/// A document that was looked at: its position, its number, and whether it is found.
-pub(crate) type Looked = (DbInstant, DbId, i64, bool);
+/// A document that was looked at: its position, its number, and whether it is found; `None` of what is gone.
+pub(crate) type Looked = (DbInstant, DbId, i64, Option<bool>);
 
 /// What was found so far, and where to look next.
 #[derive(Debug)]
@@ -87,7 +87,8 @@ impl Found {
             }
         }
         let position = keyset(self.slice.after.0, self.slice.after.1);
-        let found = looked.into_iter().filter(|(.., is_found)| *is_found).map(|(at, id, ..)| keyset(at, id));
+        let found =
+            looked.into_iter().filter(|(.., is_found)| *is_found == Some(true)).map(|(at, id, ..)| keyset(at, id));
         let found: Vec<_> = found.filter(|key| self.order(&position, key) == Ordering::Less).collect();
         self.extend(found);
     }

@@ -16,7 +16,6 @@ use agora_domain::id::UserId;
 use agora_domain::mail::{MailKind, MailStatus, NewMail};
 use agora_domain::media::ImageKey;
 use agora_domain::notices::{Notice, NotificationKind, Subject};
-use agora_domain::notifications::SHOWN_ACTORS;
 use agora_domain::page::{Keyset, PageRequest, PageSize, Position};
 use agora_domain::posts::{FeedRequest, Post, Visibility, VisibleTo};
 use agora_domain::relation::NewRelation;
@@ -240,23 +239,6 @@ pub async fn a_post_is_stored_though_whoever_it_mentions_was_erased_meanwhile(db
     let notices = [notice(&w, NotificationKind::Mention, ada.id, bob, Subject::Post(post.id))];
     db.posts.create(&post, &notices, None).await.unwrap();
     assert!(db.posts.find(post.id, Viewer::ordinary(bob)).await.unwrap().is_some());
-}
-
-pub async fn whoever_acted_is_shown_though_all_that_acted_later_were_deleted(db: Repositories) {
-    let w = World::new(&db);
-    let (bob, cleo) = (w.account("Bob").await.id, w.account("Cleo").await.id);
-    let post = w.post(bob).await.id;
-    let deleted: [UserId; SHOWN_ACTORS] = w.users().await;
-    for actor in [cleo].into_iter().chain(deleted) {
-        let like = told(&w, NotificationKind::Like, bob, actor, Subject::Post(post));
-        db.posts.set_like(post, actor, like).await.unwrap();
-    }
-    for actor in deleted {
-        delete(&db, &w, actor).await;
-    }
-    let found = db.notifications.list(member(bob), &[], PageRequest::FIRST).await.unwrap().items;
-    assert_eq!(found[0].actors.iter().map(|actor| actor.id).collect::<Vec<_>>(), [cleo]);
-    assert_eq!(db.notifications.count_unread(member(bob)).await.unwrap(), 1);
 }
 
 /// Checks that nobody is shown Ada, or anything of hers.
