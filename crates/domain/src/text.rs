@@ -50,6 +50,11 @@ pub(crate) fn is_invisible(c: char) -> bool {
     c == BRAILLE_BLANK || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
 }
 
+/// Returns whether nothing is seen of a character.
+pub(crate) fn is_unseen(c: char) -> bool {
+    is_blank(c) || is_invisible(c)
+}
+
 /// Like [`trimmed`], for a text that must not be blank.
 ///
 /// # Errors

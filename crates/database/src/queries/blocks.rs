@@ -22,14 +22,21 @@ use crate::sql_types::{DbId, DbInstant};
 /// How many mutes that have ended are taken back at once.
 const ENDED_AT_ONCE: i64 = 100;
 
-/// Locks two accounts against follows and other changes, and waits for what either is about to have done: what others are told of it is then
-/// there, and can be taken out.
+/// Locks two accounts against follows and other changes, whoever locks them.
 async fn lock(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
     for id in [one.min(other), one.max(other)] {
-        super::lock_whole_user(conn, id).await?;
         lock_account(conn, id).await?;
     }
     Ok(())
+}
+
+/// Does so after the transactions in which either acts, so that what they tell is there to be taken out. A follow locks both as well, the
+/// follower first: it may meet this crosswise, and one of the two is run again.
+async fn lock_whole(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
+    for id in [one.min(other), one.max(other)] {
+        super::lock_whole_user(conn, id).await?;
+    }
+    lock(conn, one, other).await
 }
 
 /// The row that says that one user blocks another, or that another blocks the user.
@@ -44,7 +51,7 @@ pub(crate) async fn block(
     blocked: DbId,
     (id, at): (DbId, DbInstant),
 ) -> Outcome<()> {
-    lock(conn, blocker, blocked).await?;
+    lock_whole(conn, blocker, blocked).await?;
     let pair = blocks::table.find((blocker, blocked));
     match pair.select(blocks::id).get_result::<Option<DbId>>(conn).await.optional()? {
         Some(Some(_)) => return Ok(()),
@@ -100,7 +107,7 @@ pub(crate) async fn list_blocked(conn: &mut Conn<'_>, viewer: DbViewer, slice: S
 
 pub(crate) async fn mute(conn: &mut Conn<'_>, mute: MuteRecord) -> Outcome<()> {
     let (muter, muted, ends_at) = (mute.muter_id, mute.muted_id, mute.ends_at);
-    lock(conn, muter, muted).await?;
+    lock_whole(conn, muter, muted).await?;
     let again = diesel::update(mutes::table.find((muter, muted))).set(mutes::ends_at.eq(ends_at));
     if again.execute(conn).await? > 0 {
         return Ok(());

@@ -31,8 +31,9 @@ pub(crate) async fn find_posts(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<V
 pub(crate) async fn find_comments(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<Vec<CommentState>> {
     let found = comments::table.filter(id_in(comments::id, ids)).filter(not(erased(comments::author_id)));
     let deciding = (comments::id, comments::author_id, comments::parent_id, comments::is_hidden, hidden_thread());
-    let found: Vec<(DbId, DbId, Option<DbId>, bool, Option<DbId>)> = found.select(deciding).load(conn).await?;
-    let state = |(id, author, parent, is_hidden, hidden_thread): (DbId, DbId, Option<DbId>, _, Option<DbId>)| {
+    type Deciding = (DbId, DbId, Option<DbId>, bool, Option<DbId>);
+    let found: Vec<Deciding> = found.select(deciding).load(conn).await?;
+    let state = |(id, author, parent, is_hidden, hidden_thread): Deciding| {
         let parent = parent.map(|parent| parent.0.into());
         let hidden_thread = hidden_thread.map(|author| author.0.into());
         CommentState { id: id.0.into(), author: author.0.into(), parent, is_hidden, hidden_thread }

@@ -1,7 +1,7 @@
 //! Mails that wait to be sent, and what the tokens in them are good for.
 
 use agora_domain::Error;
-use agora_domain::accounts::{Email, LoginIdentifier, Username};
+use agora_domain::accounts::{Email, Username};
 use agora_domain::mail::{
     Claim, ClaimedMail, DEAD_KEPT_MILLIS, MAILS_AN_HOUR, MailKind, MailStatus, NewMail, PATIENCE_MILLIS,
     SENT_KEPT_MILLIS, pause_millis,
@@ -78,12 +78,7 @@ pub(crate) async fn claim(conn: &mut Conn<'_>, token: String, now: DbInstant) ->
     let due = due.order((mails::due_at, mails::id)).limit(1).select(MailRow::as_select());
     let Some(mail) = due.get_result(conn).await.optional()? else { return Ok(Claim::Nothing) };
     let (id, was_due_at) = (mail.id, mail.due_at);
-    let recipient = match recipient(conn, &mail, now).await? {
-        // Whoever ends what it is mailed, or disables or deletes it, comes before this or after it.
-        Some(found) => is_there(conn, found.0, &mail).await?.then_some(found),
-        None => None,
-    };
-    let Some((user, address, username)) = recipient else {
+    let Some((user, address, username)) = recipient(conn, &mail, now).await? else {
         diesel::delete(mails::table.find(id)).execute(conn).await?;
         return Ok(Claim::Dropped);
     };
@@ -120,38 +115,34 @@ pub(crate) async fn claim(conn: &mut Conn<'_>, token: String, now: DbInstant) ->
     Ok(Claim::Mail(ClaimedMail { id, kind, address, username, attempts: tried, give_up_at }))
 }
 
-/// Locks the account that a mail is about; returns whether it is there, and enabled where it was looked up.
-async fn is_there(conn: &mut Conn<'_>, user: DbId, mail: &MailRow) -> Outcome<bool> {
-    match lock_account(conn, user).await {
-        Ok(account) => Ok(mail.user_id.is_some() || account.enabled),
-        Err(Failure::Rule(Error::NotFound(_))) => Ok(false),
-        Err(failure) => Err(failure),
+/// Returns whom a mail is about, where it goes and that user's name. A request to reset a password is looked up; nothing for one
+/// that makes no mail. The account is locked: whoever ends what it is mailed, or disables or deletes it, comes before this or after it.
+async fn recipient(conn: &mut Conn<'_>, mail: &MailRow, now: DbInstant) -> Outcome<Option<(DbId, String, String)>> {
+    let found = match mail.user_id {
+        Some(user) => Some(user),
+        None if mail.give_up_at.0 <= now.0 => None,
+        None => find_named(conn, mail.address.clone()).await?,
+    };
+    let Some(user) = found else { return Ok(None) };
+    let account = match lock_account(conn, user).await {
+        Err(Failure::Rule(Error::NotFound(_))) => return Ok(None),
+        account => account?,
+    };
+    if mail.user_id.is_some() {
+        return Ok(Some((user, mail.address.clone(), account.username)));
     }
+    let makes_mail = account.enabled && used_up(conn, user, RESET, mail.created_at).await?.is_none();
+    Ok(makes_mail.then_some((user, account.email, account.username)))
 }
 
-/// Returns whom a mail is about, where it goes and that user's name. A request to reset a password is looked up; nothing for one
-/// that makes no mail.
-async fn recipient(conn: &mut Conn<'_>, mail: &MailRow, now: DbInstant) -> Outcome<Option<(DbId, String, String)>> {
-    if let Some(user) = mail.user_id {
-        let username: String = users::table.find(user).select(users::username).get_result(conn).await?;
-        return Ok(Some((user, mail.address.clone(), username)));
-    }
-    if mail.give_up_at.0 <= now.0 {
-        return Ok(None);
-    }
-    let columns = (users::id, users::email, users::username);
-    let enabled = users::table.filter(users::enabled.eq(true));
-    // Of a name that was invisible, nothing is left in the form that was stored: it names nobody.
-    let Ok(named) = LoginIdentifier::parse(&mail.address) else { return Ok(None) };
-    let found = match named {
-        LoginIdentifier::Username(key) => {
-            enabled.filter(users::username_key.eq(key)).select(columns).get_result(conn).await
-        }
-        LoginIdentifier::Email(key) => enabled.filter(users::email_key.eq(key)).select(columns).get_result(conn).await,
+/// Returns the account with the unique form of a name or of an address, which alone has an `@`.
+async fn find_named(conn: &mut Conn<'_>, key: String) -> Outcome<Option<DbId>> {
+    let found = if key.contains('@') {
+        users::table.filter(users::email_key.eq(key)).select(users::id).get_result(conn).await
+    } else {
+        users::table.filter(users::username_key.eq(key)).select(users::id).get_result(conn).await
     };
-    let Some((user, address, username)) = found.optional()? else { return Ok(None) };
-    let is_too_many = used_up(conn, user, RESET, mail.created_at).await?.is_some();
-    Ok((!is_too_many).then_some((user, address, username)))
+    Ok(found.optional()?)
 }
 
 pub(crate) async fn set_sent(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<()> {

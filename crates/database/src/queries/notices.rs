@@ -15,6 +15,7 @@ use crate::schema::{
 use crate::sql_types::DbId;
 
 /// Returns whether the recipient is told: is there, neither mutes the actor nor is apart from them, and has no setting against it.
+/// PostgreSQL's functions of the schema do not ask whether the recipient is there, and no foreign key refuses what tells nobody.
 pub(crate) async fn is_wanted(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
     let (recipient, actor) = (DbId(notice.recipient.uuid()), DbId(notice.actor.uuid()));
     let follows = exists(follows::table.find((recipient, actor)));

@@ -10,7 +10,7 @@ use super::values::BUCKET;
 use crate::rows::{Slice, Toward, keyset};
 use crate::sql_types::{DbId, DbInstant};
 
-/// A document that was looked at: its position, its number, and whether it is found; `None` of what is gone.
+/// A document that was looked at: its position, its number, and whether it is found: `None` where its words are, but it is gone.
 pub(crate) type Looked = (DbInstant, DbId, i64, Option<bool>);
 
 /// What was found so far, and where to look next.

@@ -10,7 +10,7 @@ use crate::error::{Result, Violation};
 use crate::text;
 
 /// A name chosen by a user: 1 to 50 characters after trimming, no control characters, no `@` (so that it is never
-/// taken for an email address). Unique without regard to letter case.
+/// taken for an email address), and no blank before what is visible of it or behind that. Unique without regard to letter case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Username(String);
 
@@ -27,8 +27,8 @@ impl Username {
         if name.chars().any(char::is_control) {
             return Err(Violation::new(InvalidFormat, "Username must not contain control characters"));
         }
-        let is_unseen = |c: &char| text::is_blank(*c) || text::is_invisible(*c);
-        if name.chars().all(|c| is_unseen(&c)) {
+        let is_unseen = |c: &char| text::is_unseen(*c);
+        if name.chars().all(text::is_unseen) {
             return Err(Violation::new(Required, "Username is required"));
         }
         let mut edges = name.chars().take_while(is_unseen).chain(name.chars().rev().take_while(is_unseen));
@@ -238,7 +238,7 @@ impl DisplayName {
             let message = "Display name must not contain control characters or invisible characters";
             return Err(Violation::new(InvalidFormat, message));
         }
-        let is_visible = name.chars().any(|c| !c.is_whitespace() && !text::is_invisible(c));
+        let is_visible = !name.chars().all(text::is_unseen);
         Ok(is_visible.then_some(Self(name)))
     }
 
@@ -274,8 +274,8 @@ pub enum LoginIdentifier {
 }
 
 impl LoginIdentifier {
-    /// An identifier with an `@` is an email address, any other a username: no username contains one. One that is longer than an
-    /// email address may be names nobody, and nothing is kept of it.
+    /// An identifier with an `@` is an email address, any other a username: no username contains one. An identifier of more than
+    /// [`Email::MAX_CHARS`] characters names nobody; its key is empty.
     ///
     /// # Errors
     /// The violation, in words for the client, for a blank text.

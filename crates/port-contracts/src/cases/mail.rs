@@ -15,7 +15,7 @@ use agora_domain::mail::{
 
 use crate::Repositories;
 use crate::run::{assert_fails, together};
-use crate::world::{World, at, email};
+use crate::world::{World, at, email, username};
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -124,16 +124,21 @@ pub async fn a_forgotten_password_makes_a_mail_for_an_enabled_account_alone(db: 
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
     db.accounts.set_enabled(bob.id, false, &w.entry()).await.unwrap();
+    // Their unique forms have many more characters, and begin with a blank.
+    let long = w.account_with("Long", |account| account.username = username(&"\u{fdfa}".repeat(15))).await;
+    let accented = w.account_with("Accented", |account| account.username = username("´cleo´")).await;
     let by_email = LoginIdentifier::parse(&ada.email.as_str().to_uppercase()).unwrap();
     let nobody = ["nobody", "nobody@example.org"].map(|name| LoginIdentifier::parse(name).unwrap());
     let [unknown, unknown_email] = nobody;
-    for (n, (named, is_mailed)) in [
-        (identifier(&ada), true),
-        (by_email, true),
-        (unknown, false),
-        (unknown_email, false),
-        (identifier(&bob), false),
-        (LoginIdentifier::parse("\u{200b}").unwrap(), false),
+    for (n, (named, mailed)) in [
+        (identifier(&ada), Some(&ada)),
+        (by_email, Some(&ada)),
+        (identifier(&long), Some(&long)),
+        (identifier(&accented), Some(&accented)),
+        (unknown, None),
+        (unknown_email, None),
+        (identifier(&bob), None),
+        (LoginIdentifier::parse("\u{200b}").unwrap(), None),
     ]
     .into_iter()
     .enumerate()
@@ -142,10 +147,10 @@ pub async fn a_forgotten_password_makes_a_mail_for_an_enabled_account_alone(db: 
         db.outbox.request_reset(id, &named, now).await.unwrap();
         assert!(db.outbox.is_due(now).await.unwrap());
         let claimed = db.outbox.claim(&digest(&format!("token {n}")), now).await.unwrap();
-        if is_mailed {
-            let Claim::Mail(mail) = claimed else { panic!("{claimed:?}") };
-            assert_eq!((mail.id, mail.kind, &mail.username), (id, MailKind::PasswordReset, &ada.username));
-            assert_eq!((mail.address, mail.attempts), (ada.email.clone(), 1));
+        if let Some(account) = mailed {
+            let Claim::Mail(mail) = claimed else { panic!("{named:?}: {claimed:?}") };
+            assert_eq!((mail.id, mail.kind, &mail.username), (id, MailKind::PasswordReset, &account.username));
+            assert_eq!((&mail.address, mail.attempts), (&account.email, 1));
             db.outbox.set_sent(id, now).await.unwrap();
         } else {
             assert_eq!(claimed, Claim::Dropped, "{named:?}");
