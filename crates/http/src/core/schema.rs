@@ -146,7 +146,7 @@ schemas! {
         field_code_schema(),
     );
     username = bounded(
-        "A name without `@` and control characters, trimmed, unique in any letter case.", "ada", 1, Username::MAX_CHARS,
+        "A name without `@`, control characters and blanks at its edges, trimmed, unique in any letter case.", "ada", 1, Username::MAX_CHARS,
     )
     .pattern(Some(r"^[^@\u0000-\u001F\u007F-\u009F]+$"));
     username_alias = username().description(Some("Another name of `username`, which wins unless it is blank."));

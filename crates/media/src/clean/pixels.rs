@@ -1,7 +1,7 @@
 //! What an image's pixels take in memory.
 
 /// What an image's header says of its pixels in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pixels {
     /// Width and height, before its orientation is applied.
     pub(super) size: (u32, u32),
