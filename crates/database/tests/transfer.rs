@@ -337,6 +337,30 @@ async fn rows_that_are_there_already_are_a_conflict() {
     }
 }
 
+/// PostgreSQL does not refuse one: whoever mentions somebody while that account is erased leaves it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notification_of_an_account_that_is_gone_is_left_behind() {
+    let (name, url) = tokio::task::spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
+    let source = open(&url).await;
+    let mut load = source.load().await.unwrap();
+    fill(&mut load).await;
+    load.commit().await.unwrap();
+    let mut before = source.snapshot().await.unwrap();
+    let gone = id(9_999);
+    let sql = format!(
+        "UPDATE notifications SET recipient_id = '{gone}' WHERE id = (SELECT min(id::text)::uuid FROM notifications)
+         RETURNING 1;"
+    );
+    let changed = tokio::task::spawn_blocking(move || private_postgres::shared().session(&name).run(&sql)).await;
+    assert_eq!(changed.unwrap().trim(), "1");
+    let mut after = source.snapshot().await.unwrap();
+    let count = before.count(Table::Notifications).await.unwrap();
+    assert_eq!(after.count(Table::Notifications).await.unwrap(), count - 1);
+    let rows = after.page(Table::Notifications, None).await.unwrap().to_lines().unwrap();
+    let rows = String::from_utf8(rows).unwrap();
+    assert!(!rows.contains(&gone.to_string()), "{rows}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_else_writes_while_a_database_is_filled_and_everybody_reads() {
     for kind in KINDS {

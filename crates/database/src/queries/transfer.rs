@@ -1,7 +1,7 @@
 //! Whole tables, in the order of their primary keys.
 
 use agora_domain::Error;
-use diesel::dsl::sql;
+use diesel::dsl::{exists, sql};
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use diesel::sql_types::Text;
 use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl, SelectableHelper};
@@ -40,11 +40,21 @@ pub(crate) async fn applied(conn: &mut Conn<'_>) -> Outcome<Vec<String>> {
     Ok(versions.load(conn).await?)
 }
 
+/// The rows of a table that belong to something. PostgreSQL accepts a notification whose recipient is gone, which SQLite would refuse.
+macro_rules! rows_of {
+    (Notifications, $table:ident) => {
+        $table::table.filter(exists(users::table.find($table::recipient_id)))
+    };
+    ($variant:ident, $table:ident) => {
+        $table::table
+    };
+}
+
 /// Returns how many rows the table has.
 pub(crate) async fn count(conn: &mut Conn<'_>, table: Table) -> Outcome<i64> {
     macro_rules! count {
         ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
-            $table::table.count().get_result(conn).await?
+            rows_of!($variant, $table).count().get_result(conn).await?
         };
     }
     Ok(for_table!(table, count))
@@ -55,7 +65,8 @@ pub(crate) async fn page(conn: &mut Conn<'_>, table: Table, after: Option<Positi
     macro_rules! page {
         ($variant:ident, $table:ident, $row:ident, $first:ident $(, $second:ident)?) => {{
             let order = ($table::$first, $($table::$second)?);
-            let mut page = $table::table.select($row::as_select()).order(order).limit(limit).into_boxed();
+            let page = rows_of!($variant, $table).select($row::as_select());
+            let mut page = page.order(order).limit(limit).into_boxed();
             match after {
                 None => {}
                 Some(Position(AnyKey::$variant($first $(, $second)?))) => {
