@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
+use serde_json::json;
 
 use crate::api::Request;
 use crate::keeper::Keeper;
-use crate::network::{People, Sample, followed, id};
+use crate::network::{People, Sample, me};
 use crate::options::Options;
 use crate::report::Report;
 use crate::round;
 use crate::round::Round;
-use crate::service::{SeededDatabase, Service};
+use crate::service::{PASSWORD, SeededDatabase, Service};
 use crate::table::{Cell, Table, median};
 use crate::works::{ACCOUNTS, Subject};
 
@@ -38,7 +39,9 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
         let many = SeededDatabase::seeded(keeper, options, kind, options.size(), 4)?;
         let services = [none.serve()?, many.serve()?];
         let [without, with] = &services;
-        block(with)?;
+        register(without)?;
+        block(with, &register(with)?)?;
+        none.settle()?;
         many.settle()?;
         let places = [(&none, without), (&many, with)];
         let samples = [Sample::taken(without)?, Sample::taken(with)?];
@@ -63,15 +66,21 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
     Ok(())
 }
 
-/// Has each reader block users who hardly ever post.
-fn block(service: &Service) -> Result<()> {
-    let people = People { service };
-    let silent = people.silent(1)?;
-    let silent = silent.first().context("a reader of silent accounts")?;
-    let users = followed(&service.api, silent)?.iter().take(BLOCKED).map(id).collect::<Result<Vec<_>>>()?;
-    ensure!(users.len() == BLOCKED, "{} users to block", users.len());
-    for reader in people.readers(20, ACCOUNTS + 1)? {
-        for user in &users {
+/// Registers users who never do anything, so that both networks look the same to everybody.
+fn register(service: &Service) -> Result<Vec<String>> {
+    for n in 1..=BLOCKED {
+        let username = format!("stranger_{n}");
+        let email = format!("{username}@example.org");
+        let body = json!({ "username": username, "email": email, "password": PASSWORD });
+        service.api.expect(&Request::post("/api/auth/register", "", Some(&body)))?;
+    }
+    service.log_in("stranger", BLOCKED)?.iter().map(|token| me(&service.api, token)).collect()
+}
+
+/// Has each reader block these users.
+fn block(service: &Service, users: &[String]) -> Result<()> {
+    for reader in (People { service }).readers(20, ACCOUNTS + 1)? {
+        for user in users {
             service.api.expect(&Request {
                 method: "PUT",
                 ..Request::post(format!("/api/users/{user}/block"), &reader, None)
