@@ -6,15 +6,11 @@ use std::path::PathBuf;
 
 use agora_config::{Config, Invalid, parse_registration, shown_url};
 use agora_database::{Database, OpenError, Probe, probe};
-use agora_domain::Error;
-use agora_domain::accounts::{
-    AccountDetails, Accounts, LoginIdentifier, ManagedAccount, Password, Role, RoleAction, RoleChange,
-};
+use agora_domain::accounts::{AccountDetails, Accounts, ManagedAccount, Password, Role, RoleAction, RoleChange};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::{Args, Subcommand};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
+use crate::moderation::{account_called, instant, lines};
 use crate::open::database_url;
 use crate::{data_dir, open};
 
@@ -62,12 +58,7 @@ pub struct Named {
 
 impl Named {
     async fn find(&self, accounts: &Accounts) -> Result<ManagedAccount> {
-        let identifier = LoginIdentifier::parse(&self.identifier).map_err(|violation| anyhow!("{violation}"))?;
-        match accounts.managed_by_operator(&identifier).await {
-            Ok(account) => Ok(account),
-            Err(Error::NotFound(_)) => bail!("no account has the username or email {}", self.identifier),
-            Err(error) => Err(error.into()),
-        }
+        account_called(accounts, &self.identifier).await
     }
 }
 
@@ -181,12 +172,10 @@ pub async fn admin(config: &Config, command: AdminCommand, accounts: &Accounts) 
 /// Returns those with ADMIN, oldest first.
 async fn list(accounts: &Accounts) -> Result<String> {
     let admins = accounts.admins().await?;
-    let lines = admins.iter().map(|account| {
+    lines(&admins, "No account has ADMIN.", |account| {
         let state = if account.enabled { "" } else { " (disabled)" };
-        format!("{} <{}>{state}", account.username.as_str(), account.email.as_str())
-    });
-    let lines: Vec<_> = lines.collect();
-    Ok(if lines.is_empty() { "No account has ADMIN.".to_owned() } else { lines.join("\n") })
+        Ok(format!("{} <{}>{state}", account.username.as_str(), account.email.as_str()))
+    })
 }
 
 fn show(AccountDetails { account, sessions }: AccountDetails) -> Result<String> {
@@ -198,7 +187,7 @@ fn show(AccountDetails { account, sessions }: AccountDetails) -> Result<String> 
         account.email.as_str(),
         if roles.is_empty() { "none".to_owned() } else { roles.join(", ") },
         if account.enabled { "enabled" } else { "disabled" },
-        OffsetDateTime::from_unix_timestamp(account.created_at.unix_seconds())?.format(&Rfc3339)?
+        instant(account.created_at)?
     ))
 }
 

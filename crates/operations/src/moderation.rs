@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use agora_domain::Error;
-use agora_domain::accounts::{Accounts, LoginIdentifier};
+use agora_domain::accounts::{Accounts, LoginIdentifier, ManagedAccount};
 use agora_domain::audit::{Action, Actor};
 use agora_domain::audit_log::{AuditFilter, AuditLog, AuditView};
 use agora_domain::clock::Timestamp;
@@ -111,9 +111,14 @@ async fn actor_called(accounts: &Accounts, name: &str) -> Result<Actor> {
     if let Ok(Actor::CommandLine) = name.parse() {
         return Ok(Actor::CommandLine);
     }
+    Ok(Actor::Account(account_called(accounts, name).await?.id()))
+}
+
+/// Returns the account of this username or email.
+pub(crate) async fn account_called(accounts: &Accounts, name: &str) -> Result<ManagedAccount> {
     let identifier = LoginIdentifier::parse(name).map_err(|violation| anyhow!("{violation}"))?;
     match accounts.managed_by_operator(&identifier).await {
-        Ok(account) => Ok(Actor::Account(account.id())),
+        Ok(account) => Ok(account),
         Err(Error::NotFound(_)) => bail!("no account has the username or email {name}"),
         Err(error) => Err(error.into()),
     }
