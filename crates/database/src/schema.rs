@@ -230,39 +230,36 @@ tables! { $
     }
 }
 
-table! {
-    use crate::sql_types::Id;
+/// Declares tables as `diesel::table!` does, with the types of their columns at hand.
+macro_rules! other_tables {
+    ($($(#[$note:meta])* $name:ident ($($key:ident),+) { $($columns:tt)+ })+) => {
+        $(table! {
+            use diesel::sql_types::*;
+            use crate::sql_types::{Id, Instant};
 
+            $(#[$note])*
+            $name ($($key),+) { $($columns)+ }
+        })+
+    };
+}
+
+// What no copy has: what follows from other rows, or is the service's own.
+other_tables! {
     notification_withdrawals (notification_id, actor_id) {
         notification_id -> Id,
         actor_id -> Id,
     }
-}
-
-table! {
-    use diesel::sql_types::SmallInt;
-    use crate::sql_types::Id;
 
     catalog_version (singleton) {
         singleton -> SmallInt,
         version -> Id,
     }
-}
-
-table! {
-    use diesel::sql_types::{BigInt, SmallInt};
-    use crate::sql_types::Id;
 
     user_counts (user_id, counter) {
         user_id -> Id,
         counter -> SmallInt,
         value -> BigInt,
     }
-}
-
-table! {
-    use diesel::sql_types::{SmallInt, Text};
-    use crate::sql_types::{Id, Instant};
 
     post_tags (tag, created_at, id) {
         tag -> Text,
@@ -273,11 +270,6 @@ table! {
         author_id -> Id,
         visibility -> SmallInt,
     }
-}
-
-table! {
-    use diesel::sql_types::{SmallInt, Text};
-    use crate::sql_types::{Id, Instant};
 
     search_tail (kind, created_at, id) {
         kind -> SmallInt,
@@ -285,11 +277,6 @@ table! {
         id -> Id,
         words -> Text,
     }
-}
-
-table! {
-    use diesel::sql_types::{BigInt, SmallInt, Text};
-    use crate::sql_types::{Id, Instant};
 
     search_texts (kind, document) {
         kind -> SmallInt,
@@ -298,11 +285,6 @@ table! {
         id -> Id,
         words -> Text,
     }
-}
-
-table! {
-    use diesel::sql_types::{BigInt, SmallInt};
-    use crate::sql_types::{Id, Instant};
 
     search_buckets (kind, bucket) {
         kind -> SmallInt,
@@ -313,10 +295,6 @@ table! {
         newest_at -> Instant,
         newest_id -> Id,
     }
-}
-
-table! {
-    use diesel::sql_types::{BigInt, Binary, SmallInt, Text};
 
     search_postings (kind, bucket, word) {
         kind -> SmallInt,
@@ -324,11 +302,6 @@ table! {
         word -> Text,
         documents -> Binary,
     }
-}
-
-table! {
-    use diesel::sql_types::{BigInt, Nullable, SmallInt};
-    use crate::sql_types::Id;
 
     /// On PostgreSQL alone, as is the next one.
     events (id) {
@@ -341,10 +314,6 @@ table! {
         notification_id -> Nullable<Id>,
         detail -> Nullable<SmallInt>,
     }
-}
-
-table! {
-    use diesel::sql_types::{BigInt, SmallInt};
 
     event_log (id) {
         id -> SmallInt,
@@ -352,42 +321,23 @@ table! {
         last_number -> BigInt,
         trimmed -> BigInt,
     }
-}
-
-table! {
-    use crate::sql_types::Id;
-    use diesel::sql_types::{BigInt, Timestamptz};
 
     write_positions (user_id) {
         user_id -> Id,
         position -> BigInt,
         written_at -> Timestamptz,
     }
-}
-
-table! {
-    use crate::sql_types::Id;
-    use diesel::sql_types::{Text, Timestamptz};
 
     leases (name) {
         name -> Text,
         holder -> Id,
         expires_at -> Timestamptz,
     }
-}
-
-table! {
-    use crate::sql_types::{Id, Instant};
 
     used_tickets (id) {
         id -> Id,
         expires_at -> Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::{BigInt, Nullable, SmallInt, Text};
-    use crate::sql_types::{Id, Instant};
 
     mails (id) {
         id -> Id,
@@ -401,11 +351,6 @@ table! {
         give_up_at -> Instant,
         failure -> Nullable<Text>,
     }
-}
-
-table! {
-    use diesel::sql_types::{SmallInt, Text};
-    use crate::sql_types::{Id, Instant};
 
     mail_tokens (digest) {
         digest -> Text,
@@ -414,11 +359,6 @@ table! {
         address -> Text,
         expires_at -> Instant,
     }
-}
-
-table! {
-    use diesel::sql_types::{Bool, Nullable, Text};
-    use crate::sql_types::{Id, Instant};
 
     unnamed_images (key) {
         key -> Text,
@@ -427,11 +367,6 @@ table! {
         owner -> Nullable<Id>,
         upload -> Nullable<Text>,
     }
-}
-
-table! {
-    use diesel::sql_types::{Binary, Nullable, Text};
-    use crate::sql_types::{Id, Instant};
 
     idempotency (attempt) {
         attempt -> Id,
