@@ -6,45 +6,22 @@ use agora_domain::audit_log::{AuditFilter, AuditRepository, AuditView};
 use agora_domain::page::{Page, PageRequest};
 use async_trait::async_trait;
 
+use crate::codes::codes;
 use crate::error::{Outcome, corrupt};
 use crate::rows::{PreviewRow, Slice, keyset, page_of};
 use crate::schema::AuditRecord;
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};
 
-pub(crate) const fn action_code(action: Action) -> i16 {
-    match action {
-        Action::RoleAdded => 0,
-        Action::RoleRemoved => 1,
-        Action::AccountDisabled => 2,
-        Action::AccountEnabled => 3,
-        Action::PasswordReset => 4,
-        Action::PostHidden => 5,
-        Action::PostShown => 6,
-        Action::CommentHidden => 7,
-        Action::CommentShown => 8,
-        Action::ReportResolved => 9,
-        Action::ReportRejected => 10,
-        Action::ProductCreated => 11,
-        Action::ProductUpdated => 12,
-        Action::ProductDeleted => 13,
-        Action::ProductsImported => 14,
-        Action::SessionsEnded => 15,
-        Action::BackupDownloaded => 16,
-    }
-}
+codes! { action_code, action("action of an audit entry"): Action {
+    RoleAdded = 0, RoleRemoved = 1, AccountDisabled = 2, AccountEnabled = 3, PasswordReset = 4, PostHidden = 5,
+    PostShown = 6, CommentHidden = 7, CommentShown = 8, ReportResolved = 9, ReportRejected = 10, ProductCreated = 11,
+    ProductUpdated = 12, ProductDeleted = 13, ProductsImported = 14, SessionsEnded = 15, BackupDownloaded = 16,
+} }
 
-const fn kind_code(kind: TargetKind) -> i16 {
-    match kind {
-        TargetKind::User => 0,
-        TargetKind::Post => 1,
-        TargetKind::Comment => 2,
-        TargetKind::Report => 3,
-        TargetKind::Product => 4,
-        TargetKind::Catalog => 5,
-        TargetKind::Service => 6,
-    }
-}
+codes! { kind_code, kind("target of an audit entry"): TargetKind {
+    User = 0, Post = 1, Comment = 2, Report = 3, Product = 4, Catalog = 5, Service = 6,
+} }
 
 impl AuditRecord {
     pub(crate) fn of(entry: &AuditEntry) -> Self {
@@ -63,14 +40,12 @@ impl AuditRecord {
     }
 
     fn entry(self) -> Outcome<AuditEntry> {
-        let action = Action::ALL.into_iter().find(|action| action_code(*action) == self.action);
-        let kind = TargetKind::ALL.into_iter().find(|kind| kind_code(*kind) == self.target_kind);
-        let target = kind.and_then(|kind| Target::of(kind, self.target_id.map(|id| id.0)));
+        let target = Target::of(kind(self.target_kind)?, self.target_id.map(|id| id.0));
         Ok(AuditEntry {
             id: self.id.0.into(),
             at: self.created_at.0,
             actor: self.actor_id.map_or(Actor::CommandLine, |id| Actor::Account(id.0.into())),
-            action: action.ok_or_else(|| corrupt("action of an audit entry"))?,
+            action: action(self.action)?,
             target: target.ok_or_else(|| corrupt("target of an audit entry"))?,
             details: self.details,
         })

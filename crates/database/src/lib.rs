@@ -18,6 +18,7 @@ mod bookmarks;
 mod calls;
 mod catalog;
 mod check;
+mod codes;
 mod comments;
 mod counted;
 mod database;

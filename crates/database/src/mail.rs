@@ -8,7 +8,8 @@ use agora_domain::mail::{Claim, MailKind, MailStatus, MailView, NewMail, Outbox,
 use async_trait::async_trait;
 use diesel::{Insertable, Queryable, Selectable};
 
-use crate::error::{Outcome, corrupt};
+use crate::codes::codes;
+use crate::error::Outcome;
 use crate::rows::count;
 use crate::schema::mails;
 use crate::sql_types::{DbId, DbInstant};
@@ -20,27 +21,11 @@ const BATCH: i64 = 1_000;
 /// How much of a failure is kept, in characters.
 const LONGEST_FAILURE: usize = 500;
 
-pub(crate) const fn kind_code(kind: MailKind) -> i16 {
-    match kind {
-        MailKind::PasswordReset => 0,
-        MailKind::EmailVerification => 1,
-        MailKind::EmailChange => 2,
-        MailKind::EmailChanged => 3,
-    }
-}
+codes! { kind_code, kind("kind of mail"): MailKind {
+    PasswordReset = 0, EmailVerification = 1, EmailChange = 2, EmailChanged = 3,
+} }
 
-pub(crate) fn kind(code: i16) -> Outcome<MailKind> {
-    let kind = MailKind::ALL.into_iter().find(|kind| kind_code(*kind) == code);
-    kind.ok_or_else(|| corrupt("kind of mail"))
-}
-
-pub(crate) const fn status_code(status: MailStatus) -> i16 {
-    match status {
-        MailStatus::Waiting => 0,
-        MailStatus::Sent => 1,
-        MailStatus::Dead => 2,
-    }
-}
+codes! { status_code: MailStatus { Waiting = 0, Sent = 1, Dead = 2 } }
 
 /// A mail as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable)]

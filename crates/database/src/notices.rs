@@ -4,40 +4,18 @@ use agora_domain::clock::Timestamp;
 use agora_domain::notices::{Notice, NotificationKind, Subject};
 use agora_domain::notifications::NotificationPolicy;
 
-use crate::error::{Outcome, corrupt};
+use crate::codes::codes;
 use crate::schema::NotificationRecord;
 use crate::sql_types::{DbId, DbInstant};
 
-pub(crate) const fn kind_code(kind: NotificationKind) -> i16 {
-    match kind {
-        NotificationKind::Like => 0,
-        NotificationKind::Comment => 1,
-        NotificationKind::Reply => 2,
-        NotificationKind::Mention => 3,
-        NotificationKind::Follow => 4,
-        NotificationKind::CommentLike => 5,
-        NotificationKind::Report => 6,
-    }
-}
+codes! { kind_code, kind("kind of notification"): NotificationKind {
+    Like = 0, Comment = 1, Reply = 2, Mention = 3, Follow = 4, CommentLike = 5, Report = 6,
+} }
 
-pub(crate) fn kind(code: i16) -> Outcome<NotificationKind> {
-    let known = NotificationKind::ALL.into_iter().find(|kind| kind_code(*kind) == code);
-    known.ok_or_else(|| corrupt("kind of notification"))
-}
-
-/// The code of the policy that holds where none is stored is 0.
-pub(crate) const fn policy_code(policy: NotificationPolicy) -> i16 {
-    match policy {
-        NotificationPolicy::Everyone => 0,
-        NotificationPolicy::Following => 1,
-        NotificationPolicy::None => 2,
-    }
-}
-
-pub(crate) fn policy(code: i16) -> Outcome<NotificationPolicy> {
-    let known = NotificationPolicy::ALL.into_iter().find(|policy| policy_code(*policy) == code);
-    known.ok_or_else(|| corrupt("policy of notifications"))
-}
+// The code of the policy that holds where none is stored is 0.
+codes! { policy_code, policy("policy of notifications"): NotificationPolicy {
+    Everyone = 0, Following = 1, None = 2,
+} }
 
 /// What a gathered notification tells of: it is one of its kind, target and day.
 #[derive(Debug, Clone, Copy)]

@@ -12,36 +12,20 @@ use agora_domain::reports::{
 };
 use async_trait::async_trait;
 
-use crate::error::{Outcome, corrupt};
+use crate::codes::codes;
+use crate::error::Outcome;
 use crate::rows::{PreviewRow, Slice, keyset, page_of};
 use crate::schema::{AuditRecord, ReportRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call, once};
 
-const fn kind_code(kind: ReportTargetKind) -> i16 {
-    match kind {
-        ReportTargetKind::Post => 0,
-        ReportTargetKind::Comment => 1,
-        ReportTargetKind::User => 2,
-    }
-}
+codes! { kind_code, kind("kind of what is reported"): ReportTargetKind { Post = 0, Comment = 1, User = 2 } }
 
-const fn category_code(category: ReportCategory) -> i16 {
-    match category {
-        ReportCategory::Spam => 0,
-        ReportCategory::Abuse => 1,
-        ReportCategory::Illegal => 2,
-        ReportCategory::Other => 3,
-    }
-}
+codes! { category_code, category("category of a report"): ReportCategory {
+    Spam = 0, Abuse = 1, Illegal = 2, Other = 3,
+} }
 
-pub(crate) const fn status_code(status: ReportStatus) -> i16 {
-    match status {
-        ReportStatus::Open => 0,
-        ReportStatus::Resolved => 1,
-        ReportStatus::Rejected => 2,
-    }
-}
+codes! { status_code, status("status of a report"): ReportStatus { Open = 0, Resolved = 1, Rejected = 2 } }
 
 impl ReportRecord {
     pub(crate) fn of(report: &Report) -> Self {
@@ -59,18 +43,14 @@ impl ReportRecord {
     }
 
     pub(crate) fn report(self) -> Outcome<Report> {
-        let kind = ReportTargetKind::ALL.into_iter().find(|kind| kind_code(*kind) == self.target_kind);
-        let category = ReportCategory::ALL.into_iter().find(|category| category_code(*category) == self.category);
-        let status = ReportStatus::ALL.into_iter().find(|status| status_code(*status) == self.status);
-        let kind = kind.ok_or_else(|| corrupt("kind of what is reported"))?;
         Ok(Report {
             id: self.id.0.into(),
             created_at: self.created_at.0,
             reporter: self.reporter_id.0.into(),
-            target: ReportTarget::of(kind, self.target_id.0),
-            category: category.ok_or_else(|| corrupt("category of a report"))?,
+            target: ReportTarget::of(kind(self.target_kind)?, self.target_id.0),
+            category: category(self.category)?,
             comment: self.comment.map(ReportComment::restore),
-            status: status.ok_or_else(|| corrupt("status of a report"))?,
+            status: status(self.status)?,
             note: self.note.map(ReportNote::restore),
         })
     }

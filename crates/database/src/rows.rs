@@ -13,7 +13,8 @@ use diesel::{AsChangeset, Insertable, Queryable, Selectable};
 use uuid::Uuid;
 
 use crate::attachments;
-use crate::error::{Outcome, corrupt};
+use crate::codes::codes;
+use crate::error::Outcome;
 use crate::schema::{UserRecord, comments, post_tags, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 
@@ -21,18 +22,7 @@ pub(crate) fn image_key(stored: Option<String>) -> Outcome<Option<ImageKey>> {
     stored.as_deref().map(attachments::parse_key).transpose()
 }
 
-pub(crate) const fn visibility_code(visibility: Visibility) -> i16 {
-    match visibility {
-        Visibility::Public => 0,
-        Visibility::Followers => 1,
-        Visibility::Private => 2,
-    }
-}
-
-pub(crate) fn visibility(code: i16) -> Outcome<Visibility> {
-    let known = Visibility::ALL.into_iter().find(|visibility| visibility_code(*visibility) == code);
-    known.ok_or_else(|| corrupt("visibility"))
-}
+codes! { visibility_code, visibility("visibility"): Visibility { Public = 0, Followers = 1, Private = 2 } }
 
 pub(crate) fn count(stored: i64) -> u64 {
     // None is negative: SQLite has a CHECK for it, and on both what changes a count is tested against a recount.

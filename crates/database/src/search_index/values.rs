@@ -4,6 +4,7 @@ use agora_domain::search::{IndexedText, Kind};
 use diesel::Insertable;
 
 use crate::apart::DbViewer;
+use crate::codes::codes;
 use crate::schema::search_tail;
 use crate::sql_types::{DbId, DbInstant};
 
@@ -26,14 +27,7 @@ impl Packing {
     pub(crate) const SERVICE: Self = Self { documents: BUCKET, bytes: 4 << 20, rare: 64 };
 }
 
-/// The number that stands for a kind in the database.
-pub(crate) const fn kind_code(kind: Kind) -> i16 {
-    match kind {
-        Kind::Post => 0,
-        Kind::Account => 1,
-        Kind::Product => 2,
-    }
-}
+codes! { kind_code: Kind { Post = 0, Account = 1, Product = 2 } }
 
 /// The text by which a thing is found that is in no bucket.
 #[derive(Debug, Clone, Insertable)]
