@@ -7,10 +7,11 @@ use agora_domain::clock::Timestamp;
 use agora_domain::idempotency::{Begun, Fingerprint, Fingerprints, IdempotencyKey, Outcome as Done, RequestName};
 use diesel_async::SimpleAsyncConnection;
 use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
 use tokio::task::{JoinHandle, block_in_place};
 
 use self::port::Port;
-use self::proxy::Proxy;
+use self::proxy::{Network, Proxy};
 use super::private_postgres::{Server, Session};
 use super::tests::{AT, HANG, find, id, pid, toggle_like};
 use super::*;
@@ -289,4 +290,26 @@ async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
         pid(&database).await;
     }
     single_statements().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_left_to_be_tried_for_requests_that_gave_up_while_the_server_was_away() {
+    const REQUESTS: usize = 100;
+    let (_server, proxy) = networked().await;
+    let url = format!("postgres://agora@{}/postgres?sslmode=disable", proxy.address);
+    let (connect_timeout, wait_timeout) = (Duration::from_secs(2), Duration::from_millis(100));
+    let options = Options { connect_timeout, wait_timeout, ..Options::default() };
+    let database = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
+    let tasks = || Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    proxy.set(Network::Swallows);
+    proxy.cut();
+    let reads = (0..REQUESTS).map(|_| find(&database, id(2, 1), id(1, 1)));
+    let answers = futures_util::future::join_all(reads).await;
+    assert!(answers.iter().all(|answer| matches!(answer, Err(Error::Unavailable(_)))), "{answers:?}");
+    let begun = Instant::now();
+    while tasks() > before + REQUESTS / 10 {
+        assert!(begun.elapsed() < HANG, "{} tasks, and {before} before", tasks());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

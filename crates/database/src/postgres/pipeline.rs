@@ -12,7 +12,7 @@ mod connection;
 mod in_flight;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
 
 use agora_domain::{Error, Result};
@@ -143,14 +143,17 @@ impl Pipelines {
                 self.choose(home).ok_or_else(|| Error::internal("there is no place for a connection"))?;
             let pipeline = match slot.current() {
                 Some(pipeline) => pipeline,
-                // It goes on being made when the request goes away: half made, it would be one that nobody counts.
-                None => match tokio::spawn(Arc::clone(self).make(place)).await {
-                    Ok(made) => match made? {
-                        Some(pipeline) => pipeline,
-                        None => continue,
-                    },
-                    Err(_) => return Err(closed()),
-                },
+                None => {
+                    // Once begun, it goes on being made when the request goes away: half made, it would be one that nobody counts.
+                    let asking = Arc::new(());
+                    match tokio::spawn(Arc::clone(self).make(place, Arc::downgrade(&asking))).await {
+                        Ok(made) => match made? {
+                            Some(pipeline) => pipeline,
+                            None => continue,
+                        },
+                        Err(_) => return Err(closed()),
+                    }
+                }
             };
             let is_proven = lock(&pipeline.answered).elapsed() < self.limits.unproven;
             let is_there = is_proven || pipeline.is_there(self.limits.proof()).await;
@@ -196,11 +199,12 @@ impl Pipelines {
         Some((chosen, self.slots.get(chosen)?))
     }
 
-    /// Makes a connection for an empty place; nothing when somebody else made one meanwhile.
-    async fn make(self: Arc<Self>, place: usize) -> Result<Option<Arc<Pipeline>>> {
+    /// Makes a connection for an empty place; nothing when somebody else made one meanwhile, or when nobody asks for it any more: while
+    /// the server is away, those who gave up would otherwise try one after the other.
+    async fn make(self: Arc<Self>, place: usize, asking: Weak<()>) -> Result<Option<Arc<Pipeline>>> {
         let Some(slot) = self.slots.get(place) else { return Ok(None) };
         let _making = slot.making.lock().await;
-        if slot.current().is_some() {
+        if slot.current().is_some() || asking.strong_count() == 0 {
             return Ok(None);
         }
         let (conn, driver) = self.connector.connect_driven().await.map_err(Error::unavailable)?;
