@@ -15,7 +15,10 @@ use super::queries;
 use crate::error::{Failure, OpenError};
 
 /// How long a lock held by another process (such as `agora admin grant`) is waited for.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long the write-ahead log may become, in bytes.
+pub(super) const LOG_LIMIT: u64 = 64 << 20;
 
 /// Returns a connection that changes nothing, not even how the file keeps its log: one that may write would make it a
 /// database that keeps a write-ahead log.
@@ -75,7 +78,7 @@ pub(super) fn connect(file: &Path, access: Access) -> Result<SqliteConnection, O
     // often. A like, which writes pages here and there, took half the time to commit (16 at once, measured with SQLite alone).
     let pragmas = format!(
         "PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
-         PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192; PRAGMA journal_size_limit = 67108864; \
+         PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192; PRAGMA journal_size_limit = {LOG_LIMIT}; \
          PRAGMA wal_autocheckpoint = 4096; PRAGMA query_only = {};",
         BUSY_TIMEOUT.as_millis(),
         if access == Access::Read { "ON" } else { "OFF" },

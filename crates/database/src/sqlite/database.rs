@@ -12,6 +12,7 @@ use super::connect::{Access, applied, connect, connect_to_inspect, create};
 use super::dialect::complete;
 use super::jobs::{Job, Read, Write, WriteJob, read_loop, write_loop};
 use super::locks::{lock_companion, lock_directory, lock_service};
+use super::log::Log;
 use super::workers::Workers;
 use super::{migrate, queries};
 use crate::error::OpenError;
@@ -85,10 +86,12 @@ impl Sqlite {
         let (readers, lists) = (start_readers("agora-reader", QUEUE)?, start_readers("agora-lists", LIST_QUEUE)?);
         let done = Arc::<Mutex<WriteGroups>>::default();
         let events = Arc::new(Window::new());
-        let (counted, log) = (Arc::clone(&done), Arc::clone(&events));
-        let write = move |conn, jobs: &_, busy: &_| write_loop(conn, jobs, busy, &counted, &log);
-        let writer = Workers::start("agora-writer", vec![connection], QUEUE, write)?;
         let (file, service) = (file.to_owned(), Mutex::new(service));
+        let (counted, published, database) = (Arc::clone(&done), Arc::clone(&events), file.clone());
+        let write = move |conn, jobs: &_, busy: &_| {
+            write_loop(conn, jobs, busy, &counted, &published, Log::of(&database));
+        };
+        let writer = Workers::start("agora-writer", vec![connection], QUEUE, write)?;
         Ok(Self { file, asked, readers, lists, catalog, writer, done, events, service })
     }
 

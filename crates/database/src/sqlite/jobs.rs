@@ -12,6 +12,7 @@ use diesel::{Connection, SqliteConnection};
 use tokio::sync::oneshot;
 
 use super::events::{forget_after, publish, recorded};
+use super::log::Log;
 use super::queue::Queue;
 use crate::error::{Failure, Outcome};
 use crate::event_window::Window;
@@ -173,14 +174,17 @@ pub(super) fn write_loop(
     jobs: &Queue<Box<dyn WriteJob>>,
     busy: &AtomicUsize,
     done: &Mutex<WriteGroups>,
-    log: &Window,
+    events: &Window,
+    mut log: Log,
 ) {
+    let mut has_failed = false;
     while let Some(first) = jobs.pop() {
         let others = iter::from_fn(|| jobs.try_pop());
         let group: Vec<_> = iter::once(first).chain(others).take(GROUP).collect();
         let writes = group.len();
         busy.store(writes, Relaxed);
-        write_group(&mut conn, group, log);
+        log.make_room(&mut conn, has_failed);
+        has_failed = !write_group(&mut conn, group, events);
         busy.store(0, Relaxed);
         let mut done = lock(done);
         done.groups += 1;
@@ -188,7 +192,8 @@ pub(super) fn write_loop(
     }
 }
 
-fn write_group(conn: &mut SqliteConnection, mut group: Vec<Box<dyn WriteJob>>, log: &Window) {
+/// Commits a group, or tells all of it why it could not be; whether it was committed.
+fn write_group(conn: &mut SqliteConnection, mut group: Vec<Box<dyn WriteJob>>, events: &Window) -> bool {
     let mut cause = None;
     let committed = conn.immediate_transaction(|conn| {
         group.iter_mut().try_for_each(|job| job.run(conn)).map_err(|text| {
@@ -202,8 +207,9 @@ fn write_group(conn: &mut SqliteConnection, mut group: Vec<Box<dyn WriteJob>>, l
         forget_after(0);
     }
     // Before anybody is told that it is done.
-    publish(log);
+    publish(events);
     for job in group {
         job.finish(failure.as_deref().map_or(Ok(()), Err));
     }
+    failure.is_none()
 }

@@ -15,6 +15,7 @@ mod is_in;
 mod jobs;
 mod likers;
 mod locks;
+mod log;
 mod migrate;
 #[cfg(test)]
 mod plan_tests;
