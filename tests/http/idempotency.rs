@@ -67,6 +67,20 @@ fn is_replayed(answer: &Response) -> bool {
     answer.header(REPLAYED) == Some("true")
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_like_is_taken_back_from_somebody_who_blocks_the_caller_once() {
+    let world = World::start().await;
+    world.send(&world.ann, &world.like(), &Value::Null, "on").await.expect(200);
+    let block = format!("/api/users/{}/block", world.ann.id);
+    world.server.call(&world.root, Method::PUT, &block).await.expect(200);
+    let first = world.send(&world.ann, &world.like(), &Value::Null, "off").await.expect(200);
+    world.server.call(&world.root, Method::DELETE, &block).await.expect(200);
+    let again = world.send(&world.ann, &world.like(), &Value::Null, "off").await.expect(200);
+    assert!(is_replayed(&again));
+    assert_eq!(first.json(), again.json());
+    assert_eq!(world.counts().await.0, 0);
+}
+
 #[test]
 fn every_post_that_creates_or_toggles_takes_a_key() {
     let mut taking: Vec<_> =

@@ -153,6 +153,12 @@ impl PostRepository for Database {
         call!(self, write posts::unset_like(DbId(post.uuid()), DbId(user.uuid())))
     }
 
+    async fn take_back_like(&self, post: PostId, user: UserId, attempt: Option<AttemptId>) -> Result<()> {
+        let (post, user) = (DbId(post.uuid()), DbId(user.uuid()));
+        once!(self, attempt, write posts::take_back_like(post, user), did likes => Outcome::LikeToggled(likes))
+            .map(drop)
+    }
+
     async fn list_likers(&self, post: PostId, viewer: Viewer, page: PageRequest) -> Result<Page<Liker>> {
         let (post, viewer, slice) = (DbId(post.uuid()), DbViewer::of(viewer), Slice::newest_first(page));
         let found = call!(self, list posts::list_likers(post, viewer, slice))?;

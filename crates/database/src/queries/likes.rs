@@ -30,6 +30,11 @@ pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> O
     delete(conn, post, user).await
 }
 
+/// Turns a like off that is on; returns whether it is on then, which it is not.
+pub(crate) async fn take_back_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
+    if unset_like(conn, post, user).await? { Ok(false) } else { Err(NO_POST) }
+}
+
 pub(super) async fn is_there(conn: &mut Conn<'_>, post: DbId) -> Outcome<bool> {
     let post = posts::table.find(post).filter(posts::deleted_at.is_null());
     Ok(diesel::select(exists(post)).get_result(conn).await?)

@@ -145,6 +145,9 @@ pub trait PostRepository: Send + Sync {
     /// Turns the like of `user` off; returns whether it was on.
     async fn unset_like(&self, post: PostId, user: UserId) -> Result<bool>;
 
+    /// Turns the like of `user` off. MUST fail with [`Error::NotFound`](crate::Error::NotFound), and store no outcome, where it is off.
+    async fn take_back_like(&self, post: PostId, user: UserId, attempt: Option<AttemptId>) -> Result<()>;
+
     /// Returns those who like a post, newest like first.
     async fn list_likers(&self, post: PostId, viewer: Viewer, page: PageRequest) -> Result<Page<Liker>>;
 }

@@ -286,8 +286,9 @@ impl Posts {
         }
         let access = self.access(caller, id).await?;
         access.ensure_shown(caller)?;
+        // Own likes can be taken back, whoever blocks whom (`contract`: Safety). Where there is none, there is no post.
         if access.ensure_not_apart(caller).is_err() {
-            return self.take_back_like(caller, id).await.map(|()| false);
+            return self.posts.take_back_like(id, caller.id(), attempt.id()).await.map(|()| false);
         }
         access.ensure_may_view(caller)?;
         self.posts.toggle_like(id, caller.id(), self.new_like(caller, access), attempt.id()).await
@@ -310,16 +311,10 @@ impl Posts {
         let access = self.access(caller, id).await?;
         access.ensure_shown(caller)?;
         if access.ensure_not_apart(caller).is_err() {
-            return self.take_back_like(caller, id).await;
+            return self.posts.take_back_like(id, caller.id(), None).await;
         }
         access.ensure_may_view(caller)?;
         self.posts.unset_like(id, caller.id()).await.map(drop)
-    }
-
-    /// Turns the caller's like of a post off by somebody apart from the caller: own likes can be taken back, whoever blocks whom
-    /// (`contract`: Safety). Where there is none, there is no post.
-    async fn take_back_like(&self, caller: &Member, id: PostId) -> Result<()> {
-        if self.posts.unset_like(id, caller.id()).await? { Ok(()) } else { Err(NO_POST) }
     }
 
     /// Returns those who like a post, newest like first.

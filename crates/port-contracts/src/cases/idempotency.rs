@@ -232,6 +232,8 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
     for (key, on) in [("like", true), ("unlike", false)] {
         assert_eq!(db.posts.toggle_like(post, bob, w.new_relation(), begun(key).await).await.unwrap(), on);
     }
+    w.like(post, bob).await;
+    db.posts.take_back_like(post, bob, begun("taken-back").await).await.unwrap();
     for (key, on) in [("follow", true), ("unfollow", false)] {
         assert_eq!(db.follows.toggle(bob, ada, w.new_relation(), begun(key).await).await.unwrap(), on);
     }
@@ -250,6 +252,7 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
         ("reply", Outcome::CommentCreated(reply.comment.id)),
         ("like", Outcome::LikeToggled(true)),
         ("unlike", Outcome::LikeToggled(false)),
+        ("taken-back", Outcome::LikeToggled(false)),
         ("follow", Outcome::FollowToggled(true)),
         ("unfollow", Outcome::FollowToggled(false)),
         ("product", Outcome::ProductCreated(product.id)),
@@ -269,6 +272,8 @@ pub async fn a_write_that_is_refused_leaves_no_outcome(db: Repositories) {
     let begun = async |key| Some(begin(&db, &w, key).await);
     let like = begun("like").await;
     assert_fails!(db.posts.toggle_like(w.id(), ada, w.new_relation(), like).await, Error::NotFound(Resource::Post));
+    let (post, taken_back) = (w.post(ada).await.id, begun("taken-back").await);
+    assert_fails!(db.posts.take_back_like(post, ada, taken_back).await, Error::NotFound(Resource::Post));
     let comment = begun("comment").await;
     assert_fails!(db.comments.create(&w.new_comment(w.id(), ada), comment).await, Error::NotFound(Resource::Post));
     let follow = begun("follow").await;
@@ -277,7 +282,7 @@ pub async fn a_write_that_is_refused_leaves_no_outcome(db: Repositories) {
     assert_fails!(db.products.create(&w.new_product("SKU"), &w.entry(), product).await, Error::Conflict(Conflict::Sku));
     let account = begun("account").await;
     assert_fails!(db.accounts.create(&w.new_account("ADA"), account).await, Error::Conflict(Conflict::Username));
-    for key in ["like", "comment", "follow", "product", "account"] {
+    for key in ["like", "taken-back", "comment", "follow", "product", "account"] {
         assert_eq!(met(&db, &w, key).await, Lookup::Running, "{key}");
     }
 }

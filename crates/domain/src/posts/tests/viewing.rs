@@ -4,7 +4,7 @@ use super::*;
 use crate::accounts::Viewer;
 use crate::entities::Hashtag;
 use crate::id::NotificationId;
-use crate::idempotency::{Attempt, Outcome};
+use crate::idempotency::{Attempt, AttemptId, Outcome};
 use crate::notices::{Notice, NotificationKind, Subject};
 
 /// Each kind of viewer: who, how they stand to the author, what they may see.
@@ -66,8 +66,10 @@ async fn likes_are_set_and_seen_by_those_who_may_view_the_post() {
             ports.posts.expect_toggle_like().times(times).returning(|_, _, _, _| Ok(true));
             ports.posts.expect_set_like().times(times).returning(|_, _, _| Ok(()));
             // Of own likes there are none that somebody apart could take back.
-            let taken_back = if standing == Standing::Apart && !allowed { 2 } else { times };
-            ports.posts.expect_unset_like().times(taken_back).returning(move |_, _| Ok(allowed));
+            let taken_back = if standing == Standing::Apart && !allowed { 2 } else { 0 };
+            let missing = |_, _, _| Err(Error::NotFound(Resource::Post));
+            ports.posts.expect_take_back_like().times(taken_back).returning(missing);
+            ports.posts.expect_unset_like().times(times).returning(|_, _| Ok(true));
             ports
                 .posts
                 .expect_list_likers()
@@ -111,6 +113,18 @@ async fn a_toggle_that_was_done_before_is_told_again_and_does_nothing() {
         let toggled = Ports::default().build().toggle_like(&member(OTHER, Roles::USER), POST, again).await;
         assert_eq!(toggled.unwrap(), on);
     }
+}
+
+#[tokio::test]
+async fn a_like_that_is_taken_back_from_somebody_apart_is_stored_with_its_attempt() {
+    let attempt = AttemptId::new(POST.uuid());
+    let mut ports = Ports::default();
+    ports.find_access(OTHER, Visibility::Public, Standing::Apart);
+    let expected =
+        move |post: &PostId, by: &UserId, of: &Option<AttemptId>| (*post, *by, *of) == (POST, OTHER, Some(attempt));
+    ports.posts.expect_take_back_like().once().withf(expected).returning(|_, _, _| Ok(()));
+    let toggled = ports.build().toggle_like(&member(OTHER, Roles::USER), POST, Attempt::First(attempt)).await;
+    assert!(!toggled.unwrap());
 }
 
 /// A new like of the post, of which its author is told or not.
