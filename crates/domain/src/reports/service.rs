@@ -8,7 +8,7 @@ use crate::audit::{Actor, AuditEntry, Target};
 use crate::clock::Clock;
 use crate::comments::{CommentRepository, CommentTarget};
 use crate::error::{Error, Resource, Result};
-use crate::id::{IdGenerator, ReportId};
+use crate::id::{IdGenerator, ReportId, UserId};
 use crate::idempotency::{Attempt, Outcome};
 use crate::notices::{Act, Subject};
 use crate::page::{Page, PageRequest};
@@ -53,34 +53,36 @@ impl Reports {
             _ => {}
         }
         let ReportFields { target, category, comment } = fields;
-        let subject = self.viewable(reporter, target).await?;
+        let (subject, reported) = self.viewable(reporter, target).await?;
         let (id, now) = (ReportId::new(self.ids.generate()), self.clock.now());
         let admins = self.accounts.list_admins().await?;
-        let admins = admins.iter().filter(|admin| admin.enabled).map(|admin| admin.id);
+        let admins = admins.iter().filter(|admin| admin.enabled).map(|admin| admin.id).filter(|id| *id != reported);
         let notices = Act { actor: reporter.id(), subject, at: now }.tell_of_report(&*self.ids, admins);
         let (status, note) = (ReportStatus::Open, None);
         let report = Report { id, created_at: now, reporter: reporter.id(), target, category, comment, status, note };
         self.reports.create(&report, &notices, attempt.id()).await
     }
 
-    /// Checks that a user may view what they report, as if nobody blocked anybody; returns what administrators are told of.
-    async fn viewable(&self, reporter: &Member, target: ReportTarget) -> Result<Subject> {
+    /// Checks that a user may view what they report, as if nobody blocked anybody; returns what administrators are told of,
+    /// and who made it, who is not told.
+    async fn viewable(&self, reporter: &Member, target: ReportTarget) -> Result<(Subject, UserId)> {
         match target {
             ReportTarget::Post(id) => {
                 let access = self.posts.find_access(id, reporter.id()).await?;
-                access.ok_or(Error::NotFound(Resource::Post))?.blocks_aside().ensure_may_view(reporter)?;
-                Ok(Subject::Post(id))
+                let access = access.ok_or(Error::NotFound(Resource::Post))?;
+                access.blocks_aside().ensure_may_view(reporter)?;
+                Ok((Subject::Post(id), access.author))
             }
             ReportTarget::Comment(id) => {
                 let access = self.comments.find_access(CommentTarget::Comment(id), reporter.id()).await?;
                 let access = access.ok_or(Error::NotFound(Resource::Comment))?;
                 access.blocks_aside().ensure_may_view(reporter)?;
-                Ok(Subject::Comment(access.post.id, id))
+                Ok((Subject::Comment(access.post.id, id), access.author))
             }
             ReportTarget::User(id) => {
                 let person = self.people.find(id, reporter.id()).await?;
                 let is_there = person.is_some_and(|person| person.enabled || reporter.is_admin());
-                if is_there { Ok(Subject::Recipient) } else { Err(Error::NotFound(Resource::User)) }
+                if is_there { Ok((Subject::Recipient, id)) } else { Err(Error::NotFound(Resource::User)) }
             }
         }
     }

@@ -116,7 +116,7 @@ fn report(target: ReportTarget) -> Report {
 }
 
 #[tokio::test]
-async fn a_report_is_stored_and_told_to_enabled_administrators_but_the_reporter() {
+async fn a_report_is_stored_and_told_to_enabled_administrators_but_the_reporter_and_the_reported() {
     for (target, subject) in [
         (ReportTarget::Post(POST), Subject::Post(POST)),
         (ReportTarget::Comment(COMMENT), Subject::Comment(POST, COMMENT)),
@@ -130,10 +130,9 @@ async fn a_report_is_stored_and_told_to_enabled_administrators_but_the_reporter(
             Ok(Some(CommentAccess { id: COMMENT, author: BOB, parent, standing, is_hidden, hidden_thread, post }))
         });
         ports.people.expect_find().with(eq(BOB), eq(ALICE)).returning(|_, _| Ok(Some(bob())));
-        ports
-            .accounts
-            .expect_list_admins()
-            .returning(|| Ok(vec![account(1, true), account(5, true), account(6, false), account(7, true)]));
+        ports.accounts.expect_list_admins().returning(|| {
+            Ok([(1, true), (2, true), (5, true), (6, false), (7, true)].map(|(n, on)| account(n, on)).into())
+        });
         ports
             .reports
             .expect_create()
