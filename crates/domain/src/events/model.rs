@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 use crate::error::ViolationKind::{NotAllowed, OutOfRange, Required};
 use crate::error::{Result, Violation};
@@ -197,7 +198,9 @@ impl FromStr for Topic {
             "public" => Ok(Self::Public),
             _ => {
                 let id = name.strip_prefix("post:").ok_or_else(unknown)?;
-                Uuid::try_parse(id).map(|id| Self::Post(id.into())).map_err(|_| unknown())
+                // As in paths: clients compare a topic with an id by its text.
+                let id = Uuid::try_parse(id).ok().filter(|_| id.len() == Hyphenated::LENGTH);
+                id.map(|id| Self::Post(id.into())).ok_or_else(unknown)
             }
         }
     }

@@ -13,6 +13,8 @@ fn topics_are_names_separated_by_commas() {
         ("Feed", ViolationKind::NotAllowed),
         ("post:", ViolationKind::NotAllowed),
         ("post:1", ViolationKind::NotAllowed),
+        ("post:00000000000070008000000000000000", ViolationKind::NotAllowed),
+        ("post:urn:uuid:00000000-0000-7000-8000-000000000000", ViolationKind::NotAllowed),
         ("feed,user:1", ViolationKind::NotAllowed),
     ] {
         assert_eq!(Topics::parse(names).unwrap_err().kind(), kind, "{names}");
