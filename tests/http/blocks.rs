@@ -170,6 +170,11 @@ async fn each_side_is_shown_what_the_matrix_says() {
     server.call(&bob, Method::DELETE, &format!("/api/comments/delete/{own}")).await.expect(404);
     let all = format!("/api/posts/{of_bob}/comments?author={}", alice.id);
     server.call(&carol, Method::DELETE, &all).await.expect(403);
+    for (author, code) in [("", "required"), ("?author=", "required"), ("?author=bob", "invalid_format")] {
+        let path = format!("/api/posts/{of_bob}/comments{author}");
+        let refused = server.call(&bob, Method::DELETE, &path).await.expect_invalid(&["author"]);
+        assert_eq!(refused.json()["codes"]["author"], json!([code]));
+    }
     server.call(&bob, Method::DELETE, &all).await.expect(200);
     assert!(ids(&server, &root, &format!("/api/posts/{of_bob}/comments")).await.is_empty());
 

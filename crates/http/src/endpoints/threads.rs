@@ -104,9 +104,10 @@ async fn page_of_comments(
     responses((status = 200, description = "`Comments deleted successfully`", body = Done), NotFound))]
 pub(crate) async fn delete_by(request: ListRequest, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
     let given = request.query.get(FieldName::CommentAuthor).unwrap_or_default();
-    let malformed = || Violation::new(ViolationKind::InvalidFormat, "author must be a UUID");
+    let kind = if given.trim().is_empty() { ViolationKind::Required } else { ViolationKind::InvalidFormat };
+    let violation = || Violation::new(kind, "author must be a UUID");
     let author = parse_uuid(given).map(UserId::new);
-    let author = author.ok_or_else(|| Error::field(FieldName::CommentAuthor, malformed()))?;
+    let author = author.ok_or_else(|| Error::field(FieldName::CommentAuthor, violation()))?;
     request.state.services.comments.delete_by(&caller, id.0, author).await?;
     done("Comments deleted successfully")
 }
