@@ -69,13 +69,9 @@ async fn call(
             let once = idempotency::once(state.clone(), request_log.clone(), policy, key, request, next);
             once.instrument(use_case(policy)).await?
         }
-        None => {
-            let answered =
-                next.call(request).instrument(use_case(policy)).await.map(ServiceResponse::map_into_boxed_body);
-            limiter.count_guesses(&answered);
-            answered
-        }
+        None => next.call(request).instrument(use_case(policy)).await.map(ServiceResponse::map_into_boxed_body),
     };
+    limiter.count_in_handlers(&answered);
     if let (Some(caller), false) = (caller, is_safe) {
         state.record_write(caller.user).await;
     }

@@ -100,9 +100,9 @@ impl RateLimiter {
         Ok(())
     }
 
-    /// Counts an answer of a handler as a refusal of one who has guessed or changed passwords too often: the limits that are
-    /// met there.
-    pub(crate) fn count_guesses<B>(&self, answered: &Result<ServiceResponse<B>, actix_web::Error>) {
+    /// Counts an answer of a handler as a refusal by one of the limits that are met there: those of wrong passwords and of changes of one,
+    /// and of what else an account may do only so often.
+    pub(crate) fn count_in_handlers<B>(&self, answered: &Result<ServiceResponse<B>, actix_web::Error>) {
         if answered.as_ref().is_ok_and(|response| response.status() == StatusCode::TOO_MANY_REQUESTS) {
             self.refusals.add(Refusal::Password);
         }
