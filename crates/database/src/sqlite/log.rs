@@ -37,11 +37,10 @@ impl Log {
         let length = self.length();
         if length > self.due {
             // The readers that begin meanwhile see the newest commit, and are not waited for.
-            let emptied = conn.batch_execute(&format!(
-                "PRAGMA busy_timeout = {PATIENCE}; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = {};",
-                BUSY_TIMEOUT.as_millis()
-            ));
-            if let Err(error) = emptied {
+            let emptied =
+                conn.batch_execute(&format!("PRAGMA busy_timeout = {PATIENCE}; PRAGMA wal_checkpoint(TRUNCATE)"));
+            let as_before = conn.batch_execute(&format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT.as_millis()));
+            if let Err(error) = emptied.and(as_before) {
                 tracing::warn!(cause = %error, "could not empty the database's log");
             }
             self.due = LOG_LIMIT.max(self.length() + STEP);
