@@ -9,7 +9,6 @@ use async_trait::async_trait;
 use crate::product_rows::ProductRows;
 use crate::rows::{Slice, Toward};
 use crate::schema::AuditRecord;
-use crate::sql_types::DbId;
 use crate::transfer::{Session, run_in};
 use crate::{Database, Table};
 
@@ -34,17 +33,16 @@ impl CatalogSnapshot for OpenCatalog {
 #[async_trait]
 impl CatalogTransaction for OpenCatalog {
     async fn store(&mut self, changes: Vec<CatalogChange>) -> Result<()> {
-        let mut replaced = Vec::new();
-        let mut products = Vec::with_capacity(changes.len());
+        let (mut created, mut updated) = (Vec::new(), Vec::new());
         for change in changes {
-            if let CatalogChange::Update(product) = &change {
-                replaced.push(DbId(product.id.uuid()));
+            match change {
+                CatalogChange::Create(product) => created.push(product),
+                CatalogChange::Update(product) => updated.push(product),
             }
-            let (CatalogChange::Create(product) | CatalogChange::Update(product)) = change;
-            products.push(product);
         }
-        let rows = ProductRows::of_all(&products);
-        run_in!(&mut self.0, products::replace(replaced, rows))
+        let (created, updated) = (ProductRows::of_all(&created), ProductRows::of_all(&updated));
+        run_in!(&mut self.0, products::update(updated))?;
+        run_in!(&mut self.0, products::insert(created))
     }
 
     async fn commit(mut self: Box<Self>, entry: Option<AuditEntry>) -> Result<()> {

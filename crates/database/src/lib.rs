@@ -59,6 +59,8 @@ mod schema;
 mod search;
 mod search_index;
 mod search_limit;
+#[cfg(test)]
+mod search_tests;
 mod sessions;
 mod sql_types;
 mod sqlite;

@@ -16,7 +16,7 @@ use crate::tables::tables;
 // - `notification_withdrawals`, which are of use for a day;
 // - `user_counts`, which the database makes of the other rows;
 // - what the service makes of texts: `post_tags`, `posts.entities`, `comments.entities`, `search_tail`, `search_texts`,
-//   `search_buckets` and `search_postings`.
+//   `search_buckets`, `search_postings` and `search_deletions`.
 tables! { $
     /// The accounts, with their password hashes.
     Users(users, UserRecord) by (id: DbId) {
@@ -301,6 +301,12 @@ other_tables! {
         bucket -> BigInt,
         word -> Text,
         documents -> Binary,
+    }
+
+    search_deletions (kind, document) {
+        kind -> SmallInt,
+        document -> BigInt,
+        deleted_at -> Instant,
     }
 
     /// On PostgreSQL alone, as is the next one.

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use agora_domain::Result;
+use agora_domain::clock::Timestamp;
 use agora_domain::id::UserId;
 use agora_domain::page::{Keyset, Page, PageRequest};
 use agora_domain::people::Person;
@@ -20,7 +21,7 @@ use crate::people::PersonRow;
 use crate::rows::{Slice, count};
 use crate::schema::{search_tail, search_texts};
 use crate::search_index::{Among, Buckets, Chunk, Contains, Found};
-use crate::sql_types::DbId;
+use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};
 
 /// How many buckets are asked for a query's words at first, and at most.
@@ -157,5 +158,12 @@ impl SearchIndex for Database {
             }
         }
         Ok(is_more)
+    }
+
+    async fn forget(&self, before: Timestamp) -> Result<bool> {
+        let before = DbInstant(before);
+        let Some(bucket) = call!(self, read search::find_deletion(before))? else { return Ok(false) };
+        call!(self, write search::forget(bucket, before))?;
+        Ok(true)
     }
 }

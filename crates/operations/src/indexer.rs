@@ -72,6 +72,11 @@ impl Indexer {
                 warn("could not update the search index", &error);
                 pause = RETRY;
             }
+            // Once, which holds up others who write as long as hundreds of posts do: nobody waits for it.
+            if let Err(error) = self.indexing.forget().await {
+                warn("could not delete from the search index what is gone", &error);
+                pause = RETRY;
+            }
             if let Err(error) = self.extract().await {
                 warn("could not extract the entities of texts", &error);
                 pause = RETRY;

@@ -291,7 +291,7 @@ impl Adapters {
     /// Returns what keeps the search index and extracts entities.
     pub(crate) fn indexer(&self) -> Indexer {
         Indexer {
-            indexing: Indexing { index: self.database.search_index() },
+            indexing: Indexing { index: self.database.search_index(), clock: Arc::clone(&self.clock) },
             texts: TextBackfill::new(self.database.text_backlog(), self.database.accounts()),
             previews: PreviewBackfill::new(self.database.previews(), self.images.clone(), Arc::clone(&self.clock)),
         }

@@ -344,7 +344,7 @@ mod lost_connection_tests;
 mod previous_release_tests;
 #[cfg(test)]
 #[path = "../../../../tests/support/postgres.rs"]
-pub(super) mod private_postgres;
+pub(crate) mod private_postgres;
 #[cfg(test)]
 #[path = "several_servers_tests.rs"]
 mod several_servers_tests;

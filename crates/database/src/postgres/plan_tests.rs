@@ -109,6 +109,7 @@ fn rows(size: u32) -> String {
         INSERT INTO search_postings SELECT 0, b, w, '\\x0000' FROM generate_series(0, ({size} - 40) / 1024 - 1) b,
             (SELECT 'w' || n FROM generate_series(1, 1000) n UNION ALL VALUES ('common'), ('rare'), ('text'), ('test')) w (w);
         INSERT INTO search_postings VALUES (0, 0, 'unique', '\\x0000');
+        INSERT INTO search_deletions SELECT 0, n, to_timestamp(n) FROM generate_series(1, {size}) n;
         UPDATE comments SET is_hidden = true WHERE created_at >= to_timestamp(7) AND like_count = 0 AND id::text LIKE '%7';
         INSERT INTO audit SELECT pg_temp.key(22, n), to_timestamp(n), CASE n % 3 WHEN 0 THEN NULL ELSE pg_temp.key(1, n % 5) END,
             CASE WHEN n % 100 = 1 THEN 14 ELSE n % 7 END, 0, pg_temp.key(1, n % 100), NULL FROM generate_series(1, {size}) n;
@@ -189,6 +190,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         "search_texts",
         "search_buckets",
         "search_postings",
+        "search_deletions",
         "users",
         "user_counts",
         "sessions",
@@ -286,6 +288,8 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         |conn| search::posts(conn, vec![post, id(2, 100)], reader),
         |conn| people::find_discoverable(conn, vec![author, viewer], reader),
         |conn| search::count_to_pack(conn, Kind::Post, packing),
+        |conn| search::find_deletion(conn, at),
+        |conn| search::forget(conn, (0, 0), at),
         |conn| posts::toggle_like(conn, like(n), notice(n)),
         |conn| comments::insert(conn, comment(n), notices(n)),
         |conn| notifications::count_unread(conn, visible),

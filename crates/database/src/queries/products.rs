@@ -4,6 +4,7 @@ use agora_domain::Error;
 use agora_domain::error::Resource;
 use agora_domain::products::{Product, ProductEdit};
 use agora_domain::search::Kind;
+use diesel::upsert::excluded;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl, audit, built, id_in};
@@ -30,16 +31,20 @@ pub(crate) async fn create(conn: &mut Conn<'_>, rows: ProductRows, entry: AuditR
 }
 
 /// Adds products with what belongs to them.
-async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
+pub(crate) async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
     for rows in rows.products.chunks(AT_ONCE) {
         let rows: Vec<_> = rows.iter().map(|row| (row, products::indexed.eq(true))).collect();
         diesel::insert_into(products::table).values(rows).execute(conn).await?;
     }
     super::search::insert_all(conn, rows.texts).await?;
-    for rows in rows.variants.chunks(AT_ONCE) {
+    insert_parts(conn, &rows.variants, &rows.images).await
+}
+
+async fn insert_parts(conn: &mut Conn<'_>, variants: &[VariantRow], images: &[ImageRow]) -> Outcome<()> {
+    for rows in variants.chunks(AT_ONCE) {
         diesel::insert_into(product_variants::table).values(rows).execute(conn).await?;
     }
-    for rows in rows.images.chunks(AT_ONCE) {
+    for rows in images.chunks(AT_ONCE) {
         diesel::insert_into(product_images::table).values(rows).execute(conn).await?;
     }
     Ok(())
@@ -165,26 +170,41 @@ pub(crate) async fn list_short(conn: &mut Conn<'_>, slice: Slice) -> Outcome<Vec
     Ok(super::load!(short, products, slice, conn)?)
 }
 
-/// Replaces a product with what belongs to it.
-async fn update(conn: &mut Conn<'_>, mut rows: ProductRows) -> Outcome<()> {
-    for row in std::mem::take(&mut rows.products) {
-        diesel::update(products::table.find(row.id)).set(&row).execute(conn).await?;
-        diesel::delete(product_variants::table.filter(product_variants::product_id.eq(row.id))).execute(conn).await?;
-        diesel::delete(product_images::table.filter(product_images::product_id.eq(row.id))).execute(conn).await?;
-    }
-    for text in std::mem::take(&mut rows.texts) {
-        super::search::renew(conn, Kind::Product, text).await?;
-    }
-    insert(conn, rows).await
+/// Sets columns to what would have been inserted.
+macro_rules! excluded_columns {
+    ($($column:ident),+) => {
+        ($(products::$column.eq(excluded(products::$column))),+)
+    };
 }
 
-/// Puts products in the place of those of some ids, and adds others.
-pub(crate) async fn replace(conn: &mut Conn<'_>, replaced: Vec<DbId>, rows: ProductRows) -> Outcome<()> {
-    if !replaced.is_empty() {
-        // What belongs to them goes with them.
-        diesel::delete(products::table.filter(products::id.eq_any(replaced))).execute(conn).await?;
+/// Puts products with what belongs to them in the place of those of the same ids. The texts by which they are found stay where
+/// their words do.
+pub(crate) async fn update(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
+    let ids: Vec<DbId> = rows.products.iter().map(|row| row.id).collect();
+    diesel::delete(product_variants::table.filter(product_variants::product_id.eq_any(&ids))).execute(conn).await?;
+    diesel::delete(product_images::table.filter(product_images::product_id.eq_any(&ids))).execute(conn).await?;
+    for rows in rows.products.chunks(AT_ONCE) {
+        let stored = diesel::insert_into(products::table).values(rows).on_conflict(products::id);
+        stored
+            .do_update()
+            .set(excluded_columns!(
+                sku,
+                sku_key,
+                name,
+                description,
+                price,
+                category,
+                category_key,
+                stock,
+                search_key,
+                created_at,
+                updated_at
+            ))
+            .execute(conn)
+            .await?;
     }
-    insert(conn, rows).await
+    super::search::renew(conn, Kind::Product, rows.texts).await?;
+    insert_parts(conn, &rows.variants, &rows.images).await
 }
 
 pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, entry: AuditRecord) -> Outcome<()> {

@@ -1,16 +1,16 @@
 //! Texts by which things are found, and the buckets of them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use agora_domain::accounts::{DisplayName, Username};
 use agora_domain::posts::{PostText, PostView, Visibility};
 use agora_domain::products::Product;
 use agora_domain::search::{IndexedText, Kind, Needles, Unindexed, UnindexedContent};
-use diesel::dsl::{max, not, sql};
+use diesel::dsl::{exists, max, not, sql};
 use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use diesel::{
-    BoolExpressionMethods, ExpressionMethods, IntoSql, NullableExpressionMethods, QueryDsl, SelectableHelper,
-    define_sql_function,
+    BoolExpressionMethods, ExpressionMethods, IntoSql, NullableExpressionMethods, OptionalExtension, QueryDsl,
+    SelectableHelper, define_sql_function,
 };
 use uuid::Uuid;
 
@@ -24,10 +24,12 @@ use crate::error::Outcome;
 use crate::feeds::limit;
 use crate::product_rows::ProductRows;
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, visibility_code};
-use crate::schema::{ProductRow, posts, products, search_buckets, search_postings, search_tail, search_texts, users};
+use crate::schema::{
+    ProductRow, posts, products, search_buckets, search_deletions, search_postings, search_tail, search_texts, users,
+};
 use crate::search_index::{
-    Among, BUCKET, BucketPlace, BucketRow, Buckets, Chunk, Contains, Looked, PackedBucket, Packing, Posting, TextRow,
-    beyond, kind_code, narrow,
+    Among, BUCKET, BucketPlace, BucketRow, Buckets, Chunk, Contains, Looked, PackedBucket, Packing, Posting,
+    PostingRow, TextRow, beyond, kind_code, narrow, without,
 };
 use crate::sql_types::{DbId, DbInstant};
 
@@ -287,11 +289,14 @@ pub(crate) async fn insert_all(conn: &mut Conn<'_>, texts: Vec<TextRow>) -> Outc
     Ok(())
 }
 
-/// Stores the text of a thing if it has none, as when the text by which it was found was changed.
-pub(crate) async fn renew(conn: &mut Conn<'_>, kind: Kind, text: TextRow) -> Outcome<()> {
-    match claim(conn, kind, vec![text.id]).await?.is_empty() {
-        true => Ok(()),
-        false => insert(conn, text).await,
+/// Stores the texts of those of some things that have none, as when the text by which one was found was changed.
+pub(crate) async fn renew(conn: &mut Conn<'_>, kind: Kind, mut texts: Vec<TextRow>) -> Outcome<()> {
+    let claimed = claim(conn, kind, texts.iter().map(|text| text.id).collect()).await?;
+    let claimed: HashSet<Uuid> = claimed.into_iter().map(|thing| thing.id).collect();
+    texts.retain(|text| claimed.contains(&text.id.0));
+    match <[TextRow; 1]>::try_from(texts) {
+        Ok([text]) => insert(conn, text).await,
+        Err(texts) => insert_all(conn, texts).await,
     }
 }
 
@@ -475,6 +480,62 @@ pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, count: i64) -> Outcome
     moving.execute(conn).await?;
     diesel::delete(moved()).execute(conn).await?;
     diesel::insert_into(search_buckets::table).values(&row).execute(conn).await?;
+    insert_postings(conn, &postings).await
+}
+
+/// Documents of a bucket, by their numbers.
+macro_rules! of_bucket {
+    ($table:ident, $kind:expr, $bucket:expr) => {
+        $table::table
+            .filter($table::kind.eq($kind))
+            .filter($table::document.ge($bucket * BUCKET))
+            .filter($table::document.lt(($bucket + 1) * BUCKET))
+    };
+}
+
+/// Returns a bucket whose postings have a document that was deleted before an instant: its kind and number.
+pub(crate) async fn find_deletion(conn: &mut Conn<'_>, before: DbInstant) -> Outcome<Option<(i16, i64)>> {
+    let first = search_deletions::table
+        .filter(search_deletions::deleted_at.lt(before))
+        .order(search_deletions::deleted_at)
+        .limit(1)
+        .select((search_deletions::kind, search_deletions::document));
+    let first: Option<(i16, i64)> = first.get_result(conn).await.optional()?;
+    Ok(first.map(|(kind, document)| (kind, document / BUCKET)))
+}
+
+/// Takes the documents of a bucket that were deleted before an instant out of its postings, unless somebody else does so.
+pub(crate) async fn forget(conn: &mut Conn<'_>, (kind, bucket): (i16, i64), before: DbInstant) -> Outcome<()> {
+    if !lock_packing(conn).await? {
+        return Ok(());
+    }
+    let deletions = of_bucket!(search_deletions, kind, bucket).filter(search_deletions::deleted_at.lt(before));
+    let deleted: Vec<i64> = deletions.select(search_deletions::document).load(conn).await?;
+    let of_bucket =
+        || search_postings::table.filter(search_postings::kind.eq(kind)).filter(search_postings::bucket.eq(bucket));
+    let postings: Vec<PostingRow> = of_bucket().select(PostingRow::as_select()).load(conn).await?;
+    let (words, left) = without(postings, &deleted);
+    for words in words.chunks(AT_ONCE) {
+        diesel::delete(of_bucket().filter(word_in(search_postings::word, words.to_vec()))).execute(conn).await?;
+    }
+    insert_postings(conn, &left).await?;
+    let are_out = search_deletions::table.filter(search_deletions::kind.eq(kind));
+    let are_out = are_out.filter(number_in(search_deletions::document, deleted));
+    diesel::delete(are_out).execute(conn).await?;
+    let has_texts = exists(of_bucket!(search_texts, kind, bucket));
+    let has_deletions = exists(of_bucket!(search_deletions, kind, bucket));
+    let is_last = not(exists(
+        search_buckets::table.filter(search_buckets::kind.eq(kind)).filter(search_buckets::bucket.gt(bucket)),
+    ));
+    // The last one stays, so that its number is not given again.
+    let is_kept: bool = diesel::select(has_texts.or(has_deletions).or(is_last)).get_result(conn).await?;
+    if !is_kept {
+        diesel::delete(search_buckets::table.find((kind, bucket))).execute(conn).await?;
+    }
+    Ok(())
+}
+
+async fn insert_postings(conn: &mut Conn<'_>, postings: &[PostingRow]) -> Outcome<()> {
     for postings in postings.chunks(AT_ONCE) {
         diesel::insert_into(search_postings::table).values(postings).execute(conn).await?;
     }
@@ -487,5 +548,14 @@ pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
     diesel::delete(search_buckets::table).execute(conn).await?;
     diesel::delete(search_texts::table).execute(conn).await?;
     diesel::delete(search_tail::table).execute(conn).await?;
+    diesel::delete(search_deletions::table).execute(conn).await?;
     Ok(())
+}
+
+/// Returns how many buckets there are, and the words that they have, each as often as buckets have it.
+#[cfg(test)]
+pub(crate) async fn list_words(conn: &mut Conn<'_>) -> Outcome<(i64, Vec<String>)> {
+    let buckets = search_buckets::table.count().get_result(conn).await?;
+    let words = search_postings::table.order(search_postings::word).select(search_postings::word).load(conn).await?;
+    Ok((buckets, words))
 }

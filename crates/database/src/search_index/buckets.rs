@@ -1,6 +1,6 @@
 //! Buckets: documents by their words.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use agora_domain::page::Keyset;
 use agora_domain::search::{IndexedText, Kind};
@@ -16,7 +16,7 @@ use crate::sql_types::{DbId, DbInstant};
 const MAX_PAIRS: usize = 50_000;
 
 /// Which documents of a bucket have a word.
-#[derive(Debug, Clone, PartialEq, Eq, Queryable, Insertable)]
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Insertable)]
 #[diesel(table_name = search_postings, treat_none_as_default_value = false)]
 pub(crate) struct PostingRow {
     pub(crate) kind: i16,
@@ -106,7 +106,6 @@ impl PackedBucket {
         let ((oldest_at, oldest_id), (newest_at, newest_id)) = (*positions.first()?, *positions.last()?);
         let documents = i16::try_from(packed).ok()?;
         let row = BucketRow { kind, bucket, documents, oldest_at, oldest_id, newest_at, newest_id };
-        let bytes = |places: Places| places.into_iter().flat_map(u16::to_le_bytes).collect();
         let posting =
             |(word, places): (&str, _)| PostingRow { kind, bucket, word: word.to_owned(), documents: bytes(places) };
         let mut postings: Vec<_> = places.into_iter().map(posting).collect();
@@ -118,8 +117,30 @@ impl PackedBucket {
 /// The places of documents in a bucket, in order.
 type Places = Vec<u16>;
 
+fn bytes(places: Places) -> Vec<u8> {
+    places.into_iter().flat_map(u16::to_le_bytes).collect()
+}
+
 fn places(documents: &[u8]) -> Places {
     documents.as_chunks().0.iter().map(|two| u16::from_le_bytes(*two)).collect()
+}
+
+/// Takes documents out of the postings of a bucket: the words whose postings are others then, and what is left of these.
+pub(crate) fn without(postings: Vec<PostingRow>, documents: &[i64]) -> (Vec<String>, Vec<PostingRow>) {
+    let gone: HashSet<u16> = documents.iter().filter_map(|number| (number % BUCKET).try_into().ok()).collect();
+    let (mut words, mut left) = (Vec::new(), Vec::new());
+    for posting in postings {
+        let before = places(&posting.documents);
+        let after: Places = before.iter().copied().filter(|place| !gone.contains(place)).collect();
+        if after.len() == before.len() {
+            continue;
+        }
+        words.push(posting.word.clone());
+        if !after.is_empty() {
+            left.push(PostingRow { documents: bytes(after), ..posting });
+        }
+    }
+    (words, left)
 }
 
 /// Which buckets to look at.

@@ -8,8 +8,10 @@
 //! page on, through buckets, some at a time. It reads the postings of its words in them, intersects these, and looks at
 //! the rows that are left, together with the rule of who may find them. What it has found is final once no bucket that
 //! is left has anything nearer. A word that some buckets have not may be rare: if so, the buckets that have it are all
-//! that is left to look at. Each step is a statement of bounded size. A document that was deleted or changed keeps its number in postings, by which
-//! no row is found any more: then the tail is looked at again, and the buckets that were made since the search began.
+//! that is left to look at. Each step is a statement of bounded size. A document that was deleted or changed
+//! keeps its number in postings for some minutes, by which no row is found any more: then the tail is looked at again, and
+//! the buckets that were made since the search began. `search_deletions` has those numbers until they are taken out of
+//! the postings, and a bucket goes when nothing is left of it.
 //!
 //! Tried or reckoned before: GIN indexes give matches in no order, so that a page of a common word takes all of them,
 //! and forget which words are side by side; `tsvector` has its own idea of words and no more than 16,383 positions;
@@ -23,7 +25,7 @@ mod values;
 mod walk;
 
 pub(crate) use self::buckets::{
-    BucketPlace, BucketRow, Buckets, Chunk, PackedBucket, Posting, beyond, candidates, narrow,
+    BucketPlace, BucketRow, Buckets, Chunk, PackedBucket, Posting, PostingRow, beyond, candidates, narrow, without,
 };
 pub(crate) use self::contains::Contains;
 pub(crate) use self::values::{Among, BUCKET, Packing, TextRow, kind_code};

@@ -29,7 +29,7 @@ use crate::feeds::FeedQuery;
 use crate::rows::{Slice, Toward};
 use crate::schema;
 use crate::schema::{search_tail, search_texts};
-use crate::search_index::{Among, BucketPlace, Buckets, Contains, Packing};
+use crate::search_index::{Among, BucketPlace, Buckets, Contains, Packing, kind_code};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{TextFilter, VisiblePosts};
 use crate::version::MIGRATIONS;
@@ -281,10 +281,13 @@ fn a_search_looks_for_its_words_by_an_index() {
     expect_searches(&steps(|conn| complete(search::posts(conn, vec![id(2)], reader(1)))), true);
     expect_searches(&steps(|conn| complete(people::find_discoverable(conn, vec![id(1)], reader(1)))), true);
     expect_searches(&steps(|conn| complete(products::find_all(conn, vec![id(1)]))), true);
+    expect_searches(&steps(|conn| complete(search::find_deletion(conn, DbInstant::MAX))), false);
     for kind in Kind::ALL {
         expect_searches(&steps(|conn| complete(search::count_to_pack(conn, kind, packing))), false);
         let pack = steps(|conn| complete(search::pack(conn, kind, 1)));
         assert!(!pack.iter().any(|step| step.starts_with("SCAN search_")), "{pack:?}");
+        let forget = steps(|conn| complete(search::forget(conn, (kind_code(kind), 0), DbInstant::MAX)));
+        assert!(!forget.iter().any(|step| step.starts_with("SCAN search_")), "{forget:?}");
         let unindexed = steps(|conn| complete(search::list_unindexed(conn, kind, 200)));
         assert!(unindexed.iter().all(|step| step.contains("_unindexed")), "{unindexed:?}");
     }

@@ -129,4 +129,9 @@ pub trait SearchIndex: Send + Sync {
     /// Brings some of what was written since into the form in which it is found quickly, no more at a time than others can
     /// wait for; returns whether there may be more to do, here or by whoever is doing it. What is found does not depend on it.
     async fn pack(&self) -> Result<bool>;
+
+    /// Deletes some of what the index still has of things that were deleted or changed before an instant, no more at a time
+    /// than others can wait for; returns whether there may be more, here or for whoever is doing it. Nothing is found by it,
+    /// but a search that began before that instant may be told by it that something was changed.
+    async fn forget(&self, before: Timestamp) -> Result<bool>;
 }

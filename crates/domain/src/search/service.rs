@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Kind, Needles, PeopleSearch, PostSearch, Query, SearchIndex, SearchRepository};
 use crate::accounts::Member;
-use crate::clock::Timestamp;
+use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Resource, Result};
 use crate::id::UserId;
 use crate::page::{Keyset, Page, PageRequest, Position};
@@ -109,7 +109,13 @@ fn with_first(first: Person, page: Page<Person>, request: PageRequest) -> Page<P
 pub struct Indexing {
     /// The index.
     pub index: Arc<dyn SearchIndex>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
 }
+
+/// How long the index keeps what it has of a thing that was deleted or changed: longer than a search takes, and by more than
+/// the clocks of nodes differ.
+const FORGET_AFTER_MILLIS: i64 = 600_000;
 
 /// How many things are put into the index at once.
 const INDEXED_AT_ONCE: usize = 200;
@@ -143,5 +149,14 @@ impl Indexing {
             }
         }
         Ok((indexed, is_more))
+    }
+
+    /// Deletes from the index some of what it still has of things that were deleted or changed; returns whether there may be
+    /// more of it.
+    ///
+    /// # Errors
+    /// Those of the index.
+    pub async fn forget(&self) -> Result<bool> {
+        self.index.forget(self.clock.now().plus_millis(-FORGET_AFTER_MILLIS)).await
     }
 }

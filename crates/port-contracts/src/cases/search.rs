@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use agora_domain::accounts::{Account, Privacy, ProfileChanges, Username, Viewer};
+use agora_domain::clock::Timestamp;
 use agora_domain::entities::{Candidates, Hashtag, Named};
 use agora_domain::id::UserId;
 use agora_domain::page::{PageRequest, PageSize, Position};
@@ -19,9 +20,13 @@ fn query(text: &str) -> Query {
     Query::parse(text).unwrap()
 }
 
-/// Packs what there is, as far as it is packed.
+/// Later than whatever a test does.
+const LATER: Timestamp = Timestamp::from_unix_millis(253_402_300_799_999);
+
+/// Packs what there is, as far as it is packed, and deletes what is left of what is gone.
 async fn pack(db: &Repositories) {
     while db.search_index.pack().await.unwrap() {}
+    while db.search_index.forget(LATER).await.unwrap() {}
 }
 
 fn posts_of(text: &str, viewer: UserId, from: Option<UserId>) -> PostSearch {
@@ -421,6 +426,7 @@ pub async fn whatever_happens_a_query_finds_what_it_finds_in_each_text(db: Repos
                     db.follows.unset(model.authors[one].0, model.authors[other].0).await.unwrap();
                 }
             }
+            _ if roll(2) == 0 => drop(db.search_index.forget(LATER).await.unwrap()),
             _ => drop(db.search_index.pack().await.unwrap()),
         }
         if step % 4 != 0 {

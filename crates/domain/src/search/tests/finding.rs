@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
+use mockall::predicate::eq;
 use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{Caller, Member, Role, Roles, Session};
-use crate::clock::Timestamp;
+use crate::clock::{MockClock, Timestamp};
 use crate::error::{Error, Resource};
 use crate::id::SessionId;
 use crate::page::{Keyset, Page, PageRequest, PageSize, Position};
@@ -157,7 +158,19 @@ async fn things_are_put_into_the_index_until_there_are_none_left() {
             Ok(things.len())
         });
         index.expect_pack().times(1).returning(move || Ok(packs));
-        let indexing = Indexing { index: Arc::new(index) };
+        let indexing = Indexing { index: Arc::new(index), clock: Arc::new(MockClock::new()) };
         assert_eq!(indexing.run().await.unwrap(), (indexed, is_more));
+    }
+}
+
+#[tokio::test]
+async fn what_was_deleted_stays_in_the_index_for_ten_minutes() {
+    for is_more in [false, true] {
+        let (mut index, mut clock) = (MockSearchIndex::new(), MockClock::new());
+        clock.expect_now().return_const(Timestamp::from_unix_millis(1_000_000));
+        let before = Timestamp::from_unix_millis(400_000);
+        index.expect_forget().with(eq(before)).times(1).returning(move |_| Ok(is_more));
+        let indexing = Indexing { index: Arc::new(index), clock: Arc::new(clock) };
+        assert_eq!(indexing.forget().await.unwrap(), is_more);
     }
 }

@@ -1,0 +1,110 @@
+//! What the search index keeps of things that are gone.
+
+use agora_domain::audit::{Action, Actor, AuditEntry, Target};
+use agora_domain::clock::Timestamp;
+use agora_domain::products::{
+    CatalogChange, Category, Description, Price, Product, ProductEdit, ProductName, Sku, Stock,
+};
+use tokio::task::spawn_blocking;
+use uuid::Uuid;
+
+use crate::postgres::private_postgres;
+use crate::{Database, Options, call};
+
+/// Later than whatever a test does.
+const LATER: Timestamp = Timestamp::from_unix_millis(253_402_300_799_999);
+
+fn product(n: u8) -> Product {
+    let at = Timestamp::from_unix_millis(n.into());
+    Product {
+        id: Uuid::from_u128(n.into()).into(),
+        sku: Sku::parse(&format!("s{n}")).unwrap(),
+        name: ProductName::parse(&format!("word{n} shared")).unwrap(),
+        description: Description::default(),
+        price: Price::from_hundredths(1990).unwrap(),
+        category: Category::parse("Kitchen").unwrap(),
+        stock: Stock::parse(3).unwrap(),
+        variants: vec![],
+        images: vec![],
+        created_at: at,
+        updated_at: at,
+    }
+}
+
+fn entry(n: u128) -> AuditEntry {
+    let (id, at) = (Uuid::from_u128(n).into(), Timestamp::from_unix_millis(0));
+    AuditEntry {
+        id,
+        at,
+        actor: Actor::CommandLine,
+        action: Action::ProductsImported,
+        target: Target::Catalog,
+        details: None,
+    }
+}
+
+async fn forget(database: &Database) {
+    while database.search_index().forget(LATER).await.unwrap() {}
+}
+
+async fn words(database: &Database) -> (i64, Vec<String>) {
+    call!(database, read search::list_words()).unwrap()
+}
+
+/// The words of some products in buckets that each have this many of them.
+fn words_of(buckets: &[&[u8]]) -> Vec<String> {
+    let mut words = Vec::new();
+    for products in buckets.iter().filter(|products| !products.is_empty()) {
+        words.extend(["kitchen", "shared"].map(str::to_owned));
+        words.extend(products.iter().flat_map(|n| [format!("s{n}"), format!("word{n}")]));
+    }
+    words.sort_unstable();
+    words
+}
+
+async fn what_is_gone_is_forgotten(database: Database) {
+    let database = database.packing(4);
+    let (index, products) = (database.search_index(), database.products());
+    for n in 0..12 {
+        products.create(&product(n), &entry(n.into()), None).await.unwrap();
+    }
+    while index.pack().await.unwrap() {}
+    assert_eq!(words(&database).await, (2, words_of(&[&[0, 1, 2, 3], &[4, 5, 6, 7]])));
+    assert!(!index.forget(LATER).await.unwrap(), "nothing is gone");
+
+    products.delete(product(1).id, &entry(20)).await.unwrap();
+    let rename = ProductEdit { name: Some(ProductName::parse("another").unwrap()), ..ProductEdit::default() };
+    products.edit(product(6).id, &rename, &entry(21)).await.unwrap();
+    assert!(!index.forget(Timestamp::from_unix_millis(0)).await.unwrap(), "what was deleted since");
+    assert_eq!(words(&database).await, (2, words_of(&[&[0, 1, 2, 3], &[4, 5, 6, 7]])));
+    forget(&database).await;
+    assert_eq!(words(&database).await, (2, words_of(&[&[0, 2, 3], &[4, 5, 7]])));
+
+    // What has the same words stays where it is.
+    let cheaper = |n| CatalogChange::Update(Product { price: Price::from_hundredths(5).unwrap(), ..product(n) });
+    let renamed = |n| CatalogChange::Update(Product { name: ProductName::parse("more").unwrap(), ..product(n) });
+    let mut catalog = database.catalog().change().await.unwrap();
+    catalog.store(vec![cheaper(0), renamed(2), cheaper(3), CatalogChange::Create(product(13))]).await.unwrap();
+    catalog.commit(None).await.unwrap();
+    forget(&database).await;
+    assert_eq!(words(&database).await, (2, words_of(&[&[0, 3], &[4, 5, 7]])));
+
+    for n in [0, 3, 4, 5, 7] {
+        products.delete(product(n).id, &entry(30 + u128::from(n))).await.unwrap();
+    }
+    forget(&database).await;
+    assert_eq!(words(&database).await, (1, vec![]), "no number of a bucket is given twice: the last one is kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_on_sqlite_forgets_what_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", directory.path().join("agora.db").display());
+    what_is_gone_is_forgotten(Database::open(&url, &Options::default()).await.unwrap()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_index_on_postgres_forgets_what_is_gone() {
+    let url = spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    what_is_gone_is_forgotten(Database::open(&url, &Options::default()).await.unwrap()).await;
+}

@@ -1,0 +1,3 @@
+DROP TRIGGER search_texts_delete ON search_texts;
+DROP FUNCTION note_search_deletion;
+DROP TABLE search_deletions;

@@ -1,0 +1,2 @@
+DROP TRIGGER search_texts_delete;
+DROP TABLE search_deletions;
