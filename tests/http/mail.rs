@@ -177,6 +177,31 @@ async fn a_new_address_counts_once_it_is_verified_and_the_old_one_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_address_is_asked_for_three_times_an_hour_whichever_accounts_ask() {
+    let (server, smtp) = start().await;
+    for name in ["alice", "bob", "carol"] {
+        let user = server.user(name).await;
+        change_email(&server, &user, "target@example.org", PASSWORD).await.expect(200);
+    }
+    let dave = server.user("dave").await;
+    change_email(&server, &dave, "Target@example.org", PASSWORD).await.expect_code(429, "rate_limited");
+    change_email(&server, &dave, "dave@example.net", PASSWORD).await.expect(200);
+    let taken = smtp.wait_for(8).await;
+    assert_eq!(taken.iter().filter(|mail| mail.to().to_lowercase() == "target@example.org").count(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_of_a_deleted_account_is_refused_at_once() {
+    let (server, smtp) = start().await;
+    let (alice, bob) = (server.user("alice").await, server.user("bob").await);
+    let confirmed = json!({ "currentPassword": PASSWORD });
+    server.call_json(&alice, Method::DELETE, ME, confirmed).await.expect(200);
+    change_email(&server, &bob, "alice@example.org", PASSWORD).await.expect_code(409, "email_taken");
+    change_email(&server, &bob, "bob@example.net", PASSWORD).await.expect(200);
+    assert!(smtp.wait_for(2).await.iter().all(|mail| mail.to().starts_with("bob@")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_somebody_took_meanwhile_is_a_conflict() {
     let (server, smtp) = start().await;
     let alice = server.user("alice").await;

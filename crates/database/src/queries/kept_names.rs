@@ -40,7 +40,8 @@ pub(super) async fn keep(conn: &mut Conn<'_>, name: Name<'_>, kept_until: DbInst
     Ok(())
 }
 
-/// Checks that a name that an account has got in this transaction is not kept: whoever deletes an account commits both at once.
+/// Checks that a name is not kept. For one that an account has got in this transaction that is certain: whoever deletes an account
+/// commits both at once.
 pub(super) async fn ensure_free(conn: &mut Conn<'_>, name: Name<'_>, now: DbInstant) -> Outcome<()> {
     let kept = kept_names::digest.eq(name.digest()).and(kept_names::kept_until.gt(now));
     if !diesel::select(exists(kept_names::table.filter(kept))).get_result::<bool>(conn).await? {

@@ -61,6 +61,9 @@ pub(crate) async fn create(conn: &mut Conn<'_>, asked: Vec<NewMail>) -> Outcome<
         {
             return Err(Failure::Rule(NewMail::too_many(oldest.0, mail.created_at)));
         }
+        if mail.kind == MailKind::EmailChange {
+            ensure_free(conn, Name::Email(&mail.address.key()), at).await?;
+        }
         let row = row(DbId(mail.id.uuid()), Some(user), kind, mail.address.as_str().to_owned(), at);
         diesel::insert_into(mails::table).values(row).execute(conn).await?;
     }

@@ -14,7 +14,7 @@ mod service;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use model::{Allowance, ClientAddress, Counted, Limit, Requester, Window};
+pub use model::{Allowance, ClientAddress, Counted, Limit, MAILS_AN_HOUR, Requester, Window};
 pub use ports::Counters;
 #[cfg(any(test, feature = "mocks"))]
 pub use ports::MockCounters;

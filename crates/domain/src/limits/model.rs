@@ -72,6 +72,9 @@ impl Limit {
     }
 }
 
+/// How many mails of a kind an account can ask for (`contract`: Account life), and how many changes to one address send a mail there.
+pub const MAILS_AN_HOUR: Limit = Limit { most: 3, period_seconds: 3600 };
+
 /// What is counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Counted {
@@ -94,6 +97,8 @@ pub enum Counted {
     WrongNames(LoginIdentifier, ClientAddress),
     /// Exports of an account that were begun.
     Exports(UserId),
+    /// Changes to an address, by its unique form, whichever accounts ask: each sends a mail there.
+    AddressChanges(String),
 }
 
 impl Counted {
@@ -105,6 +110,7 @@ impl Counted {
             Self::Logins(_) | Self::Registrations(_) | Self::Recoveries(_) => Limit::a_minute(60),
             Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => Limit::a_minute(10),
             Self::Exports(_) => Limit { most: 1, period_seconds: 3600 },
+            Self::AddressChanges(_) => MAILS_AN_HOUR,
         }
     }
 
@@ -118,7 +124,7 @@ impl Counted {
             Self::AccountRequests(..) | Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => {
                 false
             }
-            Self::Exports(_) => false,
+            Self::Exports(_) | Self::AddressChanges(_) => false,
         }
     }
 }

@@ -9,7 +9,8 @@ use crate::clock::Timestamp;
 use crate::error::ViolationKind::{Incorrect, NotAllowed, Required};
 use crate::error::{Error, FieldName, Result, Violation};
 use crate::id::{MailId, UserId};
-use crate::limits::{Allowance, Limit};
+use crate::limits::Allowance;
+pub use crate::limits::MAILS_AN_HOUR;
 
 const MINUTE_MILLIS: i64 = 60 * 1000;
 const HOUR_MILLIS: i64 = 60 * MINUTE_MILLIS;
@@ -44,9 +45,6 @@ impl MailKind {
         !matches!(self, Self::EmailChanged)
     }
 }
-
-/// How many mails of a kind an account can ask for (`contract`: Account life).
-pub const MAILS_AN_HOUR: Limit = Limit { most: 3, period_seconds: 3600 };
 
 named! {
     /// What became of a mail.

@@ -29,7 +29,9 @@ pub trait Outbox: Send + Sync {
 
     /// Stores mails of one account, all or none. MUST fail with [`NewMail::too_many`] when one of them is of a
     /// [limited](MailKind::is_limited) kind of which the account has asked for [`MAILS_AN_HOUR`](super::MAILS_AN_HOUR) in the
-    /// hour before, however many ask at once; with [`Error::NotFound`](crate::Error::NotFound) when there is no such account.
+    /// hour before, however many ask at once; with [`Error::NotFound`](crate::Error::NotFound) when there is no such account; with
+    /// [`Conflict::Email`](crate::error::Conflict) when one is to [change](MailKind::EmailChange) to an address that is kept of a
+    /// deleted account.
     async fn create(&self, mails: &[NewMail]) -> Result<()>;
 
     /// Returns whether a mail is due.

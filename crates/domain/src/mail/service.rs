@@ -108,7 +108,8 @@ impl AccountMail {
     ///
     /// # Errors
     /// As for [`Authentication::change_password`](crate::accounts::Authentication::change_password), and [`Error::Conflict`] when
-    /// another account has the address; [`Error::TooMany`] also when other addresses were asked for too often within an hour.
+    /// another account has the address, or had it and was deleted; [`Error::TooMany`] also when other addresses, or this one by
+    /// whichever accounts, were asked for too often within an hour.
     pub async fn change_email(
         &self,
         caller: &Member,
@@ -128,6 +129,7 @@ impl AccountMail {
             return Err(Error::Conflict(Conflict::Email));
         }
         if self.is_mail_configured {
+            self.checks.limits.count(&Counted::AddressChanges(email.key()))?;
             let asked = self.mail(user, MailKind::EmailChange, email);
             let told = self.mail(user, MailKind::EmailChanged, account.email.clone());
             self.outbox.create(&[asked, told]).await?;

@@ -267,6 +267,21 @@ async fn an_address_changes_for_who_knows_the_password_and_not_to_one_that_is_ta
 }
 
 #[tokio::test]
+async fn so_many_changes_to_one_address_are_asked_for_an_hour_whichever_accounts_ask() {
+    let mut ports = Ports::of_alice();
+    ports.accounts.expect_find_id().returning(|_| Ok(None));
+    ports.outbox.expect_create().times(4).returning(|_| Ok(()));
+    let mail = ports.account_mail(true);
+    let ask = async |address| mail.change_email(&member(), client(), &attempt("right"), email(address)).await;
+    for address in ["new@example.org", "NEW@example.org", "new@EXAMPLE.org"] {
+        ask(address).await.unwrap();
+    }
+    let refused = ask("New@example.org").await;
+    assert!(matches!(&refused, Err(Error::TooMany(allowance)) if allowance.limit == MAILS_AN_HOUR), "{refused:?}");
+    ask("other@example.org").await.unwrap();
+}
+
+#[tokio::test]
 async fn passwords_are_not_guessed_by_changes_of_the_address() {
     let mail = Ports::of_alice().account_mail(true);
     for n in 0..20 {

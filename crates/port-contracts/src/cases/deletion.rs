@@ -124,12 +124,21 @@ pub async fn names_of_the_deleted_are_given_to_nobody_for_thirty_days(db: Reposi
         account.username = agora_domain::accounts::Username::parse(&ada.username.as_str().to_uppercase()).unwrap();
     };
     let address = |account: &mut Account, ada: &Account| account.email = ada.email.clone();
+    let change = |after| NewMail {
+        id: w.id(),
+        user: bob.id,
+        kind: MailKind::EmailChange,
+        address: ada.email.clone(),
+        created_at: deleted_at.plus_millis(after),
+    };
     for after in [0, NAMES_KEPT_MILLIS - 1] {
         assert_fails!(db.accounts.create(&new(after, name), None).await, Error::Conflict(Conflict::Username));
         assert_fails!(db.accounts.create(&new(after, address), None).await, Error::Conflict(Conflict::Email));
         let changed = db.redemption.set_email(bob.id, &ada.email, deleted_at.plus_millis(after)).await;
         assert_fails!(changed, Error::Conflict(Conflict::Email));
+        assert_fails!(db.outbox.create(&[change(after)]).await, Error::Conflict(Conflict::Email));
     }
+    db.outbox.create(&[change(NAMES_KEPT_MILLIS)]).await.unwrap();
     erase(&db, &w, ada.id).await;
     assert_fails!(db.accounts.create(&new(0, name), None).await, Error::Conflict(Conflict::Username));
     assert_eq!(db.deletions.forget_names(deleted_at.plus_millis(NAMES_KEPT_MILLIS - 1)).await.unwrap(), 0);
