@@ -38,6 +38,7 @@ use crate::limit::{ANSWER, each_within, for_upload, within};
 /// To keep the images under a prefix, pass an [`object_store::prefix::PrefixStore`].
 ///
 /// Nothing waits long for storage that is away: what it does not answer in time fails as unavailable.
+#[derive(Clone)]
 pub struct ObjectImageStore {
     pub(crate) objects: Arc<dyn ObjectStore>,
     /// Where the objects are files.

@@ -12,7 +12,7 @@ use agora_domain::clock::Clock;
 use agora_domain::media::{ImageKey, Rendition};
 use agora_media::ObjectImageStore;
 use anyhow::{Result, ensure};
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::TryStreamExt;
 
 use super::archive::{FORMAT, HEADER, Header, SECRET, Summary, UNNAMED, Writer, keys_to_lines};
 use super::rows::{SOURCE, Sums};
@@ -156,11 +156,7 @@ async fn save_images(
                 Rendition::Original => mem::take(&mut new),
                 Rendition::Thumbnail => mem::take(&mut without_thumbnail),
             };
-            let fetched = stream::iter(files).map(async |key| {
-                let file = images::read(store, &key, rendition, memory).await?;
-                Ok::<_, anyhow::Error>((key, file))
-            });
-            let mut fetched = std::pin::pin!(fetched.buffer_unordered(images::AT_ONCE));
+            let mut fetched = std::pin::pin!(images::read_each(store, files, rendition, memory));
             while let Some((key, file)) = fetched.try_next().await? {
                 if let Some((bytes, _room)) = &file {
                     archive.append(&format!("images/{}", key.file_name(rendition)), bytes).await?;

@@ -1,14 +1,17 @@
 //! Images from a source into a target, each read back.
 
+use std::sync::Arc;
+
 use agora_database::Snapshot;
 use agora_domain::Result;
 use agora_domain::media::{ByteRange, ImageKey, ImageStore, OpenImage, Rendition};
 use agora_media::ObjectImageStore;
 use anyhow::{Context, bail, ensure};
 use bytes::{Bytes, BytesMut};
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use indicatif::DecimalBytes;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::rows;
 use crate::context::OperatorContext;
@@ -57,23 +60,26 @@ impl Tally {
 const MEMORY: u32 = 32 * 1024;
 
 /// Returns that memory.
-pub(crate) fn memory() -> Semaphore {
-    Semaphore::new(MEMORY as usize)
+pub(crate) fn memory() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(MEMORY as usize))
 }
 
 /// Waits until there is room in it for so many bytes.
-pub(crate) async fn room(memory: &Semaphore, bytes: u64) -> anyhow::Result<SemaphorePermit<'_>> {
+pub(crate) async fn room(memory: &Arc<Semaphore>, bytes: u64) -> anyhow::Result<OwnedSemaphorePermit> {
     let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).clamp(1, MEMORY);
-    Ok(memory.acquire_many(kib).await?)
+    Ok(Arc::clone(memory).acquire_many_owned(kib).await?)
 }
 
+/// The bytes of a file of an image, and their room.
+pub(crate) type ImageFile = (Bytes, OwnedSemaphorePermit);
+
 /// Returns all bytes of a file of an image, and their room; nothing when there is none.
-pub(crate) async fn read<'a>(
+pub(crate) async fn read(
     store: &ObjectImageStore,
     key: &ImageKey,
     rendition: Rendition,
-    memory: &'a Semaphore,
-) -> anyhow::Result<Option<(Bytes, SemaphorePermit<'a>)>> {
+    memory: &Arc<Semaphore>,
+) -> anyhow::Result<Option<ImageFile>> {
     let Some(mut image) = store.open(key, rendition, None).await.operator_context(SOURCE)? else { return Ok(None) };
     ensure!(image.size <= MAX_BYTES, "{SOURCE}: {} is no image: it is too long", key.as_str());
     let room = room(memory, image.size).await?;
@@ -84,6 +90,26 @@ pub(crate) async fn read<'a>(
         all.extend_from_slice(&part);
     }
     Ok(Some((all.freeze(), room)))
+}
+
+/// Returns a file of each of some images, as they arrive; nothing of one that is not there. Each is read by a task of its own, within
+/// the time that the store has, however long whoever takes them takes.
+pub(crate) fn read_each(
+    store: &ObjectImageStore,
+    keys: Vec<ImageKey>,
+    rendition: Rendition,
+    memory: &Arc<Semaphore>,
+) -> impl Stream<Item = anyhow::Result<(ImageKey, Option<ImageFile>)>> {
+    let reads = stream::iter(keys).map(move |key| {
+        let (store, memory) = (store.clone(), Arc::clone(memory));
+        let reading = tokio::spawn(async move {
+            let file = read(&store, &key, rendition, &memory).await?;
+            Ok((key, file))
+        });
+        let reading = AbortOnDropHandle::new(reading);
+        async move { reading.await? }
+    });
+    reads.buffer_unordered(AT_ONCE)
 }
 
 /// Returns whether a stored image consists of these bytes.
@@ -127,7 +153,7 @@ async fn copy_one(
     from: &ObjectImageStore,
     to: &ObjectImageStore,
     key: &ImageKey,
-    memory: &Semaphore,
+    memory: &Arc<Semaphore>,
 ) -> anyhow::Result<Tally> {
     let mut tally = Tally::default();
     for rendition in Rendition::ALL {
@@ -214,4 +240,41 @@ pub(crate) async fn refuse_others(from: &ObjectImageStore, to: &ObjectImageStore
 pub(crate) async fn refuse_empty(store: &ObjectImageStore) -> anyhow::Result<()> {
     let first = store.list().await.operator_context(SOURCE)?.next().await.context("the source of images is empty")?;
     first.operator_context(SOURCE).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use agora_domain::media::ImageFormat;
+    use object_store::memory::InMemory;
+    use object_store::throttle::{ThrottleConfig, ThrottledStore};
+    use tokio::time::sleep;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_takes_images_slowly_gets_them_all() {
+        let slow = || ThrottleConfig { wait_get_per_byte: Duration::from_millis(100), ..ThrottleConfig::default() };
+        // Each part arrives in two steps, as over a network, and those of some images later than those of others.
+        let objects = ThrottledStore::new(ThrottledStore::new(InMemory::new(), slow()), slow());
+        let store = ObjectImageStore::new(Arc::new(objects));
+        let mut keys: Vec<_> = (0..20).map(|n| ImageKey::new([n; 16], ImageFormat::Png)).collect();
+        for (n, key) in keys.iter().enumerate() {
+            store.put(key, Rendition::Original, vec![0; n + 1].into()).await.unwrap();
+        }
+        keys.push(ImageKey::new([20; 16], ImageFormat::Png));
+        let memory = memory();
+        let mut read = std::pin::pin!(read_each(&store, keys, Rendition::Original, &memory));
+        let (mut there, mut missing) = (0, 0);
+        while let Some((_, file)) = read.try_next().await.unwrap() {
+            if file.is_some() {
+                there += 1
+            } else {
+                missing += 1
+            }
+            sleep(Duration::from_secs(60)).await;
+        }
+        assert_eq!((there, missing), (20, 1));
+    }
 }
