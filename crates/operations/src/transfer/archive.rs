@@ -44,8 +44,10 @@ const CHECKSUM: &str = "sha256";
 /// The form of archive that this program writes and reads.
 pub(crate) const FORMAT: u32 = 1;
 
-/// The longest entry that is no image: far more than the longest rows that are handled at once.
+/// The longest entry that is no image.
 const MAX_TEXT: u64 = 64 << 20;
+/// The longest part of rows that is made an entry, unless it is one row.
+const ROWS: usize = 16 << 20;
 
 /// The blocks of the checksum's entry and of the end of a tar archive.
 const TAIL: u64 = 512 + 512 + 1024;
@@ -83,6 +85,25 @@ pub(crate) fn keys_to_lines(keys: &[ImageKey]) -> String {
 pub(crate) fn keys_from_lines(text: &[u8]) -> Result<Vec<ImageKey>> {
     let keys = std::str::from_utf8(text)?.lines().map(ImageKey::parse);
     keys.collect::<Option<_>>().context("the archive names images as no backup does")
+}
+
+/// Returns the rows of a text in parts that are entries each.
+pub(crate) fn entries_of_rows(text: &[u8]) -> Vec<&[u8]> {
+    parts(text, ROWS)
+}
+
+/// Returns lines in parts of whole lines that have so many bytes at most, unless they are one line.
+fn parts(mut lines: &[u8], most: usize) -> Vec<&[u8]> {
+    let mut parts = Vec::new();
+    while !lines.is_empty() {
+        let is_end = |byte: &u8| *byte == b'\n';
+        let last = lines.get(..most).map(|fitting| fitting.iter().rposition(is_end));
+        let end = last.and_then(|last| last.or_else(|| lines.iter().position(is_end)));
+        let (part, rest) = end.and_then(|end| lines.split_at_checked(end + 1)).unwrap_or((lines, &[]));
+        parts.push(part);
+        lines = rest;
+    }
+    parts
 }
 
 /// A file in the archive.
@@ -300,4 +321,25 @@ fn check(mut file: &File, length: u64, progress: &mut Progress) -> Result<()> {
     file.read_to_end(&mut part)?;
     ensure!(part == tail(&hex(&hasher.finalize()))?, "its checksum does not agree with its content");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_parted_where_one_ends() {
+        for (lines, expected) in [
+            ("", &[][..]),
+            ("one\n", &["one\n"]),
+            ("one\ntwo\n", &["one\ntwo\n"]),
+            ("one\ntwo\nthree\n", &["one\ntwo\n", "three\n"]),
+            ("a longer one\ntwo\n", &["a longer one\n", "two\n"]),
+            ("two\na longer one\n", &["two\n", "a longer one\n"]),
+            ("a longer one", &["a longer one"]),
+        ] {
+            let parts: Vec<_> = parts(lines.as_bytes(), 8).into_iter().map(<[u8]>::to_vec).collect();
+            assert_eq!(parts, expected.iter().map(|part| part.as_bytes().to_vec()).collect::<Vec<_>>(), "{lines}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use agora_media::ObjectImageStore;
 use anyhow::{Result, ensure};
 use futures_util::TryStreamExt;
 
-use super::archive::{FORMAT, HEADER, Header, SECRET, Summary, UNNAMED, Writer, keys_to_lines};
+use super::archive::{FORMAT, HEADER, Header, SECRET, Summary, UNNAMED, Writer, entries_of_rows, keys_to_lines};
 use super::rows::{SOURCE, Sums};
 use super::{images, rows};
 use crate::context::OperatorContext;
@@ -192,8 +192,11 @@ async fn save_rows(snapshot: &mut Snapshot, archive: &mut Writer, progress: &mut
     let mut last = ("", 0);
     rows::each_page(snapshot, SOURCE, progress, async |rows, text| {
         let table = rows.table().name();
-        last = (table, if last.0 == table { last.1 + 1 } else { 1 });
-        archive.append(&format!("rows/{table}-{:06}.jsonl", last.1), &text).await
+        for part in entries_of_rows(&text) {
+            last = (table, if last.0 == table { last.1 + 1 } else { 1 });
+            archive.append(&format!("rows/{table}-{:06}.jsonl", last.1), part).await?;
+        }
+        Ok(())
     })
     .await
 }
