@@ -165,6 +165,15 @@ for (const [size, width] of SIZES) {
     await hers.getByRole("button", { name: "Delete this post for good" }).click();
     await hers.waitFor({ state: "detached" });
 
+    // On the page of a post that is gone she is still told what happens.
+    const refused = page.waitForResponse((response) => response.url().includes(postId) && response.url().includes("/api/events"));
+    await page.evaluate((id) => (location.hash = `#/post/${id}`), postId);
+    assert.equal((await refused).status(), 404);
+    const { data: left } = await friend.client.get("/api/posts/public");
+    const other = { postId: left.find(({ author }) => author.username === `ada-${size}`).id };
+    await friend.client.post("/api/posts/{postId}/comments", { params: { path: other }, body: { content: "Nice" } });
+    await page.getByRole("link", { name: /Notifications 1 unread/ }).waitFor();
+
     // The catalog is open to all.
     await to("Products");
     await check(page, `${size}-products`);

@@ -180,8 +180,13 @@ for (const [size, width] of SIZES) {
     const row = (sku, more) => ({ sku: `${sku}-${size}`, ...more });
     const [cup, jug] = ["CUP", "JUG"].map((sku) => row(sku, { name: sku, price: 19.9, category: "Kitchen", stock: 3 }));
     await page.getByText("Import", { exact: true }).first().click();
-    await choose("bad.jsonl", `${JSON.stringify(cup)}\n{"sku": "${cup.sku}"}\nno JSON\n{"name": "None"}\n`);
-    for (const words of [`Row 2 (${cup.sku}): Row 1 has this SKU already.`, "Row 3: SyntaxError", "Row 4: It has no SKU."]) {
+    await choose("bad.jsonl", `${JSON.stringify(cup)}\n{"sku": "${cup.sku}"}\nno JSON\n{"name": "None"}\n{"sku": "Maß"}\n{"sku": "MASS"}\n`);
+    for (const words of [
+      `Row 2 (${cup.sku}): Row 1 has this SKU already.`,
+      "Row 3: SyntaxError",
+      "Row 4: It has no SKU.",
+      "Row 6 (MASS): Row 5 has this SKU already.",
+    ]) {
       await page.getByText(words).waitFor();
     }
     assert.deepEqual(await inCatalog(), []);

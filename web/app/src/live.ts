@@ -1,6 +1,6 @@
 // What happens while the page is open: one stream for all who listen, since a browser has few connections to a host.
 
-import type { LiveEvent, Topic } from "@agora/client";
+import { type LiveEvent, StreamRefused, type Topic } from "@agora/client";
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { agora, me } from "../../shared/session";
@@ -70,8 +70,11 @@ async function follow(topics: Topic[], ending: AbortSignal): Promise<void> {
         if (listener.topics.some((topic) => isAbout(event, topic))) listener.onEvent(event);
       }
     }
-  } catch {
-    // It is refused: the page shows what it shows when it is read anew.
+  } catch (error) {
+    // It is refused: the page shows what it shows when it is read anew. For a post that is gone, all else goes on.
+    const others = topics.filter((topic) => !topic.startsWith("post:"));
+    const isForPost = error instanceof StreamRefused && [403, 404].includes(error.status);
+    if (isForPost && 0 < others.length && others.length < topics.length) await follow(others, ending);
   }
 }
 

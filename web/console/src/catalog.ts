@@ -83,7 +83,8 @@ function refusal(number: number, sku: string, reason: string): Refusal {
 
 /** What SKUs are compared by: any letter case. */
 function key(sku: string): string {
-  return sku.normalize("NFKC").toLowerCase();
+  // Upper case first: it makes SS of ß, as the service does.
+  return sku.normalize("NFKC").toUpperCase().toLowerCase();
 }
 
 /** What a row did to the catalog. */
