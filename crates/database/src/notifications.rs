@@ -98,10 +98,9 @@ impl NotificationRepository for Database {
 
     async fn trim(&self, after: Option<UserId>) -> Result<(usize, Option<UserId>)> {
         let after = DbId(after.map_or(Uuid::nil(), UserId::uuid));
-        let recipients = call!(self, search notifications::recipients(after))?;
-        let last = recipients.last().map(|(id, _)| id.0.into());
+        let (last, recipients) = call!(self, search notifications::recipients(after))?;
         let mut deleted = 0;
-        for (recipient, _) in recipients.into_iter().filter(|(_, has_more)| *has_more) {
+        for recipient in recipients {
             loop {
                 match call!(self, write notifications::trim(recipient))? {
                     0 => break,
@@ -109,6 +108,6 @@ impl NotificationRepository for Database {
                 }
             }
         }
-        Ok((deleted, last))
+        Ok((deleted, last.map(|id| id.0.into())))
     }
 }

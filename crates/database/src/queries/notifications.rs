@@ -329,8 +329,8 @@ pub(crate) async fn delete_before(conn: &mut Conn<'_>, at: DbInstant, id: DbId) 
     delete(conn, old).await
 }
 
-/// Returns some recipients after one, in their order, each with whether more is kept of them than may be.
-pub(crate) async fn recipients(conn: &mut Conn<'_>, after: DbId) -> Outcome<Vec<(DbId, bool)>> {
+/// Looks at some recipients after one, in their order: the last of them, and those of whom more is kept than may be.
+pub(crate) async fn recipients(conn: &mut Conn<'_>, after: DbId) -> Outcome<(Option<DbId>, Vec<DbId>)> {
     let ids = notifications::table.filter(notifications::recipient_id.gt(after)).select(notifications::recipient_id);
     let ids: Vec<DbId> = ids.distinct().order(notifications::recipient_id).limit(LOOKED_AT_ONCE).load(conn).await?;
     let beyond = kept
@@ -339,8 +339,8 @@ pub(crate) async fn recipients(conn: &mut Conn<'_>, after: DbId) -> Outcome<Vec<
         .offset(limit(MAX_NOTIFICATIONS))
         .limit(1);
     let has_more = exists(beyond.select(kept.field(notifications::id)));
-    let found = users::table.filter(id_in(users::id, ids)).order(users::id).select((users::id, has_more));
-    Ok(found.load(conn).await?)
+    let last = ids.last().copied();
+    Ok((last, users::table.filter(id_in(users::id, ids)).filter(has_more).select(users::id).load(conn).await?))
 }
 
 /// Deletes some of what is kept of a recipient beyond what may be; how many rows.
