@@ -51,7 +51,7 @@ mod probe;
 mod product_rows;
 mod products;
 #[cfg(test)]
-mod query_count;
+mod query_count_tests;
 mod replica;
 mod reports;
 mod rows;

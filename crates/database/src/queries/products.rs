@@ -181,6 +181,9 @@ macro_rules! excluded_columns {
 /// their words do.
 pub(crate) async fn update(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
     let ids: Vec<DbId> = rows.products.iter().map(|row| row.id).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
     diesel::delete(product_variants::table.filter(product_variants::product_id.eq_any(&ids))).execute(conn).await?;
     diesel::delete(product_images::table.filter(product_images::product_id.eq_any(&ids))).execute(conn).await?;
     for rows in rows.products.chunks(AT_ONCE) {
