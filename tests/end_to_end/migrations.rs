@@ -12,17 +12,18 @@ use crate::picture::picture;
 use crate::process::{Home, mode, run};
 
 /// The last migration, and what undoes it on each database.
-const LAST: &str = "2026-11-29-190000_search_deletions";
-const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-29-190000_search_deletions/down.sql");
-const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-29-190000_search_deletions/down.sql");
+const LAST: &str = "2026-11-29-200000_earlier_search_deletions";
+const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-29-200000_earlier_search_deletions/down.sql");
+const UNDO_POSTGRES: &str =
+    include_str!("../../migrations/postgres/2026-11-29-200000_earlier_search_deletions/down.sql");
 
 /// The schema that is left then.
-const BEFORE: &str = "20261128170000";
+const BEFORE: &str = "20261129190000";
 
 /// Makes the last migration pending again.
 fn undo(home: &Home) {
     let undo = if is_file(home) { UNDO_SQLITE } else { UNDO_POSTGRES };
-    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261129190000'";
+    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261129200000'";
     home.backend.sql(&home.data_dir(), &format!("{undo}\n{forget}"));
 }
 

@@ -1,5 +1,7 @@
 //! What the search index keeps of things that are gone.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use agora_domain::audit::{Action, Actor, AuditEntry, Target};
 use agora_domain::clock::Timestamp;
 use agora_domain::products::{
@@ -11,8 +13,12 @@ use uuid::Uuid;
 use crate::postgres::private_postgres;
 use crate::{Database, Options, call};
 
-/// Later than whatever a test does.
-const LATER: Timestamp = Timestamp::from_unix_millis(253_402_300_799_999);
+/// So many minutes from now.
+#[allow(clippy::disallowed_methods, reason = "the databases have the time of the machine")]
+fn in_minutes(minutes: i64) -> Timestamp {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    Timestamp::from_unix_millis(i64::try_from(now.as_millis()).unwrap() + 60_000 * minutes)
+}
 
 fn product(n: u8) -> Product {
     let at = Timestamp::from_unix_millis(n.into());
@@ -44,7 +50,7 @@ fn entry(n: u128) -> AuditEntry {
 }
 
 async fn forget(database: &Database) {
-    while database.search_index().forget(LATER).await.unwrap() {}
+    while database.search_index().forget(in_minutes(10)).await.unwrap() {}
 }
 
 async fn words(database: &Database) -> (i64, Vec<String>) {
@@ -70,12 +76,12 @@ async fn what_is_gone_is_forgotten(database: Database) {
     }
     while index.pack().await.unwrap() {}
     assert_eq!(words(&database).await, (2, words_of(&[&[0, 1, 2, 3], &[4, 5, 6, 7]])));
-    assert!(!index.forget(LATER).await.unwrap(), "nothing is gone");
+    assert!(!index.forget(in_minutes(10)).await.unwrap(), "nothing is gone");
 
     products.delete(product(1).id, &entry(20)).await.unwrap();
     let rename = ProductEdit { name: Some(ProductName::parse("another").unwrap()), ..ProductEdit::default() };
     products.edit(product(6).id, &rename, &entry(21)).await.unwrap();
-    assert!(!index.forget(Timestamp::from_unix_millis(0)).await.unwrap(), "what was deleted since");
+    assert!(!index.forget(in_minutes(-10)).await.unwrap(), "what was deleted since");
     assert_eq!(words(&database).await, (2, words_of(&[&[0, 1, 2, 3], &[4, 5, 6, 7]])));
     forget(&database).await;
     assert_eq!(words(&database).await, (2, words_of(&[&[0, 2, 3], &[4, 5, 7]])));
@@ -94,6 +100,12 @@ async fn what_is_gone_is_forgotten(database: Database) {
     }
     forget(&database).await;
     assert_eq!(words(&database).await, (1, vec![]), "no number of a bucket is given twice: the last one is kept");
+
+    for n in 14..18 {
+        products.create(&product(n), &entry(u128::from(n) + 40), None).await.unwrap();
+    }
+    while index.pack().await.unwrap() {}
+    assert_eq!(words(&database).await.0, 1, "until there is another");
 }
 
 #[tokio::test(flavor = "multi_thread")]

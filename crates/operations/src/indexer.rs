@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use crate::sweep::warn;
 
-/// Puts into the search index what it does not have, packs what it has, extracts the entities of texts that have none yet, and makes
+/// Puts into the search index what it does not have, packs what it has, deletes from it what is gone, extracts the entities of texts that have none yet, and makes
 /// previews of images that have none yet.
 /// Several nodes on one database may do so at once.
 pub struct Indexer {
@@ -62,7 +62,7 @@ impl Progress {
 impl Indexer {
     /// Runs until it is dropped. A failure is logged, and tried again later.
     pub async fn run(self) {
-        tokio::join!(self.work_on_texts(), self.work_on_images());
+        tokio::join!(self.work_on_texts(), self.work_on_deletions(), self.work_on_images());
     }
 
     async fn work_on_texts(&self) {
@@ -72,16 +72,27 @@ impl Indexer {
                 warn("could not update the search index", &error);
                 pause = RETRY;
             }
-            // Once, which holds up others who write as long as hundreds of posts do: nobody waits for it.
-            if let Err(error) = self.indexing.forget().await {
-                warn("could not delete from the search index what is gone", &error);
-                pause = RETRY;
-            }
             if let Err(error) = self.extract().await {
                 warn("could not extract the entities of texts", &error);
                 pause = RETRY;
             }
             sleep(pause).await;
+        }
+    }
+
+    /// Apart from the texts, of which there may be some for hours. Nobody waits for it: it takes a tenth of the time.
+    async fn work_on_deletions(&self) {
+        loop {
+            let begun = Instant::now();
+            let pause = match self.indexing.forget().await {
+                Ok(true) => 9 * begun.elapsed(),
+                Ok(false) => INTERVAL,
+                Err(error) => {
+                    warn("could not delete from the search index what is gone", &error);
+                    RETRY
+                }
+            };
+            sleep(pause.max(PAUSE)).await;
         }
     }
 

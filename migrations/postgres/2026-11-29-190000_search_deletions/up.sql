@@ -16,8 +16,3 @@ END $$;
 
 -- contract: whoever deletes a text need not know of it
 CREATE TRIGGER search_texts_delete AFTER DELETE ON search_texts FOR EACH ROW EXECUTE FUNCTION note_search_deletion();
-
--- What was deleted before.
-INSERT INTO search_deletions (kind, document)
-    SELECT b.kind, b.bucket * 1024 + place FROM search_buckets b CROSS JOIN generate_series(0, b.documents - 1) place
-    WHERE NOT EXISTS (SELECT FROM search_texts t WHERE t.kind = b.kind AND t.document = b.bucket * 1024 + place);

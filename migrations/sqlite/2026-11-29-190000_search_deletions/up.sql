@@ -12,9 +12,3 @@ CREATE INDEX search_deletions_by_time ON search_deletions (deleted_at);
 CREATE TRIGGER search_texts_delete AFTER DELETE ON search_texts BEGIN
     INSERT INTO search_deletions (kind, document) VALUES (old.kind, old.document);
 END;
-
--- What was deleted before.
-INSERT INTO search_deletions (kind, document)
-    WITH RECURSIVE places (place) AS (SELECT 0 UNION ALL SELECT place + 1 FROM places WHERE place < 1023)
-    SELECT b.kind, b.bucket * 1024 + place FROM search_buckets b JOIN places ON place < b.documents
-    WHERE NOT EXISTS (SELECT 1 FROM search_texts t WHERE t.kind = b.kind AND t.document = b.bucket * 1024 + place);

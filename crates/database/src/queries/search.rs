@@ -480,7 +480,9 @@ pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, count: i64) -> Outcome
     moving.execute(conn).await?;
     diesel::delete(moved()).execute(conn).await?;
     diesel::insert_into(search_buckets::table).values(&row).execute(conn).await?;
-    insert_postings(conn, &postings).await
+    insert_postings(conn, &postings).await?;
+    // The one before is the last no more.
+    delete_empty(conn, kind, row.bucket - 1).await
 }
 
 /// Documents of a bucket, by their numbers.
@@ -522,14 +524,16 @@ pub(crate) async fn forget(conn: &mut Conn<'_>, (kind, bucket): (i16, i64), befo
     let are_out = search_deletions::table.filter(search_deletions::kind.eq(kind));
     let are_out = are_out.filter(number_in(search_deletions::document, deleted));
     diesel::delete(are_out).execute(conn).await?;
+    delete_empty(conn, kind, bucket).await
+}
+
+/// Deletes a bucket of which nothing is left; not the last, so that no number is given twice.
+async fn delete_empty(conn: &mut Conn<'_>, kind: i16, bucket: i64) -> Outcome<()> {
     let has_texts = exists(of_bucket!(search_texts, kind, bucket));
     let has_deletions = exists(of_bucket!(search_deletions, kind, bucket));
-    let is_last = not(exists(
-        search_buckets::table.filter(search_buckets::kind.eq(kind)).filter(search_buckets::bucket.gt(bucket)),
-    ));
-    // The last one stays, so that its number is not given again.
-    let is_kept: bool = diesel::select(has_texts.or(has_deletions).or(is_last)).get_result(conn).await?;
-    if !is_kept {
+    let later = search_buckets::table.filter(search_buckets::kind.eq(kind)).filter(search_buckets::bucket.gt(bucket));
+    let is_kept = diesel::select(has_texts.or(has_deletions).or(not(exists(later))));
+    if !is_kept.get_result::<bool>(conn).await? {
         diesel::delete(search_buckets::table.find((kind, bucket))).execute(conn).await?;
     }
     Ok(())
@@ -548,6 +552,7 @@ pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
     diesel::delete(search_buckets::table).execute(conn).await?;
     diesel::delete(search_texts::table).execute(conn).await?;
     diesel::delete(search_tail::table).execute(conn).await?;
+    // Each of the texts was noted there.
     diesel::delete(search_deletions::table).execute(conn).await?;
     Ok(())
 }

@@ -129,10 +129,13 @@ impl AccountMail {
             return Err(Error::Conflict(Conflict::Email));
         }
         if self.is_mail_configured {
-            self.checks.limits.count(&Counted::AddressChanges(email.key()))?;
+            let counted = Counted::AddressChanges(email.key());
+            self.checks.limits.check(&counted)?;
             let asked = self.mail(user, MailKind::EmailChange, email);
             let told = self.mail(user, MailKind::EmailChanged, account.email.clone());
             self.outbox.create(&[asked, told]).await?;
+            // Only now: what the account itself may not ask for takes nothing from others.
+            drop(self.checks.limits.count(&counted));
             return Ok(account);
         }
         self.redemption.set_email(user, &email, self.clock.now()).await?;

@@ -114,7 +114,8 @@ pub struct Indexing {
 }
 
 /// How long the index keeps what it has of a thing that was deleted or changed: longer than a search takes, and by more than
-/// the clocks of nodes differ.
+/// the clocks of nodes differ. It begins with the deletion, not with the end of its transaction: behind one that took as long, a search
+/// may pass over what it changed, once.
 const FORGET_AFTER_MILLIS: i64 = 600_000;
 
 /// How many things are put into the index at once.

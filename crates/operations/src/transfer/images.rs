@@ -66,8 +66,12 @@ pub(crate) fn memory() -> Arc<Semaphore> {
 
 /// Waits until there is room in it for so many bytes.
 pub(crate) async fn room(memory: &Arc<Semaphore>, bytes: u64) -> anyhow::Result<OwnedSemaphorePermit> {
-    let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).clamp(1, MEMORY);
-    Ok(Arc::clone(memory).acquire_many_owned(kib).await?)
+    Ok(Arc::clone(memory).acquire_many_owned(kib(bytes)).await?)
+}
+
+/// Returns the room for so many bytes, in KiB.
+fn kib(bytes: u64) -> u32 {
+    u32::try_from(bytes >> 10).unwrap_or(u32::MAX).clamp(1, MEMORY)
 }
 
 /// The bytes of a file of an image, and their room.
@@ -82,7 +86,19 @@ pub(crate) async fn read(
 ) -> anyhow::Result<Option<ImageFile>> {
     let Some(mut image) = store.open(key, rendition, None).await.operator_context(SOURCE)? else { return Ok(None) };
     ensure!(image.size <= MAX_BYTES, "{SOURCE}: {} is no image: it is too long", key.as_str());
-    let room = room(memory, image.size).await?;
+    let room = match Arc::clone(memory).try_acquire_many_owned(kib(image.size)) {
+        Ok(room) => room,
+        Err(_) => {
+            // No server waits for long with an answer that nobody reads.
+            let size = image.size;
+            drop(image);
+            let room = room(memory, size).await?;
+            let Some(again) = store.open(key, rendition, None).await.operator_context(SOURCE)? else { return Ok(None) };
+            ensure!(again.size == size, "{SOURCE}: {} has changed", key.as_str());
+            image = again;
+            room
+        }
+    };
     let mut all = BytesMut::with_capacity(usize::try_from(image.size)?);
     while let Some(part) = image.bytes.try_next().await.operator_context(SOURCE)? {
         let longer = all.len() + part.len();

@@ -1,0 +1,1 @@
+-- What the table has is as good without this.
