@@ -11,8 +11,8 @@ use tokio::time::sleep;
 
 use crate::sweep::warn;
 
-/// Puts into the search index what it does not have, packs what it has, deletes from it what is gone, extracts the entities of texts that have none yet, and makes
-/// previews of images that have none yet.
+/// Puts into the search index what it does not have, packs what it has, and deletes from it what is gone; extracts the entities of
+/// texts that have none yet, and makes previews of images that have none yet.
 /// Several nodes on one database may do so at once.
 pub struct Indexer {
     /// Keeps the search index.
