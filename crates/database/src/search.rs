@@ -137,23 +137,23 @@ impl SearchRepository for Database {
 #[async_trait]
 impl SearchIndex for Database {
     async fn count_unindexed(&self) -> Result<u64> {
-        Ok(count(call!(self, search search::count_unindexed())?))
+        Ok(count(call!(self, search indexing::count_unindexed())?))
     }
 
     async fn list_unindexed(&self, kind: Kind, most: usize) -> Result<Vec<Unindexed>> {
-        call!(self, list search::list_unindexed(kind, limit(most)))
+        call!(self, list indexing::list_unindexed(kind, limit(most)))
     }
 
     async fn index(&self, found: Vec<(Unindexed, IndexedText)>) -> Result<usize> {
-        call!(self, write search::index(found))
+        call!(self, write indexing::index(found))
     }
 
     async fn pack(&self) -> Result<bool> {
         let (mut is_more, packing) = (false, self.packing);
         for kind in Kind::ALL {
-            let count = call!(self, read search::count_to_pack(kind, packing))?;
+            let count = call!(self, read packing::count_to_pack(kind, packing))?;
             if count > 0 {
-                call!(self, write search::pack(kind, count))?;
+                call!(self, write packing::pack(kind, count))?;
                 is_more = true;
             }
         }
@@ -162,8 +162,8 @@ impl SearchIndex for Database {
 
     async fn forget(&self, before: Timestamp) -> Result<bool> {
         let before = DbInstant(before);
-        let Some(bucket) = call!(self, read search::find_deletion(before))? else { return Ok(false) };
-        call!(self, write search::forget(bucket, before))?;
+        let Some(bucket) = call!(self, read packing::find_deletion(before))? else { return Ok(false) };
+        call!(self, write packing::forget(bucket, before))?;
         Ok(true)
     }
 }

@@ -54,7 +54,7 @@ async fn forget(database: &Database) {
 }
 
 async fn words(database: &Database) -> (i64, Vec<String>) {
-    call!(database, read search::list_words()).unwrap()
+    call!(database, read packing::list_words()).unwrap()
 }
 
 /// The words of some products in buckets that each have this many of them.

@@ -25,8 +25,8 @@ use uuid::Uuid;
 use super::database::{Postgres, private_postgres};
 use super::dialect;
 use super::queries::{
-    accounts, audit, blocks, bookmarks, comments, events, exports, feeds, follows, mail, notifications, people, posts,
-    products, reports, search, sessions, texts, timelines,
+    accounts, audit, blocks, bookmarks, comments, events, exports, feeds, follows, mail, notifications, packing,
+    people, posts, products, reports, search, sessions, texts, timelines,
 };
 use crate::Options;
 use crate::apart::DbViewer;
@@ -287,9 +287,9 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         |conn| search::look(conn, among_people, in_bucket("text"), (0..8).collect()),
         |conn| search::posts(conn, vec![post, id(2, 100)], reader),
         |conn| people::find_discoverable(conn, vec![author, viewer], reader),
-        |conn| search::count_to_pack(conn, Kind::Post, packing),
-        |conn| search::find_deletion(conn, at),
-        |conn| search::forget(conn, (0, 0), at),
+        |conn| packing::count_to_pack(conn, Kind::Post, packing),
+        |conn| packing::find_deletion(conn, at),
+        |conn| packing::forget(conn, (0, 0), at),
         |conn| posts::toggle_like(conn, like(n), notice(n)),
         |conn| comments::insert(conn, comment(n), notices(n)),
         |conn| notifications::count_unread(conn, visible),

@@ -32,7 +32,7 @@ pub(crate) async fn insert(
     for name in [Name::Username(&username), Name::Email(&email)] {
         ensure_free(conn, name, at).await?;
     }
-    super::search::insert(conn, text).await?;
+    super::indexing::insert(conn, text).await?;
     if let Some(entry) = entry {
         audit::record(conn, entry).await?;
     }
@@ -166,7 +166,7 @@ pub(crate) async fn update_profile(
     if changes.display_name.is_some() {
         let words = IndexedText::of_account(&account.username, account.display_name.as_ref());
         let text = TextRow::new(Kind::Account, id, DbInstant(account.created_at), &words);
-        super::search::renew(conn, Kind::Account, vec![text]).await?;
+        super::indexing::renew(conn, Kind::Account, vec![text]).await?;
     }
     let (old, new) = (old.profile_picture, new.profile_picture);
     super::images::replace(conn, old.as_deref().as_slice(), new.as_deref().as_slice(), at).await?;

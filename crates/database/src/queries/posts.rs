@@ -188,7 +188,7 @@ pub(crate) async fn edit(
     diesel::update(posts::table.find(id)).set(&row).execute(conn).await?;
     if let Some(words) = words {
         let words = words.by(edited.author);
-        super::search::renew(conn, Kind::Post, vec![TextRow::new(Kind::Post, id, row.created_at, &words)]).await?;
+        super::indexing::renew(conn, Kind::Post, vec![TextRow::new(Kind::Post, id, row.created_at, &words)]).await?;
     }
     super::images::replace_of_post(conn, id, &before.attachments, &edited.attachments, DbInstant(at)).await?;
     if let Some(entities) = row.entities.filter(|_| row.content != old_content) {

@@ -36,7 +36,7 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()
         let rows: Vec<_> = rows.iter().map(|row| (row, products::indexed.eq(true))).collect();
         diesel::insert_into(products::table).values(rows).execute(conn).await?;
     }
-    super::search::insert_all(conn, rows.texts).await?;
+    super::indexing::insert_all(conn, rows.texts).await?;
     insert_parts(conn, &rows.variants, &rows.images).await
 }
 
@@ -206,7 +206,7 @@ pub(crate) async fn update(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()
             .execute(conn)
             .await?;
     }
-    super::search::renew(conn, Kind::Product, rows.texts).await?;
+    super::indexing::renew(conn, Kind::Product, rows.texts).await?;
     insert_parts(conn, &rows.variants, &rows.images).await
 }
 

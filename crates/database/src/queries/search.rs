@@ -1,35 +1,24 @@
-//! Texts by which things are found, and the buckets of them.
+//! What is found by its words.
 
-use std::collections::{HashMap, HashSet};
-
-use agora_domain::accounts::{DisplayName, Username};
-use agora_domain::posts::{PostText, PostView, Visibility};
-use agora_domain::products::Product;
-use agora_domain::search::{IndexedText, Kind, Needles, Unindexed, UnindexedContent};
-use diesel::dsl::{exists, max, not, sql};
-use diesel::sql_types::{BigInt, Bool, Nullable, Text};
+use agora_domain::posts::{PostView, Visibility};
+use agora_domain::search::{Kind, Needles};
+use diesel::dsl::not;
+use diesel::sql_types::{Bool, Nullable};
 use diesel::{
-    BoolExpressionMethods, ExpressionMethods, IntoSql, NullableExpressionMethods, OptionalExtension, QueryDsl,
-    SelectableHelper, define_sql_function,
+    BoolExpressionMethods, ExpressionMethods, IntoSql, NullableExpressionMethods, QueryDsl, SelectableHelper,
 };
 use uuid::Uuid;
 
+use super::packing::next_number;
 use super::views::{author_followed_by, bookmarked_by, liked_by, view};
-use super::{
-    Conn, RunQueryDsl, built, id_in, is_packed, likers, lock_oldest, lock_packing, number_in, post_in,
-    postings_between, with_likers, word_in,
-};
+use super::{Conn, RunQueryDsl, built, likers, number_in, post_in, postings_between, with_likers, word_in};
 use crate::apart::{DbViewer, apart_users, left_out};
 use crate::error::Outcome;
 use crate::feeds::limit;
-use crate::product_rows::ProductRows;
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, visibility_code};
-use crate::schema::{
-    ProductRow, posts, products, search_buckets, search_deletions, search_postings, search_tail, search_texts, users,
-};
+use crate::schema::{posts, search_buckets, search_postings, search_tail, search_texts, users};
 use crate::search_index::{
-    Among, BUCKET, BucketPlace, BucketRow, Buckets, Chunk, Contains, Looked, PackedBucket, Packing, Posting,
-    PostingRow, TextRow, beyond, kind_code, narrow, without,
+    Among, BucketPlace, BucketRow, Buckets, Chunk, Contains, Looked, Posting, beyond, kind_code, narrow,
 };
 use crate::sql_types::{DbId, DbInstant};
 
@@ -38,9 +27,6 @@ const WORDS: usize = 8;
 
 /// How many words that begin with something are asked for at most. Where there are more, they narrow down little.
 const BEGINNINGS: i64 = 20_000;
-
-/// How many rows a statement adds at most.
-const AT_ONCE: usize = 1_000;
 
 /// The rule of which posts a viewer finds, whose authors are there as well.
 macro_rules! is_found {
@@ -144,13 +130,6 @@ pub(crate) async fn candidates(
     }
     let last = candidates.last().map(|bucket| bucket.place).filter(|_| is_more);
     Ok(Chunk { candidates, last, absent, next })
-}
-
-/// Returns the number that the next bucket of a kind will have.
-async fn next_number(conn: &mut Conn<'_>, kind: Kind) -> Outcome<i64> {
-    let of_kind = search_buckets::table.filter(search_buckets::kind.eq(kind_code(kind)));
-    let last: Option<i64> = of_kind.select(max(search_buckets::bucket)).get_result(conn).await?;
-    Ok(last.map_or(0, |last| last + 1))
 }
 
 /// Returns the buckets that have the first rare one of some words, or a word with a prefix if there are few; `None` when
@@ -272,295 +251,4 @@ pub(crate) async fn posts(conn: &mut Conn<'_>, ids: Vec<DbId>, viewer: DbViewer)
     let found = posts::table.inner_join(users::table).filter(post_in(ids)).filter(is_found!(viewer));
     let rows = built(found.select(view!(AuthorRow, viewer))).load(conn).await?;
     with_likers(conn, rows, viewer, AuthorRow::author).await
-}
-
-/// Stores the text of a thing that has none.
-pub(crate) async fn insert(conn: &mut Conn<'_>, text: TextRow) -> Outcome<()> {
-    // One row: a statement with several is prepared anew each time.
-    diesel::insert_into(search_tail::table).values(text).execute(conn).await?;
-    Ok(())
-}
-
-/// Stores the texts of things that have none.
-pub(crate) async fn insert_all(conn: &mut Conn<'_>, texts: Vec<TextRow>) -> Outcome<()> {
-    for texts in texts.chunks(AT_ONCE) {
-        diesel::insert_into(search_tail::table).values(texts).execute(conn).await?;
-    }
-    Ok(())
-}
-
-/// Stores the texts of those of some things that have none, as when the text by which one was found was changed.
-pub(crate) async fn renew(conn: &mut Conn<'_>, kind: Kind, mut texts: Vec<TextRow>) -> Outcome<()> {
-    let claimed = claim(conn, kind, texts.iter().map(|text| text.id).collect()).await?;
-    let claimed: HashSet<Uuid> = claimed.into_iter().map(|thing| thing.id).collect();
-    texts.retain(|text| claimed.contains(&text.id.0));
-    match <[TextRow; 1]>::try_from(texts) {
-        Ok([text]) => insert(conn, text).await,
-        Err(texts) => insert_all(conn, texts).await,
-    }
-}
-
-/// Returns how many things have no text.
-pub(crate) async fn count_unindexed(conn: &mut Conn<'_>) -> Outcome<i64> {
-    let posts = posts::table.filter(not(posts::indexed)).filter(posts::deleted_at.is_null()).count();
-    let posts: i64 = posts.get_result(conn).await?;
-    let users: i64 = users::table.filter(not(users::indexed)).count().get_result(conn).await?;
-    let products: i64 = products::table.filter(not(products::indexed)).count().get_result(conn).await?;
-    Ok(posts + users + products)
-}
-
-/// A thing as it is read of its table.
-type PostColumns = (DbId, DbInstant, String, DbId);
-type AccountColumns = (DbId, DbInstant, String, Option<String>);
-
-fn unindexed_post((id, at, text, author): PostColumns) -> Unindexed {
-    let content = UnindexedContent::Post(PostText::restore(text), author.0.into());
-    Unindexed { id: id.0, created_at: at.0, content }
-}
-
-fn unindexed_account((id, at, username, name): AccountColumns) -> Unindexed {
-    let content = UnindexedContent::Account(Username::restore(username), name.map(DisplayName::restore));
-    Unindexed { id: id.0, created_at: at.0, content }
-}
-
-fn unindexed_products(products: Vec<ProductRow>) -> Outcome<Vec<Unindexed>> {
-    let found = ProductRows { products, ..ProductRows::default() }.products()?;
-    let thing = |product: Product| Unindexed {
-        id: product.id.uuid(),
-        created_at: product.created_at,
-        content: UnindexedContent::Product(Box::new(product)),
-    };
-    Ok(found.into_iter().map(thing).collect())
-}
-
-/// Returns the newest things of a kind that have no text.
-pub(crate) async fn list_unindexed(conn: &mut Conn<'_>, kind: Kind, most: i64) -> Outcome<Vec<Unindexed>> {
-    macro_rules! newest {
-        ($table:ident, $rows:expr, $columns:expr) => {{
-            let unindexed = $rows.filter(not($table::indexed)).order(($table::created_at.desc(), $table::id.desc()));
-            unindexed.limit(most).select($columns).load(conn).await?
-        }};
-    }
-    Ok(match kind {
-        Kind::Post => {
-            let columns = (posts::id, posts::created_at, posts::content, posts::author_id);
-            let rows: Vec<PostColumns> = newest!(posts, posts::table.filter(posts::deleted_at.is_null()), columns);
-            rows.into_iter().map(unindexed_post).collect()
-        }
-        Kind::Account => {
-            let columns = (users::id, users::created_at, users::username, users::display_name);
-            let rows: Vec<AccountColumns> = newest!(users, users::table, columns);
-            rows.into_iter().map(unindexed_account).collect()
-        }
-        Kind::Product => unindexed_products(newest!(products, products::table, ProductRow::as_select()))?,
-    })
-}
-
-/// Has the rows of things of a kind that have no text on record as having one; what they are now.
-async fn claim(conn: &mut Conn<'_>, kind: Kind, ids: Vec<DbId>) -> Outcome<Vec<Unindexed>> {
-    macro_rules! claim {
-        ($table:ident, $rows:expr, $columns:expr) => {{
-            let unindexed = $rows.filter(id_in($table::id, ids)).filter(not($table::indexed));
-            diesel::update(unindexed).set($table::indexed.eq(true)).returning($columns).load(conn).await?
-        }};
-    }
-    Ok(match kind {
-        Kind::Post => {
-            let columns = (posts::id, posts::created_at, posts::content, posts::author_id);
-            let rows: Vec<PostColumns> = claim!(posts, posts::table.filter(posts::deleted_at.is_null()), columns);
-            rows.into_iter().map(unindexed_post).collect()
-        }
-        Kind::Account => {
-            let columns = (users::id, users::created_at, users::username, users::display_name);
-            let rows: Vec<AccountColumns> = claim!(users, users::table, columns);
-            rows.into_iter().map(unindexed_account).collect()
-        }
-        Kind::Product => unindexed_products(claim!(products, products::table, ProductRow::as_returning()))?,
-    })
-}
-
-/// Has the rows of things on record as having no text.
-async fn release(conn: &mut Conn<'_>, kind: Kind, ids: Vec<DbId>) -> Outcome<()> {
-    macro_rules! release {
-        ($table:ident) => {
-            diesel::update($table::table.filter(id_in($table::id, ids)))
-                .set($table::indexed.eq(false))
-                .execute(conn)
-                .await?
-        };
-    }
-    match kind {
-        Kind::Post => release!(posts),
-        Kind::Account => release!(users),
-        Kind::Product => release!(products),
-    };
-    Ok(())
-}
-
-/// Stores the texts of things that have none and are still what they were; how many.
-pub(crate) async fn index(conn: &mut Conn<'_>, found: Vec<(Unindexed, IndexedText)>) -> Outcome<usize> {
-    let mut count = 0;
-    for kind in Kind::ALL {
-        let of_kind = found.iter().filter(|(thing, _)| thing.content.kind() == kind);
-        let found: HashMap<Uuid, _> = of_kind.map(|(thing, text)| (thing.id, (&thing.content, text))).collect();
-        if found.is_empty() {
-            continue;
-        }
-        let claimed = claim(conn, kind, found.keys().copied().map(DbId).collect()).await?;
-        let (mut texts, mut changed) = (Vec::new(), Vec::new());
-        for Unindexed { id, created_at, content } in claimed {
-            match found.get(&id) {
-                Some((before, text)) if **before == content => {
-                    texts.push(TextRow::new(kind, DbId(id), DbInstant(created_at), text));
-                }
-                _ => changed.push(DbId(id)),
-            }
-        }
-        if !changed.is_empty() {
-            release(conn, kind, changed).await?;
-        }
-        count += texts.len();
-        insert_all(conn, texts).await?;
-    }
-    Ok(count)
-}
-
-define_sql_function! {
-    /// How many bytes a text has.
-    fn octet_length(text: Text) -> Integer
-}
-
-/// Returns how many bytes the texts of a kind have that are in no bucket, the oldest first, as many as may be packed twice.
-async fn tail_sizes(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> Outcome<Vec<i64>> {
-    let tail = search_tail::table
-        .filter(search_tail::kind.eq(kind_code(kind)))
-        .order((search_tail::created_at, search_tail::id))
-        .limit(2 * packing.documents)
-        .select(octet_length(search_tail::words));
-    let sizes: Vec<i32> = tail.load(conn).await?;
-    Ok(sizes.into_iter().map(i64::from).collect())
-}
-
-/// Returns how many texts of a kind are to be packed next: none unless twice as many are in no bucket.
-pub(crate) async fn count_to_pack(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> Outcome<i64> {
-    let sizes = tail_sizes(conn, kind, packing).await?;
-    if limit(sizes.len()) < 2 * packing.documents && sizes.iter().sum::<i64>() < 2 * packing.bytes {
-        return Ok(0);
-    }
-    let mut bytes = 0;
-    let fitting = sizes.into_iter().take_while(|size| {
-        bytes += size;
-        bytes <= packing.bytes
-    });
-    Ok(limit(fitting.count()).clamp(1, packing.documents))
-}
-
-/// Makes a bucket of the oldest texts of a kind that are in none, so many at most, unless somebody else does so.
-pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, count: i64) -> Outcome<()> {
-    if !lock_packing(conn).await? {
-        return Ok(());
-    }
-    let number = next_number(conn, kind).await?;
-    let oldest = lock_oldest(conn, kind_code(kind), count).await?;
-    let packed = PackedBucket::of(kind, number, oldest);
-    let Some(PackedBucket { row, postings, ids }) = packed else { return Ok(()) };
-    let (kind, newest_at, first) = (row.kind, row.newest_at, row.bucket * BUCKET);
-    let moved = || {
-        let tail = search_tail::table.filter(search_tail::kind.eq(kind)).filter(search_tail::created_at.le(newest_at));
-        tail.filter(is_packed(&row, &ids))
-    };
-    // Diesel has window functions, but adds nothing to what they give.
-    let number = sql::<BigInt>(&format!("{first} - 1 + row_number() OVER (ORDER BY created_at, id)"));
-    let documents = (search_tail::kind, number, search_tail::created_at, search_tail::id, search_tail::words);
-    let columns = {
-        use search_texts::{created_at, document, id, kind, words};
-        (kind, document, created_at, id, words)
-    };
-    let moving = diesel::insert_into(search_texts::table).values(moved().select(documents)).into_columns(columns);
-    moving.execute(conn).await?;
-    diesel::delete(moved()).execute(conn).await?;
-    diesel::insert_into(search_buckets::table).values(&row).execute(conn).await?;
-    insert_postings(conn, &postings).await?;
-    // The one before is the last no more.
-    delete_empty(conn, kind, row.bucket - 1).await
-}
-
-/// Documents of a bucket, by their numbers.
-macro_rules! of_bucket {
-    ($table:ident, $kind:expr, $bucket:expr) => {
-        $table::table
-            .filter($table::kind.eq($kind))
-            .filter($table::document.ge($bucket * BUCKET))
-            .filter($table::document.lt(($bucket + 1) * BUCKET))
-    };
-}
-
-/// Returns a bucket whose postings have a document that was deleted before an instant: its kind and number.
-pub(crate) async fn find_deletion(conn: &mut Conn<'_>, before: DbInstant) -> Outcome<Option<(i16, i64)>> {
-    let first = search_deletions::table
-        .filter(search_deletions::deleted_at.lt(before))
-        .order(search_deletions::deleted_at)
-        .limit(1)
-        .select((search_deletions::kind, search_deletions::document));
-    let first: Option<(i16, i64)> = first.get_result(conn).await.optional()?;
-    Ok(first.map(|(kind, document)| (kind, document / BUCKET)))
-}
-
-/// Takes the documents of a bucket that were deleted before an instant out of its postings, unless somebody else does so.
-pub(crate) async fn forget(conn: &mut Conn<'_>, (kind, bucket): (i16, i64), before: DbInstant) -> Outcome<()> {
-    if !lock_packing(conn).await? {
-        return Ok(());
-    }
-    let deletions = of_bucket!(search_deletions, kind, bucket).filter(search_deletions::deleted_at.lt(before));
-    let deleted: Vec<i64> = deletions.select(search_deletions::document).load(conn).await?;
-    let of_bucket =
-        || search_postings::table.filter(search_postings::kind.eq(kind)).filter(search_postings::bucket.eq(bucket));
-    let postings: Vec<PostingRow> = of_bucket().select(PostingRow::as_select()).load(conn).await?;
-    let (words, left) = without(postings, &deleted);
-    for words in words.chunks(AT_ONCE) {
-        diesel::delete(of_bucket().filter(word_in(search_postings::word, words.to_vec()))).execute(conn).await?;
-    }
-    insert_postings(conn, &left).await?;
-    let are_out = search_deletions::table.filter(search_deletions::kind.eq(kind));
-    let are_out = are_out.filter(number_in(search_deletions::document, deleted));
-    diesel::delete(are_out).execute(conn).await?;
-    delete_empty(conn, kind, bucket).await
-}
-
-/// Deletes a bucket of which nothing is left; not the last, so that no number is given twice.
-async fn delete_empty(conn: &mut Conn<'_>, kind: i16, bucket: i64) -> Outcome<()> {
-    let has_texts = exists(of_bucket!(search_texts, kind, bucket));
-    let has_deletions = exists(of_bucket!(search_deletions, kind, bucket));
-    let later = search_buckets::table.filter(search_buckets::kind.eq(kind)).filter(search_buckets::bucket.gt(bucket));
-    let is_kept = diesel::select(has_texts.or(has_deletions).or(not(exists(later))));
-    if !is_kept.get_result::<bool>(conn).await? {
-        diesel::delete(search_buckets::table.find((kind, bucket))).execute(conn).await?;
-    }
-    Ok(())
-}
-
-async fn insert_postings(conn: &mut Conn<'_>, postings: &[PostingRow]) -> Outcome<()> {
-    for postings in postings.chunks(AT_ONCE) {
-        diesel::insert_into(search_postings::table).values(postings).execute(conn).await?;
-    }
-    Ok(())
-}
-
-/// Deletes every text, and every bucket.
-pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
-    diesel::delete(search_postings::table).execute(conn).await?;
-    diesel::delete(search_buckets::table).execute(conn).await?;
-    diesel::delete(search_texts::table).execute(conn).await?;
-    diesel::delete(search_tail::table).execute(conn).await?;
-    // Each of the texts was noted there.
-    diesel::delete(search_deletions::table).execute(conn).await?;
-    Ok(())
-}
-
-/// Returns how many buckets there are, and the words that they have, each as often as buckets have it.
-#[cfg(test)]
-pub(crate) async fn list_words(conn: &mut Conn<'_>) -> Outcome<(i64, Vec<String>)> {
-    let buckets = search_buckets::table.count().get_result(conn).await?;
-    let words = search_postings::table.order(search_postings::word).select(search_postings::word).load(conn).await?;
-    Ok((buckets, words))
 }

@@ -24,7 +24,7 @@ use crate::version::Backlog;
 /// Returns how much the service still has to do in the background.
 pub(crate) async fn backlog(conn: &mut Conn<'_>) -> Outcome<Backlog> {
     let entities = unsigned(super::texts::count_unresolved(conn).await?);
-    let search = unsigned(super::search::count_unindexed(conn).await?);
+    let search = unsigned(super::indexing::count_unindexed(conn).await?);
     let of_posts = unsigned(super::images::count_without_preview(conn).await?);
     let of_users = unsigned(super::images::count_without_small_picture(conn).await?);
     Ok(Backlog { entities, search, previews: of_posts.saturating_add(of_users) })
@@ -114,7 +114,7 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, rows: Rows) -> Outcome<usize> {
 pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
     // First, so that nothing is counted down, or forgotten, row by row.
     diesel::delete(user_counts::table).execute(conn).await?;
-    super::search::clear(conn).await?;
+    super::packing::clear(conn).await?;
     diesel::delete(notification_withdrawals::table).execute(conn).await?;
     diesel::delete(mail_tokens::table).execute(conn).await?;
     diesel::delete(mails::table).execute(conn).await?;

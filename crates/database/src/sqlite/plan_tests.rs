@@ -19,8 +19,8 @@ use uuid::Uuid;
 
 use super::complete;
 use super::queries::{
-    accounts, audit, blocks, bookmarks, comments, deletion, exports, feeds, follows, images, mail, people, posts,
-    products, reports, search, sessions, texts, timelines,
+    accounts, audit, blocks, bookmarks, comments, deletion, exports, feeds, follows, images, indexing, mail, packing,
+    people, posts, products, reports, search, sessions, texts, timelines,
 };
 use super::text_in::may_have_text;
 use crate::apart::DbViewer;
@@ -281,14 +281,14 @@ fn a_search_looks_for_its_words_by_an_index() {
     expect_searches(&steps(|conn| complete(search::posts(conn, vec![id(2)], reader(1)))), true);
     expect_searches(&steps(|conn| complete(people::find_discoverable(conn, vec![id(1)], reader(1)))), true);
     expect_searches(&steps(|conn| complete(products::find_all(conn, vec![id(1)]))), true);
-    expect_searches(&steps(|conn| complete(search::find_deletion(conn, DbInstant::MAX))), false);
+    expect_searches(&steps(|conn| complete(packing::find_deletion(conn, DbInstant::MAX))), false);
     for kind in Kind::ALL {
-        expect_searches(&steps(|conn| complete(search::count_to_pack(conn, kind, packing))), false);
-        let pack = steps(|conn| complete(search::pack(conn, kind, 1)));
+        expect_searches(&steps(|conn| complete(packing::count_to_pack(conn, kind, packing))), false);
+        let pack = steps(|conn| complete(packing::pack(conn, kind, 1)));
         assert!(!pack.iter().any(|step| step.starts_with("SCAN search_")), "{pack:?}");
-        let forget = steps(|conn| complete(search::forget(conn, (kind_code(kind), 0), DbInstant::MAX)));
+        let forget = steps(|conn| complete(packing::forget(conn, (kind_code(kind), 0), DbInstant::MAX)));
         assert!(!forget.iter().any(|step| step.starts_with("SCAN search_")), "{forget:?}");
-        let unindexed = steps(|conn| complete(search::list_unindexed(conn, kind, 200)));
+        let unindexed = steps(|conn| complete(indexing::list_unindexed(conn, kind, 200)));
         assert!(unindexed.iter().all(|step| step.contains("_unindexed")), "{unindexed:?}");
     }
 }

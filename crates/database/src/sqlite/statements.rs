@@ -8,7 +8,7 @@ use diesel::{ExpressionMethods, QueryDsl, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl};
 use super::events::record;
-use super::queries::{images, likes, notices, search, texts};
+use super::queries::{images, indexing, likes, notices, texts};
 use crate::attachments;
 use crate::error::{Failure, Outcome};
 use crate::prepared::prepared;
@@ -51,7 +51,7 @@ pub(crate) async fn insert_post(
     let stored = diesel::insert_into(posts::table).values((&row, posts::indexed.eq(true))).execute(conn).await;
     stored.map_err(Failure::missing(Resource::User))?;
     texts::insert_tags(conn, &row).await?;
-    search::insert(conn, text).await?;
+    indexing::insert(conn, text).await?;
     images::replace_of_post(conn, id, &[], &attachments::of_post(row.image, row.attachments.as_deref())?, at).await?;
     record(conn, Event::PostCreated(id.0.into(), author.0.into())).await?;
     notices::tell(conn, &told).await?;
