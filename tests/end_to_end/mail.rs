@@ -197,6 +197,20 @@ async fn no_mail_is_lost_when_the_service_is_killed_between_request_and_delivery
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_is_on_its_way_when_the_service_is_stopped_is_not_sent_again() {
+    let smtp = block_in_place(SmtpServer::start);
+    let home = Home::new();
+    let variables = smtp.variables();
+    let service = home.start_with(&variables.each_ref().map(|(name, value)| (*name, value.as_str())));
+    service.api.register("slow").await.expect(201);
+    forgot(&service.api, "slow").await;
+    smtp.mail(0, "slow@example.org").await;
+    service.stop();
+    assert_eq!(mail(&home, &["list", "--status", "waiting"]), ["There is no such mail."]);
+    assert!(mail(&home, &["list", "--status", "sent"])[0].contains("slow@example.org"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn texts_of_the_operator_are_used_and_bad_ones_refuse_the_start() {
     let smtp = block_in_place(SmtpServer::start);
     let home = Home::new();

@@ -9,6 +9,7 @@ use agora_domain::Result;
 use agora_domain::mail::{Delivery, MailDelivery};
 use tokio::time::sleep;
 
+use crate::progress::Interrupt;
 use crate::sweep::warn;
 
 /// The time between two looks at whether a mail is due: so long it waits at most.
@@ -53,27 +54,29 @@ pub struct Mailer {
 }
 
 impl Mailer {
-    /// Runs until it is dropped. A failure is logged, and tried again later.
-    pub async fn run(self) {
-        loop {
-            let pause = match self.deliver().await {
+    /// Runs until it is interrupted, and ends then once what is on its way is sent and said to be. A failure is logged, and tried
+    /// again later.
+    pub async fn run(self, interrupt: Interrupt) {
+        while !interrupt.is_cancelled() {
+            let pause = match self.deliver(&interrupt).await {
                 Ok(()) => INTERVAL,
                 Err(error) => {
                     warn("could not look after the outbox", &error);
                     RETRY
                 }
             };
-            sleep(pause).await;
+            interrupt.run_until_cancelled(sleep(pause)).await;
         }
     }
 
     /// Sends what is due, unless another node does.
-    async fn deliver(&self) -> Result<()> {
+    async fn deliver(&self, interrupt: &Interrupt) -> Result<()> {
         if !self.delivery.is_due().await? {
             return Ok(());
         }
         let Some(_lock) = self.database.lock(Turn::Mail).await? else { return Ok(()) };
-        while let Some(delivery) = self.delivery.deliver_next().await? {
+        while !interrupt.is_cancelled() {
+            let Some(delivery) = self.delivery.deliver_next().await? else { break };
             self.note(&delivery);
         }
         Ok(())

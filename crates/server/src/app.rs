@@ -15,10 +15,12 @@ use agora_operations::host::{listen, reachable};
 use agora_operations::live::{LagMeter, LiveFeed};
 use agora_operations::minutely::every_minute;
 use agora_operations::open::{CANNOT_OPEN, database_url};
+use agora_operations::progress::Interrupt;
 use agora_operations::{admin, data_dir, host};
 use agora_security::JwtIssuer;
 use anyhow::{Context, Result};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::adapters::Adapters;
 use crate::metrics::{Metrics, ServiceMetrics};
@@ -30,6 +32,9 @@ const REQUEST_TIME: Duration = Duration::from_secs(30);
 /// How long a client may take to send the head of a request, unless it has less for a body: a head fits into a packet or
 /// a few.
 const HEAD_TIME: Duration = Duration::from_secs(10);
+
+/// How long a stop waits for the mail that is on its way: a server takes one in less.
+const LAST_MAIL: Duration = Duration::from_secs(5);
 
 /// A started service.
 pub struct App {
@@ -52,6 +57,9 @@ pub struct App {
     pub(crate) live: Arc<LiveUpdates>,
     /// What is done beside requests: it ends when this is dropped.
     background: JoinSet<()>,
+    /// What sends mail, if mail is sent, and what ends it between two mails.
+    mailer: JoinSet<()>,
+    mail_interrupt: Interrupt,
     database: Database,
 }
 
@@ -135,8 +143,9 @@ impl App {
             let sessions = Arc::clone(&sessions);
             async move { sessions.store_seen().await }
         }));
+        let (mut mail_sender, mail_interrupt) = (JoinSet::new(), Interrupt::default());
         if let Some(mailer) = mailer {
-            background.spawn(mailer.run());
+            mail_sender.spawn(mailer.run(mail_interrupt.clone()));
         }
         if let Some(replica) = adapters.replica.clone() {
             background.spawn(replica.follow());
@@ -157,6 +166,8 @@ impl App {
             stopping,
             live,
             background,
+            mailer: mail_sender,
+            mail_interrupt,
             database,
         })
     }
@@ -165,10 +176,14 @@ impl App {
     ///
     /// # Errors
     /// When the server breaks.
-    pub async fn run(self) -> Result<()> {
+    pub async fn run(mut self) -> Result<()> {
         let metrics = self.metrics.map(|server| (server.handle(), tokio::spawn(server)));
         let stopped = self.server.await;
         drop(self.background);
+        self.mail_interrupt.cancel();
+        // One that takes longer is sent again.
+        let _ = timeout(LAST_MAIL, self.mailer.join_next()).await;
+        drop(self.mailer);
         if let Some((handle, server)) = metrics {
             // To its end, since it holds a part of the database.
             handle.stop(false).await;

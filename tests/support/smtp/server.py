@@ -2,7 +2,7 @@
 
 `port`: where to listen, 0 for a free one. `tls`: `none`, `starttls` or `implicit`, the latter two with the files
 `certificate` and `key`. `login`: a user and a password without which nothing is taken. An address that begins with `refused`
-is refused for good, and one that begins with `later` for now.
+is refused for good, and one that begins with `later` for now. A mail to one that begins with `slow` is answered two seconds after it is told.
 """
 
 import asyncio
@@ -46,6 +46,8 @@ class Handler:
             "text": message.get_content(),
         }
         print(json.dumps(mail), flush=True)
+        if envelope.rcpt_tos[0].startswith("slow"):
+            await asyncio.sleep(2)
         return "250 OK"
 
 
