@@ -9,7 +9,7 @@ use diesel::dsl::sql;
 use diesel::sql_types::BigInt;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use tokio::sync::Notify;
-use tokio::task::{JoinHandle, yield_now};
+use tokio::task::{JoinHandle, JoinSet, yield_now};
 
 use super::super::connect::Connector;
 use super::super::dialect::RunQueryDsl;
@@ -19,7 +19,7 @@ use super::{Postgres, private_postgres, queries};
 use crate::apart::DbViewer;
 use crate::options::Options;
 use crate::rows::{Slice, Toward};
-use crate::schema::{AuditRecord, MuteRecord};
+use crate::schema::{AuditRecord, FollowRecord, MuteRecord};
 use crate::sql_types::DbId;
 use crate::values::VisiblePosts;
 use crate::version::Opening;
@@ -174,6 +174,48 @@ async fn a_block_and_a_mute_take_out_what_a_like_tells_that_is_not_committed_yet
             ASSERT (SELECT count = 0 AND is_empty FROM notifications); END $$";
         write(&database, nothing).await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_follows_blocks_and_mutes_each_other_waits_in_turn_and_none_is_run_again() {
+    const TASKS: u64 = 16;
+    const CHANGES: u64 = 20;
+    let (database, users, _) = inhabited().await;
+    let attempts = Arc::new(AtomicU32::new(0));
+    let mut tasks = JoinSet::new();
+    for task in 0..TASKS {
+        let (database, attempts) = (Arc::clone(&database), Arc::clone(&attempts));
+        tasks.spawn(async move {
+            for n in 0..CHANGES {
+                let attempts = Arc::clone(&attempts);
+                let changed = database.write(move |conn| {
+                    attempts.fetch_add(1, Ordering::Relaxed);
+                    let (one, other) = if n % 2 == 0 { (users[0], users[1]) } else { (users[1], users[0]) };
+                    let made = id(3, task * CHANGES + n);
+                    let follow = FollowRecord { follower_id: one, followed_id: other, id: made, created_at: AT };
+                    let mute =
+                        MuteRecord { muter_id: one, muted_id: other, id: made, created_at: AT, ends_at: Some(AT) };
+                    Box::pin(async move {
+                        match task % 8 {
+                            0 => queries::follows::set(conn, follow, None).await,
+                            1 => queries::follows::toggle(conn, follow, None).await.map(drop),
+                            2 => queries::follows::unset(conn, one, other).await,
+                            3 => queries::blocks::block(conn, one, other, (made, AT)).await,
+                            4 => queries::blocks::unblock(conn, one, other).await.map(drop),
+                            5 => queries::blocks::mute(conn, mute).await,
+                            6 => queries::blocks::unmute(conn, one, other).await.map(drop),
+                            _ => queries::blocks::end_mutes(conn, AT).await.map(drop),
+                        }
+                    })
+                });
+                let changed = changed.await;
+                // Whom a block keeps apart does not find the other.
+                assert!(matches!(changed, Ok(()) | Err(Error::NotFound(_))), "{changed:?}");
+            }
+        });
+    }
+    tasks.join_all().await;
+    assert_eq!(u64::from(AtomicU32::load(&attempts, Ordering::Relaxed)), TASKS * CHANGES);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,7 @@
 //! Who blocks and who mutes whom.
 
+use std::collections::BTreeSet;
+
 use agora_domain::blocks::{MAX_BLOCKED, MAX_MUTED, TOO_MANY_BLOCKED, TOO_MANY_MUTED};
 use diesel::dsl::{exists, not};
 use diesel::sql_types::Bool;
@@ -30,13 +32,14 @@ async fn lock(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// Does so after the transactions in which either acts, so that what they tell is there to be taken out. A follow locks both as well, the
-/// follower first: it may meet this crosswise, and one of the two is run again.
+/// Does so and waits for the transactions in which either acts, so that what they tell is there to be taken out. Of those, the ones
+/// that lock an account as well have done so before they act: none of them waits for this.
 async fn lock_whole(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
+    lock(conn, one, other).await?;
     for id in [one.min(other), one.max(other)] {
         super::lock_whole_user(conn, id).await?;
     }
-    lock(conn, one, other).await
+    Ok(())
 }
 
 /// The row that says that one user blocks another, or that another blocks the user.
@@ -65,7 +68,9 @@ pub(crate) async fn block(
                 diesel::insert_into(blocks::table).values(row).execute(conn).await?;
             }
             for (one, other) in [(blocker, blocked), (blocked, blocker)] {
-                follows::delete(conn, one, other).await?;
+                if follows::delete(conn, one, other).await? {
+                    follows::count_change(conn, one).await?;
+                }
                 notices::forget(conn, one, other).await?;
             }
         }
@@ -123,12 +128,9 @@ pub(crate) async fn mute(conn: &mut Conn<'_>, mute: MuteRecord) -> Outcome<()> {
 }
 
 pub(crate) async fn unmute(conn: &mut Conn<'_>, muter: DbId, muted: DbId) -> Outcome<bool> {
+    follows::count_change(conn, muter).await?;
     let mutes = mutes::table.find((muter, muted)).filter(not(erased(mutes::muted_id)));
-    let deleted = diesel::delete(mutes).execute(conn).await?;
-    if deleted > 0 {
-        follows::count_change(conn, muter).await?;
-    }
-    Ok(deleted > 0)
+    Ok(diesel::delete(mutes).execute(conn).await? > 0)
 }
 
 /// When a mute ends, when it was made and its id, then whom it is of.
@@ -147,13 +149,12 @@ pub(crate) async fn list_muted(conn: &mut Conn<'_>, viewer: DbViewer, slice: Sli
 /// Takes back some of the mutes that have ended; how many.
 pub(crate) async fn end_mutes(conn: &mut Conn<'_>, now: DbInstant) -> Outcome<usize> {
     let ended = mutes::table.filter(mutes::ends_at.le(now)).order(mutes::ends_at).limit(ENDED_AT_ONCE);
-    let ended: Vec<DbId> = ended.select(mutes::id).load(conn).await?;
-    // One that has got another end meanwhile stays.
-    let ended = mutes::table.filter(id_in(mutes::id, ended)).filter(mutes::ends_at.le(now));
-    let muters: Vec<DbId> = diesel::delete(ended).returning(mutes::muter_id).load(conn).await?;
-    let count = muters.len();
+    let ended: Vec<(DbId, DbId)> = ended.select((mutes::id, mutes::muter_id)).load(conn).await?;
+    let (ended, muters): (Vec<_>, BTreeSet<_>) = ended.into_iter().unzip();
     for muter in muters {
         follows::count_change(conn, muter).await?;
     }
-    Ok(count)
+    // One that has got another end meanwhile stays.
+    let ended = mutes::table.filter(id_in(mutes::id, ended)).filter(mutes::ends_at.le(now));
+    Ok(diesel::delete(ended).execute(conn).await?)
 }

@@ -17,9 +17,10 @@ use crate::schema::{FollowRecord, follows, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::Related;
 
-/// Turns the relation on if it is off, off if it is on. A concurrent toggle of the same relation may come between the
-/// two attempts; then it starts again.
+/// Turns the relation on if it is off, off if it is on. A node of the release before may toggle it between the two
+/// attempts; then it starts again.
 pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRecord, notice: Option<Notice>) -> Outcome<bool> {
+    count_change(conn, follow.follower_id).await?;
     loop {
         if insert(conn, &follow, notice).await? {
             return Ok(true);
@@ -41,6 +42,7 @@ pub(crate) async fn find_standing(conn: &mut Conn<'_>, viewer: DbId, other: DbId
 }
 
 pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRecord, notice: Option<Notice>) -> Outcome<()> {
+    count_change(conn, follow.follower_id).await?;
     if !insert(conn, &follow, notice).await? {
         ensure_not_apart(conn, follow.follower_id, follow.followed_id).await?;
     }
@@ -53,6 +55,7 @@ pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -
     if !is_there {
         return Err(NO_USER);
     }
+    count_change(conn, follower).await?;
     if !delete(conn, follower, followed).await? {
         ensure_not_apart(conn, follower, followed).await?;
     }
@@ -67,6 +70,7 @@ async fn ensure_not_apart(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcom
     }
 }
 
+/// Turns the relation on; whether it was off. The change is counted already.
 async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord, notice: Option<Notice>) -> Outcome<bool> {
     let inserted = diesel::insert_into(follows::table)
         .values(follow)
@@ -76,8 +80,6 @@ async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord, notice: Option<Notic
         .await
         .map_err(Failure::missing(Resource::User))?;
     if inserted > 0 {
-        // Which also has others wait who turn on a relation of the same follower.
-        count_change(conn, follow.follower_id).await?;
         ensure_may_follow(conn, follow.follower_id, follow.followed_id).await?;
         super::gather(conn, follow.id, notice).await?;
     }
@@ -102,18 +104,19 @@ async fn ensure_may_follow(conn: &mut Conn<'_>, follower: DbId, followed: DbId) 
     }
 }
 
+/// Turns the relation off; whether it was on. The change is counted already.
 pub(super) async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<bool> {
     let there = follows::table.find((follower, followed)).filter(not(erased(follows::followed_id)));
     let deleted = diesel::delete(there).returning((follows::id, follows::created_at));
     let deleted: Option<(DbId, DbInstant)> = deleted.get_result(conn).await.optional()?;
     if let Some((follow, made)) = deleted {
-        count_change(conn, follower).await?;
         super::withdraw(conn, Gathered::new(NotificationKind::Follow, followed, made), follow, follower).await?;
     }
     Ok(deleted.is_some())
 }
 
-/// Returns what is remembered of the follower's feed is of an earlier state from now on.
+/// Has others wait who change whom the account follows or mutes, or blocks it, and says that what is remembered of its feed is of
+/// an earlier state. It comes before the change: whoever blocks would otherwise wait for a change that waits for them.
 pub(super) async fn count_change(conn: &mut Conn<'_>, follower: DbId) -> Outcome<()> {
     let counted = users::follow_version.eq(users::follow_version + 1);
     prepared(diesel::update(users::table.find(follower)).set(counted)).execute(conn).await?;
