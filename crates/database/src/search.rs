@@ -163,7 +163,6 @@ impl SearchIndex for Database {
     async fn forget(&self, before: Timestamp) -> Result<bool> {
         let before = DbInstant(before);
         let Some(bucket) = call!(self, read packing::find_deletion(before))? else { return Ok(false) };
-        call!(self, write packing::forget(bucket, before))?;
-        Ok(true)
+        call!(self, write packing::forget(bucket, before))
     }
 }

@@ -303,3 +303,15 @@ async fn a_notification_says_nothing_of_a_post_that_became_private_while_it_was_
     (&mut &changing).batch_execute(edit).await.unwrap();
     assert_eq!(listing.await.unwrap(), [None]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_forgets_while_somebody_else_is_at_work_on_buckets() {
+    let (database, ..) = inhabited().await;
+    let forget = async || database.write(|conn| Box::pin(queries::packing::forget(conn, (0, 0), AT))).await.unwrap();
+    let packing = database.connector.connect().await.unwrap();
+    let begin = "BEGIN; SELECT FROM leases WHERE name = 'packing' FOR UPDATE";
+    (&mut &packing).batch_execute(begin).await.unwrap();
+    assert!(!forget().await);
+    (&mut &packing).batch_execute("COMMIT").await.unwrap();
+    assert!(forget().await);
+}

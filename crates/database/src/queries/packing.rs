@@ -105,10 +105,11 @@ pub(crate) async fn find_deletion(conn: &mut Conn<'_>, before: DbInstant) -> Out
     Ok(first.map(|(kind, document)| (kind, document / BUCKET)))
 }
 
-/// Takes the documents of a bucket that were deleted before an instant out of its postings, unless somebody else does so.
-pub(crate) async fn forget(conn: &mut Conn<'_>, (kind, bucket): (i16, i64), before: DbInstant) -> Outcome<()> {
+/// Takes the documents of a bucket that were deleted before an instant out of its postings, unless somebody else is at work on
+/// buckets; whether nobody is.
+pub(crate) async fn forget(conn: &mut Conn<'_>, (kind, bucket): (i16, i64), before: DbInstant) -> Outcome<bool> {
     if !lock_packing(conn).await? {
-        return Ok(());
+        return Ok(false);
     }
     let deletions = of_bucket!(search_deletions, kind, bucket).filter(search_deletions::deleted_at.lt(before));
     let deleted: Vec<i64> = deletions.select(search_deletions::document).load(conn).await?;
@@ -123,7 +124,8 @@ pub(crate) async fn forget(conn: &mut Conn<'_>, (kind, bucket): (i16, i64), befo
     let are_out = search_deletions::table.filter(search_deletions::kind.eq(kind));
     let are_out = are_out.filter(number_in(search_deletions::document, deleted));
     diesel::delete(are_out).execute(conn).await?;
-    delete_empty(conn, kind, bucket).await
+    delete_empty(conn, kind, bucket).await?;
+    Ok(true)
 }
 
 /// Deletes a bucket of which nothing is left; not the last, so that no number is given twice.
