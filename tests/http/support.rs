@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use agora_config::{Config, Values};
 use agora_domain::clock::Clock;
+use agora_domain::deletion::DeletionRepository;
 use agora_operations::open;
 use agora_operations::system::SystemClock;
 use agora_server::app::App;
@@ -68,8 +69,8 @@ impl Server {
 
     /// Waits until nothing is left of deleted accounts.
     pub(crate) async fn wait_for_erasure(&self) {
-        let deletions = open::existing_database(&self.config).await.unwrap().deletions();
-        eventually("the end of deleted accounts", async || match deletions.next_unerased().await.unwrap() {
+        let database = open::existing_database(&self.config).await.unwrap();
+        eventually("the end of deleted accounts", async || match database.next_unerased().await.unwrap() {
             None => Some(()),
             Some(_) => None,
         })

@@ -6,7 +6,6 @@ use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 
 /// One of the databases.
-#[derive(Clone)]
 pub(crate) enum Backend {
     Sqlite(Arc<Sqlite>),
     Postgres(Arc<Postgres>),

@@ -4,28 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use agora_domain::accounts::{AccountRepository, SessionRepository};
-use agora_domain::audit_log::AuditRepository;
-use agora_domain::blocks::BlockRepository;
-use agora_domain::bookmarks::BookmarkRepository;
-use agora_domain::comments::CommentRepository;
-use agora_domain::deletion::DeletionRepository;
-use agora_domain::events::{EventAudience, EventLog};
-use agora_domain::export::ExportRepository;
-use agora_domain::follows::FollowRepository;
-use agora_domain::health::Probe;
-use agora_domain::idempotency::IdempotencyRepository;
-use agora_domain::mail::{Outbox, TokenRedemption};
-use agora_domain::media::{ImageReferences, PreviewBacklog, UnreferencedImages};
-use agora_domain::notifications::NotificationRepository;
-use agora_domain::overview::OverviewRepository;
-use agora_domain::people::PeopleRepository;
-use agora_domain::posts::PostRepository;
-use agora_domain::products::{Catalog, ProductRepository};
-use agora_domain::reports::ReportRepository;
-use agora_domain::search::{SearchIndex, SearchRepository};
-use agora_domain::texts::TextBacklog;
-
 use crate::backend::Backend;
 use crate::calls::{Calls, QueryInstrumentation};
 use crate::error::OpenError;
@@ -57,8 +35,7 @@ pub fn check_replica_url(url: &str) -> Result<(), OpenError> {
     if is_postgres(url) { postgres::check_url(url) } else { Err(OpenError::NoReplica) }
 }
 
-/// An open database: every repository of the domain.
-#[derive(Clone)]
+/// An open database: every port of the domain that is about stored rows. An `Arc` of it goes wherever one of them is asked for.
 pub struct Database {
     pub(crate) backend: Backend,
     pub(crate) feeds: Arc<Feeds>,
@@ -148,7 +125,7 @@ impl Database {
         Self { backend, feeds: Arc::default(), calls: Arc::default(), packing: Packing::SERVICE }
     }
 
-    /// The same database, of whose calls is told and logged what `watch` says. For the repositories made from it.
+    /// The same database, of whose calls is told and logged what `watch` says.
     pub fn instrumented(self, watch: QueryInstrumentation) -> Self {
         Self { calls: Arc::new(Calls::new(watch)), ..self }
     }
@@ -170,8 +147,8 @@ impl Database {
 
     /// Finishes the work at hand, also that which nobody waits for any more, and closes every connection; later work is
     /// refused as unavailable. Reads on PostgreSQL's shared connections are not waited for. Blocks until it is done, so it
-    /// is not called on a thread that drives connections. Dropping the last clone does the same on SQLite; on PostgreSQL,
-    /// it lets the work at hand go on.
+    /// is not called on a thread that drives connections. Dropping it does the same on SQLite, and lets the work at hand
+    /// go on on PostgreSQL.
     pub fn close(&self) {
         match &self.backend {
             Backend::Sqlite(database) => database.close(),
@@ -204,79 +181,6 @@ impl Database {
             Backend::Postgres(database) => Figures { lanes: database.lanes().into(), write_groups: None },
         }
     }
-}
-
-/// Declares the methods that return the database as one of the domain's ports.
-macro_rules! ports {
-    ($($(#[$doc:meta])* $name:ident: $Port:ident;)+) => {
-        impl Database {
-            $(
-                $(#[$doc])*
-                pub fn $name(&self) -> Arc<dyn $Port> {
-                    Arc::new(self.clone())
-                }
-            )+
-        }
-    };
-}
-
-ports! {
-    /// Returns the accounts.
-    accounts: AccountRepository;
-    /// Returns the sessions.
-    sessions: SessionRepository;
-    /// Returns the posts and likes.
-    posts: PostRepository;
-    /// Returns what users take along.
-    exports: ExportRepository;
-    /// Returns the audit log.
-    audit: AuditRepository;
-    /// Returns the reports.
-    reports: ReportRepository;
-    /// Returns what deletes accounts.
-    deletions: DeletionRepository;
-    /// Returns the outbox.
-    outbox: Outbox;
-    /// Returns what tokens of mails are good for.
-    token_redemption: TokenRedemption;
-    /// Returns the blocks and mutes.
-    blocks: BlockRepository;
-    /// Returns the bookmarks.
-    bookmarks: BookmarkRepository;
-    /// Returns the texts whose entities are still to be extracted.
-    text_backlog: TextBacklog;
-    /// Returns the comments.
-    comments: CommentRepository;
-    /// Returns what counts everything.
-    overview: OverviewRepository;
-    /// Returns users as others see them.
-    people: PeopleRepository;
-    /// Returns what users are told.
-    notifications: NotificationRepository;
-    /// Returns what happened, for those who listen.
-    events: EventLog;
-    /// Returns who may be told of what happened.
-    event_audience: EventAudience;
-    /// Returns the follow relations.
-    follows: FollowRepository;
-    /// Returns the catalog.
-    products: ProductRepository;
-    /// Returns the whole catalog, for work on all of it.
-    catalog: Catalog;
-    /// Finds things by their words.
-    search: SearchRepository;
-    /// Returns the index from which things are found.
-    search_index: SearchIndex;
-    /// Returns the record of requests that may be sent again.
-    idempotency: IdempotencyRepository;
-    /// Returns the images that rows name.
-    named_images: ImageReferences;
-    /// Returns the record of the images that no row names.
-    unnamed_images: UnreferencedImages;
-    /// Returns the images that have no preview yet.
-    previews: PreviewBacklog;
-    /// Asks whether the database answers.
-    probe: Probe;
 }
 
 /// Returns whether a URL names a PostgreSQL database.

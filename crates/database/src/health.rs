@@ -11,8 +11,8 @@ use crate::{Database, Migrations, call};
 impl Database {
     /// Asks whether the database has the schema that this program works on, or a newer one: while nodes are replaced
     /// by those of a new version, which change the schema first, the old ones go on.
-    pub fn migrations_probe(&self) -> Arc<dyn Probe> {
-        Arc::new(IsMigrated(self.clone()))
+    pub fn migrations_probe(self: &Arc<Self>) -> Arc<dyn Probe> {
+        Arc::new(IsMigrated(Arc::clone(self)))
     }
 }
 
@@ -23,7 +23,7 @@ impl Probe for Database {
     }
 }
 
-struct IsMigrated(Database);
+struct IsMigrated(Arc<Database>);
 
 #[async_trait]
 impl Probe for IsMigrated {
@@ -44,9 +44,9 @@ mod tests {
     use super::*;
     use crate::Options;
 
-    async fn open(directory: &TempDir) -> Database {
+    async fn open(directory: &TempDir) -> Arc<Database> {
         let url = format!("sqlite:{}", directory.path().join("agora.db").display());
-        Database::open(&url, &Options::default()).await.unwrap()
+        Arc::new(Database::open(&url, &Options::default()).await.unwrap())
     }
 
     /// Changes the database beside the service.
@@ -62,10 +62,10 @@ mod tests {
     async fn an_open_database_answers_until_it_is_closed() {
         let directory = tempfile::tempdir().unwrap();
         let database = open(&directory).await;
-        database.probe().probe().await.unwrap();
+        database.probe().await.unwrap();
         database.migrations_probe().probe().await.unwrap();
         database.close();
-        assert!(matches!(database.probe().probe().await, Err(Error::Unavailable(_))));
+        assert!(matches!(database.probe().await, Err(Error::Unavailable(_))));
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -80,7 +80,7 @@ mod tests {
         run(&directory, forget_last);
         run(&directory, forget_last);
         assert!(matches!(probe.probe().await, Err(Error::Unavailable(_))));
-        database.probe().probe().await.unwrap();
+        database.probe().await.unwrap();
         run(&directory, "DROP TABLE __diesel_schema_migrations");
         assert!(matches!(probe.probe().await, Err(Error::Unavailable(_))));
     }

@@ -46,7 +46,7 @@ struct Progress {
 #[derive(Clone)]
 pub struct Replica {
     /// The database as the replica shows it; what the replica cannot do is done by the server that takes writes.
-    pub database: Database,
+    pub database: Arc<Database>,
     primary: Arc<Postgres>,
     replica: Arc<Postgres>,
     /// Of how many of a hundred accounts it serves the lists.
@@ -65,11 +65,11 @@ impl Database {
     pub fn replica(&self, url: &str, options: &Options) -> std::result::Result<Replica, OpenError> {
         let Backend::Postgres(primary) = &self.backend else { return Err(OpenError::NoReplica) };
         let replica = Arc::new(Postgres::replica(Arc::clone(primary), url, options)?);
-        let database = Self { backend: Backend::Postgres(Arc::clone(&replica)), ..self.clone() };
-        let database = Self { feeds: Arc::default(), ..database };
+        let (backend, calls) = (Backend::Postgres(Arc::clone(&replica)), Arc::clone(&self.calls));
+        let database = Self { backend, feeds: Arc::default(), calls, packing: self.packing };
         let (unrecorded, progress) = Default::default();
         Ok(Replica {
-            database,
+            database: Arc::new(database),
             primary: Arc::clone(primary),
             replica,
             share: options.replica_share,

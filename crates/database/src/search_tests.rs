@@ -1,5 +1,6 @@
 //! What the search index keeps of things that are gone.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use agora_domain::audit::{Action, Actor, AuditEntry, Target};
@@ -7,6 +8,8 @@ use agora_domain::clock::Timestamp;
 use agora_domain::products::{
     CatalogChange, Category, Description, Price, Product, ProductEdit, ProductName, Sku, Stock,
 };
+use agora_domain::search::SearchIndex;
+use agora_port_contracts::Repositories;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
@@ -50,7 +53,7 @@ fn entry(n: u128) -> AuditEntry {
 }
 
 async fn forget(database: &Database) {
-    while database.search_index().forget(in_minutes(10)).await.unwrap() {}
+    while database.forget(in_minutes(10)).await.unwrap() {}
 }
 
 async fn words(database: &Database) -> (i64, Vec<String>) {
@@ -69,8 +72,8 @@ fn words_of(buckets: &[&[u8]]) -> Vec<String> {
 }
 
 async fn what_is_gone_is_forgotten(database: Database) {
-    let database = database.packing(4);
-    let (index, products) = (database.search_index(), database.products());
+    let database = Arc::new(database.packing(4));
+    let Repositories { search_index: index, products, catalog, .. } = Repositories::of(&database);
     for n in 0..12 {
         products.create(&product(n), &entry(n.into()), None).await.unwrap();
     }
@@ -89,7 +92,7 @@ async fn what_is_gone_is_forgotten(database: Database) {
     // What has the same words stays where it is.
     let cheaper = |n| CatalogChange::Update(Product { price: Price::from_hundredths(5).unwrap(), ..product(n) });
     let renamed = |n| CatalogChange::Update(Product { name: ProductName::parse("more").unwrap(), ..product(n) });
-    let mut catalog = database.catalog().change().await.unwrap();
+    let mut catalog = catalog.change().await.unwrap();
     catalog.store(vec![cheaper(0), renamed(2), cheaper(3), CatalogChange::Create(product(13))]).await.unwrap();
     catalog.commit(None).await.unwrap();
     forget(&database).await;

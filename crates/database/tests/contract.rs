@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 
+use std::sync::Arc;
+
 use agora_database::{Database, Flavor, Options};
 use agora_port_contracts::Repositories;
 use tokio::sync::OnceCell;
@@ -29,35 +31,7 @@ async fn open_fresh(flavor: Flavor, template: &'static OnceCell<String>, paramet
 
 async fn open(url: &str, flavor: Flavor) -> Repositories {
     let database = Database::open(url, &options(flavor)).await.expect("a fresh database").packing(4);
-    Repositories {
-        accounts: database.accounts(),
-        sessions: database.sessions(),
-        posts: database.posts(),
-        bookmarks: database.bookmarks(),
-        exports: database.exports(),
-        audit: database.audit(),
-        reports: database.reports(),
-        deletions: database.deletions(),
-        outbox: database.outbox(),
-        redemption: database.token_redemption(),
-        blocks: database.blocks(),
-        notifications: database.notifications(),
-        texts: database.text_backlog(),
-        comments: database.comments(),
-        events: database.events(),
-        event_audience: database.event_audience(),
-        follows: database.follows(),
-        overview: database.overview(),
-        people: database.people(),
-        products: database.products(),
-        catalog: database.catalog(),
-        search: database.search(),
-        search_index: database.search_index(),
-        idempotency: database.idempotency(),
-        images: database.unnamed_images(),
-        named_images: database.named_images(),
-        previews: database.previews(),
-    }
+    Repositories::of(&Arc::new(database))
 }
 
 mod sqlite {

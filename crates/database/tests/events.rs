@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::sync::Arc;
+
 use agora_database::{Database, Options};
 use agora_domain::accounts::{Account, Email, NewAccount, PasswordHash, Privacy, Roles, Username};
 use agora_domain::clock::Timestamp;
@@ -10,6 +12,7 @@ use agora_domain::events::{Event, LoggedEvent, Position};
 use agora_domain::id::{PostId, RelationId, UserId};
 use agora_domain::posts::{Post, PostText, Visibility};
 use agora_domain::relation::NewRelation;
+use agora_port_contracts::Repositories;
 use tokio::task::{JoinSet, spawn_blocking};
 use uuid::Uuid;
 
@@ -18,11 +21,11 @@ mod private_postgres;
 
 const AT: Timestamp = Timestamp::from_unix_millis(1_700_000_000_000);
 
-async fn node(url: &str) -> Database {
-    Database::open(url, &Options { connections: 8, ..Options::default() }).await.unwrap()
+async fn node(url: &str) -> Repositories {
+    Repositories::of(&Arc::new(Database::open(url, &Options { connections: 8, ..Options::default() }).await.unwrap()))
 }
 
-async fn user(node: &Database, n: u128) -> UserId {
+async fn user(node: &Repositories, n: u128) -> UserId {
     let account = Account {
         id: UserId::new(Uuid::from_u128(n)),
         email: Email::parse(&format!("user{n}@example.org")).unwrap(),
@@ -38,11 +41,11 @@ async fn user(node: &Database, n: u128) -> UserId {
     };
     let id = account.id;
     let new = NewAccount { account, password: PasswordHash::new("$".to_owned()), entry: None };
-    node.accounts().create(&new, None).await.unwrap();
+    node.accounts.create(&new, None).await.unwrap();
     id
 }
 
-async fn post(node: &Database, author: UserId, n: u128) -> PostId {
+async fn post(node: &Repositories, author: UserId, n: u128) -> PostId {
     let post = Post {
         id: PostId::new(Uuid::from_u128(n)),
         author,
@@ -54,18 +57,18 @@ async fn post(node: &Database, author: UserId, n: u128) -> PostId {
         created_at: AT,
         updated_at: AT,
     };
-    node.posts().create(&post, &[], None).await.unwrap();
+    node.posts.create(&post, &[], None).await.unwrap();
     post.id
 }
 
-async fn toggle(node: &Database, post: PostId, user: UserId, n: u128) {
+async fn toggle(node: &Repositories, post: PostId, user: UserId, n: u128) {
     let like = NewRelation { id: RelationId::new(Uuid::from_u128(n)), at: AT, notice: None };
-    node.posts().toggle_like(post, user, like, None).await.unwrap();
+    node.posts.toggle_like(post, user, like, None).await.unwrap();
 }
 
 /// Returns what a node's log has after a number.
-async fn logged(node: &Database, number: u64) -> Vec<(u64, Event)> {
-    let log = node.events();
+async fn logged(node: &Repositories, number: u64) -> Vec<(u64, Event)> {
+    let log = &node.events;
     log.refresh().await.unwrap();
     let from = Position::after(log.end().epoch, number);
     let logged: Vec<LoggedEvent> = log.after(from, 100_000).unwrap();
@@ -87,8 +90,7 @@ async fn every_node_reads_the_same_events_in_the_same_order() {
             for n in 0..LIKES {
                 toggle(&node, post, user, 1_000 * writer + n).await;
                 // While others write, both nodes give numbers.
-                let (mine, theirs) = (node.events(), other.events());
-                let (mine, theirs) = tokio::join!(mine.refresh(), theirs.refresh());
+                let (mine, theirs) = tokio::join!(node.events.refresh(), other.events.refresh());
                 mine.and(theirs).unwrap();
             }
             post
@@ -113,15 +115,15 @@ async fn a_log_that_is_lost_is_another_one() {
     let author = user(&node, 1).await;
     let liked = post(&node, author, 100).await;
     let before = logged(&node, 0).await;
-    let end = node.events().end();
+    let end = node.events.end();
     assert_eq!(before.len(), 1);
     // As after a crash of the server.
     let forget = move || private_postgres::shared().session(&name).run("TRUNCATE events, event_log;");
     spawn_blocking(forget).await.unwrap();
     toggle(&node, liked, author, 1).await;
     assert_eq!(logged(&node, 0).await, [(1, Event::Liked(liked))]);
-    assert_ne!(node.events().end().epoch, end.epoch);
-    assert_eq!(node.events().after(end, 10), None);
+    assert_ne!(node.events.end().epoch, end.epoch);
+    assert_eq!(node.events.after(end, 10), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -136,10 +138,10 @@ async fn what_is_old_is_dropped_and_who_was_away_for_longer_cannot_go_on() {
     let age =
         move || private_postgres::shared().session(&name).run("UPDATE events SET at = at - interval '6 minutes';");
     spawn_blocking(age).await.unwrap();
-    nodes[0].events().trim().await.unwrap();
+    nodes[0].events.trim().await.unwrap();
     toggle(&nodes[0], liked, author, 2).await;
     // One of them was not read before it was deleted.
-    let log = nodes[1].events();
+    let log = &nodes[1].events;
     log.refresh().await.unwrap();
     let epoch = log.end().epoch;
     assert_eq!(log.after(Position::after(epoch, 1), 10), None);

@@ -16,6 +16,7 @@ use agora_domain::id::{PostId, RelationId, UserId};
 use agora_domain::page::{Keyset, Page, PageRequest, PageSize, Position};
 use agora_domain::posts::{FeedRequest, Post, PostEdit, PostText, Visibility};
 use agora_domain::relation::NewRelation;
+use agora_port_contracts::Repositories;
 use tokio::task::{JoinSet, spawn_blocking};
 use uuid::Uuid;
 
@@ -25,7 +26,7 @@ mod private_postgres;
 /// One database, through one node or several.
 #[derive(Clone)]
 struct World {
-    nodes: Vec<Database>,
+    nodes: Vec<Repositories>,
     made: Arc<AtomicU64>,
     _directory: Option<Arc<tempfile::TempDir>>,
 }
@@ -37,11 +38,15 @@ fn at(millis: u64) -> Timestamp {
     Timestamp::from_unix_millis(1_700_000_000_000 + i64::try_from(millis).unwrap())
 }
 
+async fn open(url: &str, options: &Options) -> Repositories {
+    Repositories::of(&Arc::new(Database::open(url, options).await.unwrap()))
+}
+
 impl World {
     async fn on_sqlite() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", directory.path().join("agora.db").display());
-        let nodes = vec![Database::open(&url, &Options::default()).await.unwrap()];
+        let nodes = vec![open(&url, &Options::default()).await];
         Self { nodes, made: Arc::default(), _directory: Some(Arc::new(directory)) }
     }
 
@@ -50,7 +55,7 @@ impl World {
         let options = Options { connections: 8, ..Options::default() };
         let mut nodes = Vec::new();
         for _ in 0..2 {
-            nodes.push(Database::open(&url, &options).await.unwrap());
+            nodes.push(open(&url, &options).await);
         }
         Self { nodes, made: Arc::default(), _directory: None }
     }
@@ -64,7 +69,7 @@ impl World {
         Uuid::from_u64_pair(0x018b_cfe5_6800_7000 | n, 0x8000_0000_0000_0000 | n)
     }
 
-    fn node(&self, n: u64) -> &Database {
+    fn node(&self, n: u64) -> &Repositories {
         &self.nodes[usize::try_from(n).unwrap() % self.nodes.len()]
     }
 
@@ -85,7 +90,7 @@ impl World {
             created_at: at(0),
         };
         let new = NewAccount { account, password: PasswordHash::new("$hash$".to_owned()), entry: None };
-        self.node(0).accounts().create(&new, None).await.unwrap();
+        self.node(0).accounts.create(&new, None).await.unwrap();
         id
     }
 
@@ -109,19 +114,19 @@ impl World {
             created_at,
             updated_at: created_at,
         };
-        self.node(node).posts().create(&post, &[], None).await.unwrap();
+        self.node(node).posts.create(&post, &[], None).await.unwrap();
         post
     }
 
     async fn toggle(&self, node: u64, follower: UserId, followed: UserId) -> bool {
         let relation = NewRelation { id: RelationId::new(self.id()), at: at(self.next()), notice: None };
-        self.node(node).follows().toggle(follower, followed, relation, None).await.unwrap()
+        self.node(node).follows.toggle(follower, followed, relation, None).await.unwrap()
     }
 
     /// The ids of the posts on a page of a feed.
     async fn page(&self, node: u64, viewer: UserId, feed: FeedRequest) -> Page<PostId> {
         let visible = &[Visibility::Public, Visibility::Followers];
-        let page = self.node(node).posts().list_followed(Viewer::ordinary(viewer), visible, feed).await.unwrap();
+        let page = self.node(node).posts.list_followed(Viewer::ordinary(viewer), visible, feed).await.unwrap();
         page.map(|view| view.post.id)
     }
 
@@ -262,33 +267,33 @@ async fn feeds_follow_every_change(w: World) {
                 let muted = dice.pick(&users);
                 if muted != user && !model.mutes.remove(&(user, muted)) {
                     let mute = NewMute { id: RelationId::new(w.id()), at: at(step), until: None };
-                    w.node(node).blocks().mute(user, muted, mute).await.unwrap();
+                    w.node(node).blocks.mute(user, muted, mute).await.unwrap();
                     model.mutes.insert((user, muted));
                 } else {
-                    assert_eq!(w.node(node).blocks().unmute(user, muted).await.unwrap(), muted != user);
+                    assert_eq!(w.node(node).blocks.unmute(user, muted).await.unwrap(), muted != user);
                 }
             }
             11 => {
                 let blocked = dice.pick(&users);
                 if blocked != user && !model.blocks.remove(&(user, blocked)) {
                     let block = NewBlock { id: RelationId::new(w.id()), at: at(step) };
-                    w.node(node).blocks().block(user, blocked, block).await.unwrap();
+                    w.node(node).blocks.block(user, blocked, block).await.unwrap();
                     model.blocks.insert((user, blocked));
                     model.follows.retain(|pair| *pair != (user, blocked) && *pair != (blocked, user));
                 } else {
-                    assert_eq!(w.node(node).blocks().unblock(user, blocked).await.unwrap(), blocked != user);
+                    assert_eq!(w.node(node).blocks.unblock(user, blocked).await.unwrap(), blocked != user);
                 }
             }
             change if !model.posts.is_empty() => {
                 let ids: Vec<_> = model.posts.keys().copied().collect();
                 let id = dice.pick(&ids);
                 if change == 7 {
-                    w.node(node).posts().delete(id, at(step)).await.unwrap();
+                    w.node(node).posts.delete(id, at(step)).await.unwrap();
                     model.posts.remove(&id);
                 } else {
                     let visibility = dice.pick(&Visibility::ALL);
                     let edit = PostEdit { visibility: Some(visibility), ..PostEdit::default() };
-                    w.node(node).posts().edit(id, ANYBODY, &edit, at(step)).await.unwrap();
+                    w.node(node).posts.edit(id, ANYBODY, &edit, at(step)).await.unwrap();
                     model.posts.get_mut(&id).unwrap().visibility = visibility;
                 }
             }
@@ -370,7 +375,7 @@ async fn posts_behind_many_that_are_private_are_shown(w: World) {
     let private = PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() };
     for n in 0..400 {
         let hidden = w.post(0, author, at(10 + n)).await.id;
-        w.node(0).posts().edit(hidden, ANYBODY, &private, at(500)).await.unwrap();
+        w.node(0).posts.edit(hidden, ANYBODY, &private, at(500)).await.unwrap();
     }
     let new = w.post(0, author, at(1000)).await.id;
     for size in [1, 2, 20] {
@@ -409,7 +414,7 @@ async fn a_feed_that_was_not_looked_at_for_long_is_whole(w: World) {
 async fn posts_that_are_committed_late_are_shown() {
     let (name, url) = spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
     let options = Options { connections: 8, ..Options::default() };
-    let nodes = vec![Database::open(&url, &options).await.unwrap(), Database::open(&url, &options).await.unwrap()];
+    let nodes = vec![open(&url, &options).await, open(&url, &options).await];
     let w = World { nodes, made: Arc::default(), _directory: None };
     let [viewer, author, other] = w.users(3).await[..] else { unreachable!() };
     w.toggle(0, viewer, author).await;

@@ -8,11 +8,15 @@ use std::time::Duration;
 
 use agora_database::{Database, Load, OpenError, Options, Rows, Snapshot, Table};
 use agora_domain::Error;
+use agora_domain::accounts::SessionRepository;
 use agora_domain::clock::Timestamp;
+use agora_domain::follows::FollowRepository;
 use agora_domain::id::SessionId;
-use agora_domain::idempotency::{AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, RequestName};
-use agora_domain::media::ImageKey;
-use agora_domain::people::PostCounts;
+use agora_domain::idempotency::{
+    AttemptId, Begun, Fingerprint, Fingerprints, IdempotencyKey, IdempotencyRepository, RequestName,
+};
+use agora_domain::media::{ImageKey, UnreferencedImages};
+use agora_domain::people::{PeopleRepository, PostCounts};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use futures_util::TryStreamExt;
@@ -257,13 +261,12 @@ async fn a_load_that_is_not_committed_leaves_nothing() {
 async fn what_was_answered_before_is_not_answered_when_other_rows_have_come_instead() {
     for kind in KINDS {
         let target = fresh(kind).await;
-        let requests = target.database.idempotency();
         let key = IdempotencyKey::parse("key").unwrap();
         let name = RequestName { caller: None, route: "POST /".to_owned(), key };
         let begin = async |n| {
             let (attempt, now) = (AttemptId::new(Uuid::from_u128(n)), Timestamp::from_unix_millis(1));
             let fingerprints = Fingerprints::only(Fingerprint([0; 32]));
-            requests.begin(&name, fingerprints, attempt, now).await.unwrap()
+            target.database.begin(&name, fingerprints, attempt, now).await.unwrap()
         };
         assert_eq!(begin(1).await, Begun::First, "{kind:?}");
         assert_ne!(begin(2).await, Begun::First, "{kind:?}");
@@ -279,13 +282,12 @@ async fn what_no_row_named_before_is_not_deleted_from_under_the_rows_that_come_i
     let at = Timestamp::from_unix_millis;
     for kind in KINDS {
         let target = fresh(kind).await;
-        let unnamed = target.database.unnamed_images();
-        unnamed.announce(&ImageKey::parse(&image(10_000)).unwrap(), at(1)).await.unwrap();
+        target.database.announce(&ImageKey::parse(&image(10_000)).unwrap(), at(1)).await.unwrap();
         let mut load = target.database.load().await.unwrap();
         load.clear().await.unwrap();
         fill(&mut load).await;
         load.commit().await.unwrap();
-        assert_eq!(unnamed.mark_for_deletion(at(2), at(3), 10).await.unwrap(), [], "{kind:?}");
+        assert_eq!(target.database.mark_for_deletion(at(2), at(3), 10).await.unwrap(), [], "{kind:?}");
     }
 }
 
@@ -293,9 +295,8 @@ async fn what_no_row_named_before_is_not_deleted_from_under_the_rows_that_come_i
 async fn the_rows_that_are_there_are_counted_whatever_was_there_before() {
     for kind in KINDS {
         let target = filled(kind).await;
-        let people = target.database.people();
         let counts = async || {
-            let first = people.find(id(0).into(), id(1).into()).await.unwrap()?;
+            let first = PeopleRepository::find(&target.database, id(0).into(), id(1).into()).await.unwrap()?;
             Some((first.posts, first.follower_count, first.followed_count))
         };
         let expected = Some((PostCounts { public: 1, followers: 1, private: 1 }, 310, 309));
@@ -305,7 +306,7 @@ async fn the_rows_that_are_there_are_counted_whatever_was_there_before() {
         fill(&mut load).await;
         load.commit().await.unwrap();
         assert_eq!(counts().await, expected, "{kind:?}: in place of others");
-        target.database.follows().unset(id(1).into(), id(0).into()).await.unwrap();
+        target.database.unset(id(1).into(), id(0).into()).await.unwrap();
         let expected = expected.map(|(posts, followers, followed)| (posts, followers - 1, followed));
         assert_eq!(counts().await, expected, "{kind:?}: changed since");
         let mut load = target.database.load().await.unwrap();
@@ -370,9 +371,9 @@ async fn nobody_else_writes_while_a_database_is_filled_and_everybody_reads() {
         let refused = other.load().await;
         assert!(matches!(refused, Err(Error::Unavailable(_))), "{kind:?}");
         let session = SessionId::from(id(9));
-        let written = other.sessions().revoke(session, Timestamp::from_unix_millis(0)).await;
+        let written = SessionRepository::revoke(&other, session, Timestamp::from_unix_millis(0)).await;
         assert!(matches!(written, Err(Error::Unavailable(_))), "{kind:?}: {written:?}");
-        assert!(other.sessions().find(session).await.unwrap().is_none());
+        assert!(SessionRepository::find(&other, session).await.unwrap().is_none());
         load.clear().await.unwrap();
         load.commit().await.unwrap();
         other.load().await.unwrap();

@@ -1,5 +1,6 @@
 //! Erases what belonged to deleted accounts, in the background.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use agora_database::{Database, Turn};
@@ -21,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Erases what belonged to deleted accounts; of several nodes on one database, one at a time.
 pub struct Eraser {
     /// The database, of which one node erases at a time.
-    pub database: Database,
+    pub database: Arc<Database>,
     /// Erases.
     pub erasure: Erasure,
     /// The time between two sweeps.

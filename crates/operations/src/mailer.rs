@@ -46,7 +46,7 @@ impl MailRecord {
 /// Sends what is in the outbox; of several nodes on one database, one at a time.
 pub struct Mailer {
     /// The database, of which one node sends at a time.
-    pub database: Database,
+    pub database: Arc<Database>,
     /// Sends mails.
     pub delivery: MailDelivery,
     /// What was done.

@@ -42,6 +42,7 @@ pub async fn check(
     say: impl Fn(&str) -> Result<()>,
 ) -> Result<String> {
     let (database, store) = open::existing(config).await?;
+    let database = Arc::new(database);
     let told = compare(&database, store, (delete, top), interrupt, say).await;
     // It gives back what it holds of the database, for whoever comes next.
     spawn_blocking(move || database.close()).await?;
@@ -49,7 +50,7 @@ pub async fn check(
 }
 
 async fn compare(
-    database: &Database,
+    database: &Arc<Database>,
     store: ObjectImageStore,
     (delete, top): (bool, usize),
     interrupt: Interrupt,
@@ -57,9 +58,9 @@ async fn compare(
 ) -> Result<String> {
     let lock = if delete { database.lock(Turn::Sweep).await.operator_context("the database")? } else { None };
     ensure!(!delete || lock.is_some(), "a node sweeps just now: try again when that is over");
-    let (named, unnamed) = (database.named_images(), database.unnamed_images());
-    let images = MediaCheck::new(Arc::new(store), named, unnamed, &SystemClock, Sweep::MIN_AGE_MILLIS);
-    let check = Check { images, accounts: database.accounts(), top };
+    let images =
+        MediaCheck::new(Arc::new(store), database.clone(), database.clone(), &SystemClock, Sweep::MIN_AGE_MILLIS);
+    let check = Check { images, accounts: database.clone(), top };
     let mut progress = Progress::new(interrupt);
     let mut report = check.pass("check", false, &mut progress).await?;
     if delete && report.deletable.images > 0 {

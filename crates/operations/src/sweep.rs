@@ -22,7 +22,7 @@ use tokio::time::MissedTickBehavior;
 /// at a time.
 pub struct Sweep {
     /// The database, of which one node sweeps at a time.
-    pub database: Database,
+    pub database: Arc<Database>,
     /// What collects images.
     pub media: MediaSweep,
     /// The sessions.

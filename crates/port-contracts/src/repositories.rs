@@ -23,61 +23,77 @@ use agora_domain::reports::ReportRepository;
 use agora_domain::search::{SearchIndex, SearchRepository};
 use agora_domain::texts::TextBacklog;
 
-/// The repositories of one fresh, empty database.
-#[derive(Clone)]
-pub struct Repositories {
+/// Declares the ports, each a field, and what takes all of them from one adapter.
+macro_rules! repositories {
+    ($($(#[$doc:meta])* $name:ident: $Port:ident,)+) => {
+        /// The repositories of one fresh, empty database.
+        #[derive(Clone)]
+        pub struct Repositories {
+            $($(#[$doc])* pub $name: Arc<dyn $Port>,)+
+        }
+
+        impl Repositories {
+            /// Those of an adapter that implements each port.
+            pub fn of<D: $($Port +)+ 'static>(database: &Arc<D>) -> Self {
+                Self { $($name: database.clone(),)+ }
+            }
+        }
+    };
+}
+
+repositories! {
     /// Accounts.
-    pub accounts: Arc<dyn AccountRepository>,
+    accounts: AccountRepository,
     /// Sessions.
-    pub sessions: Arc<dyn SessionRepository>,
+    sessions: SessionRepository,
     /// Posts and likes.
-    pub posts: Arc<dyn PostRepository>,
+    posts: PostRepository,
     /// What users take along.
-    pub exports: Arc<dyn ExportRepository>,
+    exports: ExportRepository,
     /// What administrators did.
-    pub audit: Arc<dyn AuditRepository>,
+    audit: AuditRepository,
     /// What users report.
-    pub reports: Arc<dyn ReportRepository>,
+    reports: ReportRepository,
     /// Deleted accounts.
-    pub deletions: Arc<dyn DeletionRepository>,
+    deletions: DeletionRepository,
     /// Mails that wait to be sent.
-    pub outbox: Arc<dyn Outbox>,
+    outbox: Outbox,
     /// What tokens of mails are good for.
-    pub redemption: Arc<dyn TokenRedemption>,
+    redemption: TokenRedemption,
     /// Blocks and mutes.
-    pub blocks: Arc<dyn BlockRepository>,
+    blocks: BlockRepository,
     /// Bookmarks.
-    pub bookmarks: Arc<dyn BookmarkRepository>,
+    bookmarks: BookmarkRepository,
     /// Posts whose entities are not extracted yet.
-    pub texts: Arc<dyn TextBacklog>,
+    texts: TextBacklog,
     /// Comments.
-    pub comments: Arc<dyn CommentRepository>,
+    comments: CommentRepository,
     /// What users are told.
-    pub notifications: Arc<dyn NotificationRepository>,
+    notifications: NotificationRepository,
     /// What happened.
-    pub events: Arc<dyn EventLog>,
+    events: EventLog,
     /// Who may be told of it.
-    pub event_audience: Arc<dyn EventAudience>,
+    event_audience: EventAudience,
     /// Follows.
-    pub follows: Arc<dyn FollowRepository>,
+    follows: FollowRepository,
     /// How much there is of everything.
-    pub overview: Arc<dyn OverviewRepository>,
+    overview: OverviewRepository,
     /// Users as others see them.
-    pub people: Arc<dyn PeopleRepository>,
+    people: PeopleRepository,
     /// Products.
-    pub products: Arc<dyn ProductRepository>,
+    products: ProductRepository,
     /// The whole catalog.
-    pub catalog: Arc<dyn Catalog>,
+    catalog: Catalog,
     /// Things found by their words.
-    pub search: Arc<dyn SearchRepository>,
+    search: SearchRepository,
     /// The index from which they are found, of which few things are packed together.
-    pub search_index: Arc<dyn SearchIndex>,
+    search_index: SearchIndex,
     /// Requests that are sent again.
-    pub idempotency: Arc<dyn IdempotencyRepository>,
+    idempotency: IdempotencyRepository,
     /// The record of the images that no row names.
-    pub images: Arc<dyn UnreferencedImages>,
+    images: UnreferencedImages,
     /// The images that rows name.
-    pub named_images: Arc<dyn ImageReferences>,
+    named_images: ImageReferences,
     /// The images of posts that have no preview yet.
-    pub previews: Arc<dyn PreviewBacklog>,
+    previews: PreviewBacklog,
 }

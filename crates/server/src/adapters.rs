@@ -51,7 +51,7 @@ const WAITING_HASHES: usize = 100;
 /// The adapters, each behind its port.
 #[derive(Clone)]
 pub(crate) struct Adapters {
-    pub(crate) database: Database,
+    pub(crate) database: Arc<Database>,
     pub(crate) replica: Option<Replica>,
     pub(crate) sessions: Arc<CachedSessions>,
     pub(crate) passwords: Arc<BcryptHasher>,
@@ -73,7 +73,7 @@ impl Adapters {
     /// # Errors
     /// When the image store cannot be opened, or mail cannot be sent as configured.
     pub(crate) async fn over(
-        database: Database,
+        database: Arc<Database>,
         config: &Config,
         data_dir: PathBuf,
         clock: Arc<dyn Clock>,
@@ -86,11 +86,11 @@ impl Adapters {
         let parallel = agora_workers::default_parallelism();
         let at_once = NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN);
         let cleaner = Arc::new(Cleaner::new(limits, at_once, config.decode_memory.into()));
-        let sessions = Arc::new(CachedSessions::new(database.sessions(), Arc::clone(&clock)));
+        let sessions = Arc::new(CachedSessions::new(database.clone(), Arc::clone(&clock)));
         let live = Arc::new(LiveUpdates::new(EventPorts {
-            log: database.events(),
-            audience: database.event_audience(),
-            notifications: database.notifications(),
+            log: database.clone(),
+            audience: database.clone(),
+            notifications: database.clone(),
             sessions: sessions.clone(),
             clock: Arc::clone(&clock),
         }));
@@ -100,7 +100,7 @@ impl Adapters {
             smtp,
             passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * WAITING_HASHES)),
             backups: Arc::new(BackupDownloads::new(database.clone(), store.clone())),
-            images: ImagePorts { cleaner: cleaner.clone(), store: store.clone(), unnamed: database.unnamed_images() },
+            images: ImagePorts { cleaner: cleaner.clone(), store: store.clone(), unnamed: database.clone() },
             cleaner,
             store,
             clock,
@@ -116,14 +116,14 @@ impl Adapters {
     /// # Errors
     /// As [`over`](Self::over), and when there is no such database.
     pub(crate) async fn over_existing(config: &Config) -> Result<Self> {
-        let database = open::existing_database(config).await?;
+        let database = Arc::new(open::existing_database(config).await?);
         Self::over(database, config, std::path::absolute(&config.data_dir)?, Arc::new(SystemClock)).await
     }
 
     /// Returns the use cases of accounts.
     pub(crate) fn accounts(&self) -> Accounts {
         Accounts::new(
-            self.database.accounts(),
+            self.database.clone(),
             self.sessions.clone(),
             self.passwords.clone(),
             self.images.clone(),
@@ -148,11 +148,8 @@ impl Adapters {
 
     fn services_over(&self, tokens: Arc<dyn TokenIssuer>, limits: Limits) -> Services {
         let (clock, ids) = (|| Arc::clone(&self.clock), || Arc::clone(&self.ids));
-        let checks = PasswordChecks {
-            accounts: self.database.accounts(),
-            passwords: self.passwords.clone(),
-            limits: limits.clone(),
-        };
+        let database = || Arc::clone(&self.database);
+        let checks = PasswordChecks { accounts: database(), passwords: self.passwords.clone(), limits: limits.clone() };
         Services {
             authentication: Authentication {
                 checks: checks.clone(),
@@ -162,79 +159,51 @@ impl Adapters {
                 ids: ids(),
             },
             accounts: self.accounts(),
-            deletion: Deletion::new(
-                self.database.deletions(),
-                self.sessions.clone(),
-                checks.clone(),
-                self.images.clone(),
-                clock(),
-            ),
+            deletion: Deletion::new(database(), self.sessions.clone(), checks.clone(), self.images.clone(), clock()),
             account_mail: AccountMail {
                 checks,
                 sessions: self.sessions.clone(),
-                outbox: self.database.outbox(),
-                redemption: self.database.token_redemption(),
+                outbox: database(),
+                redemption: database(),
                 tokens: Arc::new(RandomMailTokens),
                 is_mail_configured: self.smtp.is_some(),
                 clock: clock(),
                 ids: ids(),
             },
             outbox: self.outbox_care(),
-            posts: Posts::new(
-                self.database.posts(),
-                self.database.accounts(),
-                self.database.follows(),
-                self.images.clone(),
-                clock(),
-                ids(),
-            ),
-            bookmarks: Bookmarks {
-                bookmarks: self.database.bookmarks(),
-                posts: self.database.posts(),
-                clock: clock(),
-                ids: ids(),
-            },
-            blocks: Blocks {
-                blocks: self.database.blocks(),
-                people: self.database.people(),
-                clock: clock(),
-                ids: ids(),
-            },
+            posts: Posts::new(database(), database(), database(), self.images.clone(), clock(), ids()),
+            bookmarks: Bookmarks { bookmarks: database(), posts: database(), clock: clock(), ids: ids() },
+            blocks: Blocks { blocks: database(), people: database(), clock: clock(), ids: ids() },
             comments: Comments {
-                comments: self.database.comments(),
-                accounts: self.database.accounts(),
-                posts: self.database.posts(),
+                comments: database(),
+                accounts: database(),
+                posts: database(),
                 clock: clock(),
                 ids: ids(),
             },
             exports: Exports {
-                accounts: self.database.accounts(),
-                posts: self.database.posts(),
-                exports: self.database.exports(),
+                accounts: database(),
+                posts: database(),
+                exports: database(),
                 images: Arc::clone(&self.images.store),
                 limits: limits.clone(),
             },
             reports: self.reports(),
             audit_log: self.audit_log(),
-            backups: Backups {
-                source: Arc::clone(&self.backups),
-                audit: self.database.audit(),
-                clock: clock(),
-                ids: ids(),
-            },
-            overview: Overview { repository: self.database.overview(), clock: clock() },
+            backups: Backups { source: Arc::clone(&self.backups), audit: database(), clock: clock(), ids: ids() },
+            overview: Overview { repository: database(), clock: clock() },
             live: Arc::clone(&self.live),
-            notifications: Notifications { notifications: self.database.notifications() },
-            follows: Follows { follows: self.database.follows(), clock: clock(), ids: ids() },
-            people: People { people: self.database.people(), follows: self.database.follows() },
-            products: Products { products: self.database.products(), clock: clock(), ids: ids() },
-            search: Search { found: self.database.search(), people: self.database.people() },
+            notifications: Notifications { notifications: database() },
+            follows: Follows { follows: database(), clock: clock(), ids: ids() },
+            people: People { people: database(), follows: database() },
+            products: Products { products: database(), clock: clock(), ids: ids() },
+            search: Search { found: database(), people: database() },
             media: Media::new(self.images.clone(), Arc::clone(&self.clock)),
             limits,
             idempotency: self.idempotency(),
             ids: ids(),
             probes: Probes {
-                database: self.database.probe(),
+                database: database(),
                 images: self.store.clone(),
                 migrations: self.database.migrations_probe(),
             },
@@ -244,18 +213,18 @@ impl Adapters {
     /// Returns the use cases of reports.
     pub(crate) fn reports(&self) -> Reports {
         Reports {
-            reports: self.database.reports(),
-            posts: self.database.posts(),
-            comments: self.database.comments(),
-            people: self.database.people(),
-            accounts: self.database.accounts(),
+            reports: self.database.clone(),
+            posts: self.database.clone(),
+            comments: self.database.clone(),
+            people: self.database.clone(),
+            accounts: self.database.clone(),
             clock: Arc::clone(&self.clock),
             ids: Arc::clone(&self.ids),
         }
     }
 
     fn erasure(&self) -> Erasure {
-        Erasure::new(self.database.deletions(), self.images.clone(), Arc::clone(&self.clock))
+        Erasure::new(self.database.clone(), self.images.clone(), Arc::clone(&self.clock))
     }
 
     /// Returns what erases deleted accounts.
@@ -265,13 +234,13 @@ impl Adapters {
 
     /// Returns what the operator sees of the outbox.
     pub(crate) fn outbox_care(&self) -> OutboxCare {
-        OutboxCare { outbox: self.database.outbox(), clock: Arc::clone(&self.clock) }
+        OutboxCare { outbox: self.database.clone(), clock: Arc::clone(&self.clock) }
     }
 
     /// Returns what sends mail, if there is a server.
     pub(crate) fn mailer(&self) -> Option<Mailer> {
         let delivery = MailDelivery {
-            outbox: self.database.outbox(),
+            outbox: self.database.clone(),
             tokens: Arc::new(RandomMailTokens),
             transport: self.smtp.clone()?,
             clock: Arc::clone(&self.clock),
@@ -281,33 +250,32 @@ impl Adapters {
 
     /// Returns the use cases of the audit log.
     pub(crate) fn audit_log(&self) -> AuditLog {
-        AuditLog { audit: self.database.audit() }
+        AuditLog { audit: self.database.clone() }
     }
 
     fn idempotency(&self) -> Idempotency {
-        Idempotency { records: self.database.idempotency(), clock: Arc::clone(&self.clock), ids: Arc::clone(&self.ids) }
+        Idempotency { records: self.database.clone(), clock: Arc::clone(&self.clock), ids: Arc::clone(&self.ids) }
     }
 
     /// Returns what keeps the search index and extracts entities.
     pub(crate) fn indexer(&self) -> Indexer {
         Indexer {
-            indexing: Indexing { index: self.database.search_index(), clock: Arc::clone(&self.clock) },
-            texts: TextBackfill::new(self.database.text_backlog(), self.database.accounts()),
-            previews: PreviewBackfill::new(self.database.previews(), self.images.clone(), Arc::clone(&self.clock)),
+            indexing: Indexing { index: self.database.clone(), clock: Arc::clone(&self.clock) },
+            texts: TextBackfill::new(self.database.clone(), self.database.clone()),
+            previews: PreviewBackfill::new(self.database.clone(), self.images.clone(), Arc::clone(&self.clock)),
         }
     }
 
     pub(crate) fn mute_expiry(&self) -> MuteExpiry {
-        MuteExpiry { blocks: self.database.blocks(), clock: Arc::clone(&self.clock) }
+        MuteExpiry { blocks: self.database.clone(), clock: Arc::clone(&self.clock) }
     }
 
     pub(crate) fn sweep(&self, interval: Duration) -> Sweep {
         let ImagePorts { store, unnamed, .. } = self.images.clone();
         let media = MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
         let (sessions, clock) = (self.sessions.clone(), Arc::clone(&self.clock));
-        let notifications =
-            NotificationSweep { notifications: self.database.notifications(), clock: Arc::clone(&clock) };
-        let (idempotency, posts, record) = (self.idempotency(), self.database.posts(), Arc::default());
+        let notifications = NotificationSweep { notifications: self.database.clone(), clock: Arc::clone(&clock) };
+        let (idempotency, posts, record) = (self.idempotency(), self.database.clone(), Arc::default());
         let (database, mail, erasure) = (self.database.clone(), self.outbox_care(), self.erasure());
         Sweep { database, media, sessions, idempotency, posts, notifications, mail, erasure, clock, interval, record }
     }

@@ -60,7 +60,7 @@ pub struct App {
     /// What sends mail, if mail is sent, and what ends it between two mails.
     mailer: JoinSet<()>,
     mail_interrupt: Interrupt,
-    database: Database,
+    database: Arc<Database>,
 }
 
 impl App {
@@ -82,7 +82,7 @@ impl App {
         let database = Database::open_to_serve(database_url(config, &data_dir).expose(), &config.database()).await;
         let instrumentation = QueryInstrumentation { meter, slow: config.slow_query };
         let database = database.context(CANNOT_OPEN)?.instrumented(instrumentation);
-        let adapters = Adapters::over(database, config, data_dir, clock).await?;
+        let adapters = Adapters::over(Arc::new(database), config, data_dir, clock).await?;
         let accounts = adapters.accounts();
         let had_admin = accounts.has_admin().await?;
         let has_admin = had_admin || admin::make_configured(config, &accounts).await?;

@@ -273,7 +273,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
 /// `agora admin`; what to tell the operator.
 async fn administer(config: &Config, command: AdminCommand) -> Result<String> {
     let Opened { database, data_dir, told } = admin::open(config, &command).await?;
-    let adapters = Adapters::over(database, config, data_dir, Arc::new(SystemClock)).await?;
+    let adapters = Adapters::over(Arc::new(database), config, data_dir, Arc::new(SystemClock)).await?;
     let done = admin::admin(config, command, &adapters.accounts()).await?;
     Ok(match told {
         Some(told) => format!("{done}\n{told}"),

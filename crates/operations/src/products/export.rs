@@ -74,15 +74,15 @@ pub(super) async fn export(
         (None, Some(file)) => Format::of(file)?,
         (None, None) => Format::Jsonl,
     };
-    let catalog = open::existing_database(config).await?.catalog();
+    let database = open::existing_database(config).await?;
     let mut progress = Progress::new(interrupt);
     let Some(path) = file else {
-        write_all(&*catalog, format, io::stdout().lock(), &mut progress).await.context("cannot write the products")?;
+        write_all(&database, format, io::stdout().lock(), &mut progress).await.context("cannot write the products")?;
         return Ok(String::new());
     };
     let name = path.display();
     let file = AtomicFile::begin(&path, ".agora-export-")?;
-    let count = write_all(&*catalog, format, file.file(), &mut progress).await;
+    let count = write_all(&database, format, file.file(), &mut progress).await;
     let count = count.with_context(|| format!("cannot write {name}"))?;
     file.keep()?;
     Ok(format!("Exported {} to {name}.", count_of(count)))

@@ -8,7 +8,7 @@ use agora_domain::FieldErrors;
 use agora_domain::audit::{Action, Actor, AuditEntry, Target};
 use agora_domain::clock::Clock;
 use agora_domain::error::Violation;
-use agora_domain::products::{CatalogChange, CatalogSnapshot, ImportPass, ImportPlan, ImportRow, RowPosition};
+use agora_domain::products::{Catalog, CatalogChange, CatalogSnapshot, ImportPass, ImportPlan, ImportRow, RowPosition};
 use anyhow::{Result, ensure};
 
 use super::row::{BadRow, Format, ParsedRow, Row, count_of, spelling};
@@ -131,7 +131,8 @@ pub(super) async fn import(
 ) -> Result<String> {
     let format = format.map_or_else(|| Format::of(&file), Ok)?;
     // First of all: whoever pipes a file into this is not to wait for a database that is not there.
-    let catalogs = open::existing_database(config).await?.catalog();
+    let database = open::existing_database(config).await?;
+    let catalogs: &dyn Catalog = &database;
     let source = Source::open(file, format, &interrupt).await?;
     let mut progress = Progress::new(interrupt);
     let kib = source.kib()?;

@@ -20,7 +20,7 @@ use crate::progress::Progress;
 ///
 /// Each is made by a thread of its own, on a connection of its own, as fast as it is taken.
 pub struct BackupDownloads {
-    database: Database,
+    database: Arc<Database>,
     store: Arc<ObjectImageStore>,
     runtime: Handle,
     turn: Arc<Semaphore>,
@@ -28,7 +28,7 @@ pub struct BackupDownloads {
 
 impl BackupDownloads {
     /// Makes backups of a database and a store. It is called on the runtime that drives connections.
-    pub fn new(database: Database, store: Arc<ObjectImageStore>) -> Self {
+    pub fn new(database: Arc<Database>, store: Arc<ObjectImageStore>) -> Self {
         Self { database, store, runtime: Handle::current(), turn: Arc::new(Semaphore::new(1)) }
     }
 }
@@ -39,7 +39,7 @@ impl BackupSource for BackupDownloads {
         let turn = turn.map_err(|_| Error::unavailable("another backup is being made"))?;
         let (archive, parts) = Writer::begin_parts();
         let (mut failed, failure) = oneshot::channel();
-        let (database, store, runtime) = (self.database.clone(), Arc::clone(&self.store), self.runtime.clone());
+        let (database, store, runtime) = (Arc::clone(&self.database), Arc::clone(&self.store), self.runtime.clone());
         let work = move || {
             let made = runtime.block_on(async {
                 tokio::select! {
@@ -94,7 +94,9 @@ mod tests {
     use std::time::Duration;
 
     use agora_database::Options;
-    use agora_domain::accounts::{Account, Biography, Email, NewAccount, PasswordHash, Privacy, Roles, Username};
+    use agora_domain::accounts::{
+        Account, AccountRepository, Biography, Email, NewAccount, PasswordHash, Privacy, Roles, Username,
+    };
     use agora_domain::clock::{Clock, Timestamp};
     use agora_domain::id::IdGenerator;
     use futures_util::TryStreamExt;
@@ -122,9 +124,9 @@ mod tests {
     /// Backups of far more than waits to be taken.
     async fn downloads(directory: &tempfile::TempDir) -> BackupDownloads {
         let url = format!("sqlite:{}", directory.path().join("agora.db").display());
-        let database = Database::open(&url, &Options::default()).await.unwrap();
+        let database = Arc::new(Database::open(&url, &Options::default()).await.unwrap());
         for n in 0..1_000 {
-            database.accounts().create(&account(n, SystemClock.now()), None).await.unwrap();
+            database.create(&account(n, SystemClock.now()), None).await.unwrap();
         }
         BackupDownloads::new(database, Arc::new(agora_media::open("memory:").await.unwrap()))
     }
