@@ -137,7 +137,12 @@ async fn a_mail_that_is_refused_holds_nobody_up_and_the_operator_sees_it() {
     for line in &unsent {
         assert!(line.contains("  waiting  password_reset  ") && line.contains("tried"), "{line}");
     }
-    let sent = mail(&home, &["list", "--status", "sent"]);
+    // The server has a mail before the service has noted so.
+    let sent = eventually("it is noted", async || {
+        let sent = block_in_place(|| mail(&home, &["list", "--status", "sent"]));
+        (sent != ["There is no such mail."]).then_some(sent)
+    });
+    let sent = sent.await;
     assert!(sent.len() == 1 && sent[0].contains("\"alice@example.org\""), "{sent:?}");
     assert_eq!(mail(&home, &["list", "--status", "dead"]), ["There is no such mail."]);
     let id = of("refused@example.org").split("  ").next().unwrap();

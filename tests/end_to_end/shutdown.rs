@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::client::{FORM, JSON, PASSWORD, User, eventually, form_bytes, request_bytes, text};
+use crate::client::{FORM, HANG, JSON, PASSWORD, Response, User, eventually, form_bytes, request_bytes, text};
 use crate::connection::Connection;
 use crate::picture::picture;
 use crate::process::Home;
@@ -31,14 +31,16 @@ async fn finishes_what_is_in_flight(signal: &str) {
     let address = service.address.clone();
 
     let login = json!({ "identifier": "alice", "password": PASSWORD }).to_string();
-    let mut logins: Vec<_> = (0..16).map(|_| Connection::open(&address)).collect();
-    let mut upload = Connection::open(&address);
-    let mut idle = Connection::open(&address);
-    for connection in &mut logins {
-        connection.begin("/api/auth/login", JSON, login.as_bytes());
-    }
+    // Each in flight as soon as it is open: one that is idle is closed before long.
+    let begun = |path: &str, headers: &str, body: &[u8]| {
+        let mut connection = Connection::open(&address);
+        connection.begin(path, headers, body);
+        connection
+    };
+    let mut logins: Vec<_> = (0..16).map(|_| begun("/api/auth/login", JSON, login.as_bytes())).collect();
     let form = form_bytes(&picture());
-    upload.begin("/api/posts/create", &(alice.authorization() + FORM), &form);
+    let mut upload = begun("/api/posts/create", &(alice.authorization() + FORM), &form);
+    let mut idle = Connection::open(&address);
     for connection in &mut logins {
         connection.send(login.as_bytes());
     }
@@ -147,24 +149,33 @@ async fn no_reply_is_lost_at_sigterm_under_load_and_no_acknowledged_write() {
     }
 }
 
+/// Asks whether the service is ready until it says that it is not; nothing when it ends before that.
+fn asks_until_it_is_not_ready(mut probe: Connection) -> Option<Response> {
+    loop {
+        probe.try_send(b"GET /health/ready HTTP/1.1\r\nHost: agora\r\n\r\n").ok()?;
+        let answer = probe.try_answer().ok()?;
+        if answer.status != 200 {
+            return Some(answer);
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_was_told_to_stop_is_alive_but_not_ready() {
     let home = Home::new();
-    let service = home.start();
-    let mut probe = Connection::open(&service.address);
-    let mut ready = || {
-        probe.send(b"GET /health/ready HTTP/1.1\r\nHost: agora\r\n\r\n");
-        probe.answer()
-    };
-    ready().expect(200);
-    service.tell("TERM");
-    // It goes on for a moment, in which its probes are still answered.
+    let begun = Instant::now();
+    // It goes on for a moment, in which its probes are still answered. Whoever is held up for that long asks another time.
     let answer = loop {
-        let answer = ready();
-        if answer.status != 200 {
+        let service = home.start();
+        let probe = Connection::open(&service.address);
+        let asking = thread::spawn(move || asks_until_it_is_not_ready(probe));
+        service.tell("TERM");
+        let answer = asking.join().unwrap();
+        service.finish().expect_success();
+        if let Some(answer) = answer {
             break answer.expect_failure(503);
         }
+        assert!(begun.elapsed() < HANG, "it never says that it is not ready");
     };
     assert!(answer.text().contains("shutting down"), "{answer:?}");
-    service.finish().expect_success();
 }

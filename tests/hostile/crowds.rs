@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::raw::Raw;
 use crate::client::eventually;
-use crate::process::{HANG, Home};
+use crate::process::{HANG, Home, Service};
 
 /// What is refused is refused at once, on a busy machine.
 const QUICK: Duration = Duration::from_secs(10);
@@ -22,18 +22,28 @@ fn told(log: &str, setting: &str) -> Vec<u64> {
     lines.map(|line| count(line).unwrap_or_else(|| panic!("{line}"))).collect()
 }
 
+/// Whoever holds a place holds it for as long as a test takes.
+const PATIENT: (&str, &str) = ("AGORA_CLIENT_TIMEOUT", "10m");
+
+/// A connection with a request of which the body is still to come.
+async fn holds(service: &Service) -> Raw {
+    let begins =
+        b"POST /api/auth/login HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\
+                   Expect: 100-continue\r\n\r\n";
+    let mut raw = Raw::sending(&service.address, begins).await;
+    raw.until("100 Continue").await;
+    raw
+}
+
 const ASKS: &[u8] = b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\nConnection: close\r\n\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_beyond_the_limit_is_answered_503_and_closed() {
     let home = Home::new();
-    let service = home.start_with(&[("AGORA_MAX_CONNECTIONS", "8")]);
+    let service = home.start_with(&[("AGORA_MAX_CONNECTIONS", "8"), PATIENT]);
     let mut taken = Vec::new();
     for _ in 0..8 {
-        let mut raw =
-            Raw::sending(&service.address, b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n\r\n").await;
-        raw.until("\"products\":[]").await;
-        taken.push(raw);
+        taken.push(holds(&service).await);
     }
     for _ in 0..50 {
         let refused = Raw::sending(&service.address, ASKS).await.until_closed().await;
@@ -56,9 +66,8 @@ async fn of_a_crowd_of_connections_beyond_the_limit_the_log_tells_how_many_were_
     // More than are told so at a time.
     const CROWD: usize = 400;
     let home = Home::new();
-    let service = home.start_with(&[("AGORA_MAX_CONNECTIONS", "1")]);
-    let mut taken = Raw::sending(&service.address, b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n\r\n").await;
-    taken.until("\"products\":[]").await;
+    let service = home.start_with(&[("AGORA_MAX_CONNECTIONS", "1"), PATIENT]);
+    let taken = holds(&service).await;
     let mut crowd = Vec::new();
     for _ in 0..CROWD {
         crowd.push(Raw::open(&service.address).await);
@@ -69,6 +78,7 @@ async fn of_a_crowd_of_connections_beyond_the_limit_the_log_tells_how_many_were_
             refused.expect_error(503);
         }
     }
+    drop(taken);
     let log = service.stop().stderr;
     let refused = told(&log, "AGORA_MAX_CONNECTIONS");
     assert!(refused.len() <= MOST_LINES, "a few lines, not a flood: {log}");
@@ -79,15 +89,10 @@ async fn of_a_crowd_of_connections_beyond_the_limit_the_log_tells_how_many_were_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_beyond_the_limit_is_answered_503() {
     let home = Home::new();
-    let service = home.start_with(&[("AGORA_MAX_REQUESTS", "4")]);
-    let begins =
-        b"POST /api/auth/login HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\
-                   Expect: 100-continue\r\n\r\n";
+    let service = home.start_with(&[("AGORA_MAX_REQUESTS", "4"), PATIENT]);
     let mut held = Vec::new();
     for _ in 0..4 {
-        let mut raw = Raw::sending(&service.address, begins).await;
-        raw.until("100 Continue").await;
-        held.push(raw);
+        held.push(holds(&service).await);
     }
     for _ in 0..50 {
         let refused = Raw::sending(&service.address, ASKS).await.until_closed().await;

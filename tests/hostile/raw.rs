@@ -44,7 +44,9 @@ impl Closed {
 
 impl Raw {
     pub(crate) async fn open(address: &str) -> Self {
-        Self { stream: TcpStream::connect(address).await.unwrap(), opened: Instant::now() }
+        // The service may take it on before it is known here.
+        let opened = Instant::now();
+        Self { stream: TcpStream::connect(address).await.unwrap(), opened }
     }
 
     /// Opens one and sends this.

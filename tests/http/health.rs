@@ -32,7 +32,7 @@ async fn a_service_that_is_well_says_so_to_everybody() {
     let server = Server::start().await;
     let live = server.fetch(LIVE).await.expect(200);
     assert_eq!(live.json(), json!({ "message": "The service is alive", "data": null }));
-    let ready = server.fetch(READY).await.expect(200);
+    let ready = ask_until(&server, 200).await;
     assert_eq!(ready.json()["message"], "The service is ready");
     assert_eq!(statuses(&ready), ["ok", "ok", "ok"].map(Value::from));
     for path in [LIVE, READY] {
@@ -62,7 +62,7 @@ async fn images_that_are_gone_are_noticed_and_so_is_their_return() {
     let media = parent.path().join("media");
     let url = Url::from_file_path(&media).unwrap();
     let server = Server::start_with(|config| config.media_url = Some(url.into())).await;
-    server.fetch(READY).await.expect(200);
+    ask_until(&server, 200).await;
     fs::remove_dir(&media).unwrap();
     let answer = ask_until(&server, 503).await;
     assert_eq!(statuses(&answer), ["ok", "failed", "ok"].map(Value::from));

@@ -19,8 +19,8 @@ for (const [size, width] of SIZES) {
     const way = await wayToService(context);
     const page = await open(context, "app", width, way.address);
     const resumed = [];
-    page.on("request", async (request) => {
-      if (request.url().includes("/api/events")) resumed.push(await request.headerValue("Last-Event-ID"));
+    page.on("request", (request) => {
+      if (request.url().includes("/api/events")) resumed.push(request.headerValue("Last-Event-ID"));
     });
     const to = async (place, title = place) => {
       await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: place }).click();
@@ -123,7 +123,7 @@ for (const [size, width] of SIZES) {
     way.cut();
     await friend.client.post("/api/posts/create", { body: { text: "Good evening" } });
     await page.getByRole("button", { name: "Show 1 new post" }).click();
-    assert(resumed[0], "it came back behind the last event");
+    assert(await resumed[0], "it came back behind the last event");
     const evening = page.getByRole("article", { name: `Post by bob-${size}` }).filter({ hasText: "Good evening" });
     await evening.getByRole("button", { name: "Bookmark" }).click();
     await evening.getByRole("button", { name: "Bookmark", pressed: true }).waitFor();

@@ -15,10 +15,13 @@ export const service = process.env.AGORA;
 assert(service, "AGORA is the address of the service");
 const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 export const PASSWORD = "correct horse";
+/** What takes longer never happens, in milliseconds. */
+const PATIENCE = 90_000;
 let browser;
 before(async () => {
   browser = await chromium.launch({
     executablePath: program,
+    timeout: PATIENCE,
     // As root there is no sandbox; and nothing of its own is asked of other hosts.
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-component-update"].concat(
       ["--disable-background-networking", "--disable-sync"],
@@ -69,7 +72,7 @@ export async function wayToService(context) {
 /** A browser's window that fails the test when something is wrong in it, or when it asks another host. */
 export async function open(context, name, width, address = service) {
   const page = await (await browser.newContext({ viewport: { width, height: 800 } })).newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(PATIENCE);
   const faults = [];
   page.on("console", (message) => {
     // A refusal that the page shows is in the console as well, and so is a connection that was cut.

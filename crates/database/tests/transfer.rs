@@ -43,7 +43,7 @@ const KINDS: [Kind; 2] = [Kind::Sqlite, Kind::Postgres];
 
 async fn open(url: &str) -> Database {
     // Nobody is waited for longer than that.
-    let options = Options { statement_timeout: Duration::from_secs(2), ..Options::default() };
+    let options = Options { statement_timeout: Duration::from_secs(6), ..Options::default() };
     Database::open(url, &options).await.unwrap()
 }
 

@@ -187,8 +187,8 @@ async fn streams_of_a_session_that_was_revoked_and_of_a_disabled_account_end_on_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_ends_with_its_token() {
-    for nodes in [Nodes::on_sqlite(), Nodes::on_postgres(1)] {
-        let service = nodes.start(0, &[("AGORA_TOKEN_LIFETIME", "5s")]);
+    let ends = async |nodes: Nodes| {
+        let service = nodes.start(0, &[("AGORA_TOKEN_LIFETIME", "20s")]);
         let alice = service.api.user("alice").await;
         let ticket = ticket(&service.api, &alice).await;
         let by_header = EventStream::open(&service.api, &alice, "public").await;
@@ -197,7 +197,8 @@ async fn a_stream_ends_with_its_token() {
         assert_eq!(by_header.reason().await, "token_expired");
         assert_eq!(by_ticket.reason().await, "token_expired");
         service.stop();
-    }
+    };
+    tokio::join!(ends(Nodes::on_sqlite()), ends(Nodes::on_postgres(1)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

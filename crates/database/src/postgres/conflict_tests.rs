@@ -60,7 +60,7 @@ async fn what_conflicts_with_others_is_tried_for_as_long_as_one_may_wait_for_the
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_goes_on_to_conflict_with_others_is_unavailable() {
-    let database = fresh(Duration::from_secs(1)).await;
+    let database = fresh(Duration::from_secs(3)).await;
     make_conflicts(&database, 1_000_000, REFUSED).await;
     let refused = write(&database, "INSERT INTO written VALUES (1)").await;
     assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");

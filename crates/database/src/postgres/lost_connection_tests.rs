@@ -258,7 +258,7 @@ async fn what_was_lost_before_the_end_of_its_transaction_is_done_again() {
 async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
     let (_server, proxy) = networked().await;
     let url = format!("postgres://agora@{}/postgres?sslmode=disable", proxy.address);
-    let wait_timeout = Duration::from_secs(3);
+    let wait_timeout = Duration::from_secs(10);
     let options = Options { connections: 16, wait_timeout, ..Options::default() };
     // Each has to prove that it is still there, however short it was idle.
     let database = Arc::new(Postgres::open_with(Opening::Serve, &url, &options, Duration::ZERO).await.unwrap());

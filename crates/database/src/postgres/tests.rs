@@ -172,7 +172,7 @@ async fn work_goes_on_when_nobody_waits_for_it_any_more_and_its_connection_is_us
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_connection_of_work_that_takes_too_long_leaves_the_pool() {
-    let database = fresh(Duration::from_millis(200)).await;
+    let database = fresh(Duration::from_secs(3)).await;
     let before = pid(&database).await;
     let endless = database.write(|conn| {
         Box::pin(async move {
