@@ -12,18 +12,17 @@ use crate::picture::picture;
 use crate::process::{Home, mode, run};
 
 /// The last migration, and what undoes it on each database.
-const LAST: &str = "2026-11-29-200000_earlier_search_deletions";
-const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-29-200000_earlier_search_deletions/down.sql");
-const UNDO_POSTGRES: &str =
-    include_str!("../../migrations/postgres/2026-11-29-200000_earlier_search_deletions/down.sql");
+const LAST: &str = "2026-11-29-230000_counters_in_order";
+const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-29-230000_counters_in_order/down.sql");
+const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-29-230000_counters_in_order/down.sql");
 
 /// The schema that is left then.
-const BEFORE: &str = "20261129190000";
+const BEFORE: &str = "20261129200000";
 
 /// Makes the last migration pending again.
 fn undo(home: &Home) {
     let undo = if is_file(home) { UNDO_SQLITE } else { UNDO_POSTGRES };
-    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261129200000'";
+    let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261129230000'";
     home.backend.sql(&home.data_dir(), &format!("{undo}\n{forget}"));
 }
 

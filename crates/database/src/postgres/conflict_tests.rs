@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use agora_domain::Error;
+use agora_domain::posts::{PostEdit, Visibility};
 use diesel::dsl::sql;
 use diesel::sql_types::BigInt;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
@@ -17,6 +18,7 @@ use super::super::lease;
 use super::tests::{AT, fresh, id, write};
 use super::{Postgres, private_postgres, queries};
 use crate::apart::DbViewer;
+use crate::error::Failure;
 use crate::options::Options;
 use crate::rows::{Slice, Toward};
 use crate::schema::{AuditRecord, FollowRecord, MuteRecord};
@@ -114,6 +116,49 @@ async fn the_lease_of_the_migrations_is_given_back_while_it_is_renewed() {
     ended.await.unwrap().unwrap();
 }
 
+/// What an audit log says that no test looks at.
+fn entry(id: DbId) -> AuditRecord {
+    let (actor_id, target_id, details) = (None, None, None);
+    AuditRecord { id, created_at: AT, actor_id, action: 0, target_kind: 5, target_id, details }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_shows_and_hides_posts_of_their_own_waits_in_turn_and_none_is_run_again() {
+    const TASKS: u64 = 12;
+    const CHANGES: u64 = 20;
+    let (database, [author, _], _) = inhabited().await;
+    let author_id = author.0;
+    let posts = (0..TASKS).map(|task| {
+        let post = id(7, task).0;
+        format!("INSERT INTO posts VALUES ('{post}', '{author_id}', 'text', NULL, {}, now(), now(), 0, 0);", task % 3)
+    });
+    write(&database, posts.collect::<String>()).await.unwrap();
+    let attempts = Arc::new(AtomicU32::new(0));
+    let mut tasks = JoinSet::new();
+    for task in 0..TASKS {
+        let (database, attempts) = (Arc::clone(&database), Arc::clone(&attempts));
+        tasks.spawn(async move {
+            for n in 0..CHANGES {
+                let attempts = Arc::clone(&attempts);
+                let changed = database.write(move |conn| {
+                    attempts.fetch_add(1, Ordering::Relaxed);
+                    let next = if task % 2 == 0 { task + n } else { task + 2 * n };
+                    let visibility = Visibility::ALL[usize::try_from(next % 3).unwrap()];
+                    let edit = PostEdit { visibility: Some(visibility), ..PostEdit::default() };
+                    let viewer = DbViewer::ordinary(author_id.into());
+                    Box::pin(queries::posts::edit(conn, id(7, task), viewer, edit, None, AT.0))
+                });
+                changed.await.unwrap();
+            }
+        });
+    }
+    tasks.join_all().await;
+    assert_eq!(u64::from(AtomicU32::load(&attempts, Ordering::Relaxed)), TASKS * CHANGES);
+    let counted = "DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM user_counts c WHERE counter < 3 AND value <> (
+        SELECT count(*) FROM posts p WHERE p.author_id = c.user_id AND p.visibility = c.counter)); END $$";
+    write(&database, counted).await.unwrap();
+}
+
 /// Returns when a task waits for a lock of the accounts, or has ended without it.
 async fn waits_for_users_or_ends<T>(watching: &AsyncPgConnection, task: &JoinHandle<T>) {
     let waiting = "(SELECT count(*) FROM pg_stat_activity \
@@ -177,10 +222,12 @@ async fn a_block_and_a_mute_take_out_what_a_like_tells_that_is_not_committed_yet
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_follows_blocks_and_mutes_each_other_waits_in_turn_and_none_is_run_again() {
-    const TASKS: u64 = 16;
+async fn whoever_follows_blocks_mutes_and_disables_each_other_waits_in_turn_and_none_is_run_again() {
+    const TASKS: u64 = 20;
     const CHANGES: u64 = 20;
     let (database, users, _) = inhabited().await;
+    // The newer one.
+    write(&database, "UPDATE users SET is_admin = username = 'other'").await.unwrap();
     let attempts = Arc::new(AtomicU32::new(0));
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {
@@ -196,7 +243,7 @@ async fn whoever_follows_blocks_and_mutes_each_other_waits_in_turn_and_none_is_r
                     let mute =
                         MuteRecord { muter_id: one, muted_id: other, id: made, created_at: AT, ends_at: Some(AT) };
                     Box::pin(async move {
-                        match task % 8 {
+                        match task % 10 {
                             0 => queries::follows::set(conn, follow, None).await,
                             1 => queries::follows::toggle(conn, follow, None).await.map(drop),
                             2 => queries::follows::unset(conn, one, other).await,
@@ -204,7 +251,12 @@ async fn whoever_follows_blocks_and_mutes_each_other_waits_in_turn_and_none_is_r
                             4 => queries::blocks::unblock(conn, one, other).await.map(drop),
                             5 => queries::blocks::mute(conn, mute).await,
                             6 => queries::blocks::unmute(conn, one, other).await.map(drop),
-                            _ => queries::blocks::end_mutes(conn, AT).await.map(drop),
+                            7 => queries::blocks::end_mutes(conn, AT).await.map(drop),
+                            8 => queries::accounts::set_enabled(conn, users[0], n % 2 == 0, entry(made)).await,
+                            _ => match queries::notifications::mark_read(conn, one, made).await {
+                                Err(Failure::Rule(Error::NotFound(_))) => Ok(()),
+                                marked => marked,
+                            },
                         }
                     })
                 });
@@ -248,19 +300,8 @@ async fn disabling_an_account_ends_a_token_that_is_being_made_for_it() {
     let disabling = tokio::spawn({
         let database = Arc::clone(&database);
         async move {
-            let disabled = database.write(move |conn| {
-                let (actor_id, target_id, details) = (None, None, None);
-                let entry = AuditRecord {
-                    id: id(20, 1),
-                    created_at: AT,
-                    actor_id,
-                    action: 0,
-                    target_kind: 5,
-                    target_id,
-                    details,
-                };
-                Box::pin(queries::accounts::set_enabled(conn, user, false, entry))
-            });
+            let disabled = database
+                .write(move |conn| Box::pin(queries::accounts::set_enabled(conn, user, false, entry(id(20, 1)))));
             disabled.await
         }
     });

@@ -2,7 +2,7 @@
 
 use diesel::dsl::sql;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text};
-use diesel::{Expression, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+use diesel::{BoolExpressionMethods, Expression, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 pub(crate) use diesel_async::RunQueryDsl;
 use futures_util::future::BoxFuture;
 
@@ -36,17 +36,18 @@ const ADMINS_LOCK: i64 = 0x61_64_6d_69_6e_73;
 pub(super) const IS_DISTRIBUTED: &str = "NOT EXISTS (SELECT FROM pg_attribute \
     WHERE attrelid = to_regclass('posts') AND attname = 'transaction' AND NOT attisdropped)";
 
-/// Returns the accounts with ADMIN, locked against changes by others.
+/// Locks the accounts with ADMIN, and one that may get or lose it, against changes by others: in the order in which blocks lock two
+/// accounts.
 ///
 /// Two changes at once could lock them crosswise, since one that is made an admin meanwhile comes in between: so they
 /// follow each other: by a row of their own, and by the advisory lock that a node of the release before goes by.
-pub(crate) async fn lock_admins(conn: &mut Conn<'_>) -> Outcome<()> {
+pub(crate) async fn lock_admins(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
     // As text, since a distributed engine lacks the function, and must not be asked for it.
     let advisory = format!("SELECT CASE WHEN NOT ({IS_DISTRIBUTED}) THEN pg_advisory_xact_lock($1)::text END");
     diesel::sql_query(advisory).bind::<BigInt, _>(ADMINS_LOCK).execute(conn).await?;
     leases::table.find("admins").select(leases::name).for_update().execute(conn).await?;
-    let admins = users::table.filter(users::is_admin).order(users::id).select(users::id).for_no_key_update();
-    admins.load::<DbId>(conn).await?;
+    let these = users::table.filter(users::is_admin.or(users::id.eq(id))).order(users::id);
+    these.select(users::id).for_no_key_update().load::<DbId>(conn).await?;
     Ok(())
 }
 

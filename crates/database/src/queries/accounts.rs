@@ -102,7 +102,7 @@ async fn change_standing(
     rule: impl FnOnce(Account, u64) -> agora_domain::Result<Account> + Send,
     entry: AuditRecord,
 ) -> Outcome<()> {
-    super::lock_admins(conn).await?;
+    super::lock_admins(conn, id).await?;
     let row = lock_account(conn, id).await?;
     let others = users::table.filter(users::is_admin.and(users::enabled.eq(true)).and(users::id.ne(id))).count();
     let before = row.account()?;

@@ -67,10 +67,14 @@ pub(crate) async fn block(
             for row in [of(blocker, blocked, Some((id, at))), of(blocked, blocker, None)] {
                 diesel::insert_into(blocks::table).values(row).execute(conn).await?;
             }
-            for (one, other) in [(blocker, blocked), (blocked, blocker)] {
+            let both = [(blocker, blocked), (blocked, blocker)];
+            for (one, other) in both {
                 if follows::delete(conn, one, other).await? {
                     follows::count_change(conn, one).await?;
                 }
+            }
+            // Counters before notifications, as where somebody else takes a follow back.
+            for (one, other) in both {
                 notices::forget(conn, one, other).await?;
             }
         }
@@ -151,6 +155,10 @@ pub(crate) async fn end_mutes(conn: &mut Conn<'_>, now: DbInstant) -> Outcome<us
     let ended = mutes::table.filter(mutes::ends_at.le(now)).order(mutes::ends_at).limit(ENDED_AT_ONCE);
     let ended: Vec<(DbId, DbId)> = ended.select((mutes::id, mutes::muter_id)).load(conn).await?;
     let (ended, muters): (Vec<_>, BTreeSet<_>) = ended.into_iter().unzip();
+    // All of them before the first is changed: whoever follows one of them waits for that.
+    for muter in &muters {
+        super::lock_user(conn, *muter).await?;
+    }
     for muter in muters {
         follows::count_change(conn, muter).await?;
     }

@@ -117,6 +117,8 @@ pub(crate) async fn update(
     entities: String,
     at: DbInstant,
 ) -> Outcome<()> {
+    // The post first, as whoever deletes it does: the second change of the comment looks whether it is there.
+    super::lock_counters_of(conn, id).await?;
     let updated = diesel::update(comments::table.find(id).filter(not(comments::is_hidden)))
         .set((comments::content.eq(content), comments::updated_at.eq(at)))
         .execute(conn)

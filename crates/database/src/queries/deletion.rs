@@ -29,7 +29,7 @@ const LIKES_AT_ONCE: usize = 100;
 
 /// Deletes an account for everybody, whatever belongs to it; the picture it lost.
 pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<Option<String>> {
-    super::lock_admins(conn).await?;
+    super::lock_admins(conn, id).await?;
     super::lock_whole_user(conn, id).await?;
     let row = lock_account(conn, id).await?;
     let others = users::table.filter(users::is_admin.and(users::enabled.eq(true)).and(users::id.ne(id))).count();

@@ -164,13 +164,14 @@ pub(crate) async fn set_failed(
     is_dead: bool,
     at: DbInstant,
 ) -> Outcome<()> {
-    diesel::update(mails::table.find(id)).set(mails::failure.eq(Some(failure))).execute(conn).await?;
+    let (mail, failure) = (mails::table.find(id), mails::failure.eq(Some(failure)));
+    // One change: a second one of a row would look whether its account is there, for which that may have to wait.
     if is_dead {
         let forgotten_at = after(at, DEAD_KEPT_MILLIS);
-        diesel::update(mails::table.find(id))
-            .set((mails::status.eq(DEAD), mails::due_at.eq(forgotten_at)))
-            .execute(conn)
-            .await?;
+        let is_dead = (mails::status.eq(DEAD), mails::due_at.eq(forgotten_at));
+        diesel::update(mail).set((failure, is_dead)).execute(conn).await?;
+    } else {
+        diesel::update(mail).set(failure).execute(conn).await?;
     }
     Ok(())
 }
@@ -201,17 +202,18 @@ pub(crate) async fn retry(conn: &mut Conn<'_>, id: Option<DbId>, now: DbInstant)
 
 /// Deletes some mails that are kept no longer, and some tokens that have expired; how many of both.
 pub(crate) async fn delete_outdated(conn: &mut Conn<'_>, now: DbInstant, limit: i64) -> Outcome<usize> {
-    let mut deleted = 0;
+    // Tokens before mails, as whoever forgets them all does.
+    let expired = mail_tokens::table.filter(mail_tokens::expires_at.le(now)).order(mail_tokens::expires_at);
+    let expired: Vec<String> = expired.limit(limit).select(mail_tokens::digest).load(conn).await?;
+    let expired = diesel::delete(mail_tokens::table.filter(mail_tokens::digest.eq_any(expired)));
+    let mut deleted = expired.execute(conn).await?;
     for status in [SENT, DEAD] {
         let outdated = mails::table.filter(mails::status.eq(status).and(mails::due_at.le(now)));
         let outdated = outdated.order((mails::due_at, mails::id)).limit(limit).select(mails::id);
         let outdated: Vec<DbId> = outdated.load(conn).await?;
         deleted += diesel::delete(mails::table.filter(mails::id.eq_any(outdated))).execute(conn).await?;
     }
-    let expired = mail_tokens::table.filter(mail_tokens::expires_at.le(now)).order(mail_tokens::expires_at);
-    let expired: Vec<String> = expired.limit(limit).select(mail_tokens::digest).load(conn).await?;
-    let expired = diesel::delete(mail_tokens::table.filter(mail_tokens::digest.eq_any(expired)));
-    Ok(deleted + expired.execute(conn).await?)
+    Ok(deleted)
 }
 
 pub(crate) async fn find_reset(conn: &mut Conn<'_>, digest: String, now: DbInstant) -> Outcome<Option<DbId>> {

@@ -68,8 +68,8 @@ pub(crate) async fn set_hidden(
         return Err(Failure::Rule(Error::Stale));
     }
     let post = Post { is_hidden: hidden, attachments: after, ..post };
-    diesel::update(posts::table.find(id)).set(&PostRow::of(&post)).execute(conn).await?;
     super::images::replace_of_post(conn, id, &before, &post.attachments, entry.created_at).await?;
+    diesel::update(posts::table.find(id)).set(&PostRow::of(&post)).execute(conn).await?;
     super::record(conn, Event::PostUpdated(post.id)).await?;
     super::audit::record(conn, entry).await?;
     Ok(Some(post))
@@ -185,12 +185,13 @@ pub(crate) async fn edit(
     let before = row.post()?;
     let (edited, replaced_images) = before.clone().apply(&edit, at)?;
     let (has_changed, row) = (edited != before, PostRow::of(&edited));
+    // The record of images first, as where a post is stored.
+    super::images::replace_of_post(conn, id, &before.attachments, &edited.attachments, DbInstant(at)).await?;
     diesel::update(posts::table.find(id)).set(&row).execute(conn).await?;
     if let Some(words) = words {
         let words = words.by(edited.author);
         super::indexing::renew(conn, Kind::Post, vec![TextRow::new(Kind::Post, id, row.created_at, &words)]).await?;
     }
-    super::images::replace_of_post(conn, id, &before.attachments, &edited.attachments, DbInstant(at)).await?;
     if let Some(entities) = row.entities.filter(|_| row.content != old_content) {
         texts::resolve(conn, id, row.content, entities).await?;
     }

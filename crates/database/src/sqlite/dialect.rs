@@ -69,8 +69,8 @@ pub(crate) fn built<Q>(query: Q) -> Q {
 
 // There is one writer at a time: what it reads is locked already.
 
-/// Returns the accounts with ADMIN, locked against changes by others.
-pub(crate) async fn lock_admins(_: &mut Conn<'_>) -> Outcome<()> {
+/// Locks the accounts with ADMIN, and one that may get or lose it, against changes by others.
+pub(crate) async fn lock_admins(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
     Ok(())
 }
 

@@ -1,0 +1,1 @@
+-- Nothing changes here: there is one writer at a time.
