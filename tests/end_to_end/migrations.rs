@@ -12,9 +12,9 @@ use crate::picture::picture;
 use crate::process::{Home, mode, run};
 
 /// The last migration, and what undoes it on each database.
-const LAST: &str = "2026-11-29-230000_counters_in_order";
-const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-29-230000_counters_in_order/down.sql");
-const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-29-230000_counters_in_order/down.sql");
+const LAST: &str = "2026-11-29-230000_locks_in_order";
+const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-29-230000_locks_in_order/down.sql");
+const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-29-230000_locks_in_order/down.sql");
 
 /// The schema that is left then.
 const BEFORE: &str = "20261129200000";

@@ -25,8 +25,8 @@ fn told(log: &str, setting: &str) -> Vec<u64> {
 /// Whoever holds a place holds it for as long as a test takes.
 const PATIENT: (&str, &str) = ("AGORA_CLIENT_TIMEOUT", "10m");
 
-/// A connection with a request of which the body is still to come.
-async fn holds(service: &Service) -> Raw {
+/// Opens a connection and begins a request, of which the body is still to come.
+async fn begin(service: &Service) -> Raw {
     let begins =
         b"POST /api/auth/login HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\
                    Expect: 100-continue\r\n\r\n";
@@ -43,7 +43,7 @@ async fn a_connection_beyond_the_limit_is_answered_503_and_closed() {
     let service = home.start_with(&[("AGORA_MAX_CONNECTIONS", "8"), PATIENT]);
     let mut taken = Vec::new();
     for _ in 0..8 {
-        taken.push(holds(&service).await);
+        taken.push(begin(&service).await);
     }
     for _ in 0..50 {
         let refused = Raw::sending(&service.address, ASKS).await.until_closed().await;
@@ -67,7 +67,7 @@ async fn of_a_crowd_of_connections_beyond_the_limit_the_log_tells_how_many_were_
     const CROWD: usize = 400;
     let home = Home::new();
     let service = home.start_with(&[("AGORA_MAX_CONNECTIONS", "1"), PATIENT]);
-    let taken = holds(&service).await;
+    let taken = begin(&service).await;
     let mut crowd = Vec::new();
     for _ in 0..CROWD {
         crowd.push(Raw::open(&service.address).await);
@@ -92,7 +92,7 @@ async fn a_request_beyond_the_limit_is_answered_503() {
     let service = home.start_with(&[("AGORA_MAX_REQUESTS", "4"), PATIENT]);
     let mut held = Vec::new();
     for _ in 0..4 {
-        held.push(holds(&service).await);
+        held.push(begin(&service).await);
     }
     for _ in 0..50 {
         let refused = Raw::sending(&service.address, ASKS).await.until_closed().await;

@@ -44,7 +44,7 @@ impl Closed {
 
 impl Raw {
     pub(crate) async fn open(address: &str) -> Self {
-        // The service may take it on before it is known here.
+        // The service may accept it before that is known here.
         let opened = Instant::now();
         Self { stream: TcpStream::connect(address).await.unwrap(), opened }
     }

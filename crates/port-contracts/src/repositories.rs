@@ -33,7 +33,7 @@ macro_rules! repositories {
         }
 
         impl Repositories {
-            /// Those of an adapter that implements each port.
+            /// Returns those of an adapter that implements each port.
             pub fn of<D: $($Port +)+ 'static>(database: &Arc<D>) -> Self {
                 Self { $($name: database.clone(),)+ }
             }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use agora_domain::Error;
+use agora_domain::media::{Attachment, AttachmentsEdit, ImageKey};
 use agora_domain::posts::{PostEdit, Visibility};
 use diesel::dsl::sql;
 use diesel::sql_types::BigInt;
@@ -116,7 +117,7 @@ async fn the_lease_of_the_migrations_is_given_back_while_it_is_renewed() {
     ended.await.unwrap().unwrap();
 }
 
-/// What an audit log says that no test looks at.
+/// Returns an entry of the audit log that no test looks at.
 fn entry(id: DbId) -> AuditRecord {
     let (actor_id, target_id, details) = (None, None, None);
     AuditRecord { id, created_at: AT, actor_id, action: 0, target_kind: 5, target_id, details }
@@ -161,10 +162,17 @@ async fn whoever_shows_and_hides_posts_of_their_own_waits_in_turn_and_none_is_ru
 
 /// Returns when a task waits for a lock of the accounts, or has ended without it.
 async fn waits_for_users_or_ends<T>(watching: &AsyncPgConnection, task: &JoinHandle<T>) {
-    let waiting = "(SELECT count(*) FROM pg_stat_activity \
-        WHERE wait_event_type = 'Lock' AND query LIKE '%users%' AND datname = current_database())";
+    waits_or_ends(watching, "users", task).await;
+}
+
+/// Returns when a task waits for a lock of a table, or has ended without it.
+async fn waits_or_ends<T>(watching: &AsyncPgConnection, table: &str, task: &JoinHandle<T>) {
+    let waiting = format!(
+        "(SELECT count(*) FROM pg_stat_activity \
+        WHERE wait_event_type = 'Lock' AND query LIKE '%{table}%' AND datname = current_database())"
+    );
     while !task.is_finished()
-        && diesel::select(sql::<BigInt>(waiting)).get_result::<i64>(&mut &*watching).await.unwrap() == 0
+        && diesel::select(sql::<BigInt>(&waiting)).get_result::<i64>(&mut &*watching).await.unwrap() == 0
     {
         yield_now().await;
     }
@@ -268,6 +276,94 @@ async fn whoever_follows_blocks_mutes_and_disables_each_other_waits_in_turn_and_
     }
     tasks.join_all().await;
     assert_eq!(u64::from(AtomicU32::load(&attempts, Ordering::Relaxed)), TASKS * CHANGES);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_reads_notifications_waits_for_whoever_locks_the_account() {
+    let (database, [recipient, actor], _) = inhabited().await;
+    let told = id(4, 1);
+    let tell = format!(
+        "INSERT INTO notifications (id, recipient_id, kind, actor_id, created_at, updated_at, count, is_empty, is_read)
+            VALUES ('{}', '{}', 4, '{}', 'epoch', 'epoch', 1, false, false)",
+        told.0, recipient.0, actor.0
+    );
+    write(&database, tell).await.unwrap();
+    let [blocking, watching] =
+        [database.connector.connect().await.unwrap(), database.connector.connect().await.unwrap()];
+    (&mut &blocking).batch_execute("BEGIN; SELECT FROM users ORDER BY id FOR NO KEY UPDATE").await.unwrap();
+    let reading = tokio::spawn({
+        let database = Arc::clone(&database);
+        async move { database.write(move |conn| Box::pin(queries::notifications::mark_read(conn, recipient, told))).await }
+    });
+    waits_for_users_or_ends(&watching, &reading).await;
+    assert!(!reading.is_finished(), "it does not wait");
+    // As a block does, whatever else is marked.
+    (&mut &blocking).batch_execute("SELECT FROM notifications FOR UPDATE NOWAIT; COMMIT").await.unwrap();
+    reading.await.unwrap().unwrap();
+    write(&database, "DO $$ BEGIN ASSERT (SELECT is_read FROM notifications); END $$").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_edits_a_comment_holds_nothing_that_the_end_of_its_post_waits_for() {
+    let (database, [author, _], post) = inhabited().await;
+    let comment = id(3, 1);
+    let store = format!(
+        "INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
+            VALUES ('{}', '{}', '{}', 'text', now(), now())",
+        comment.0, post.0, author.0
+    );
+    write(&database, store).await.unwrap();
+    let [deleting, watching] =
+        [database.connector.connect().await.unwrap(), database.connector.connect().await.unwrap()];
+    (&mut &deleting).batch_execute("BEGIN; SELECT FROM posts FOR UPDATE").await.unwrap();
+    let editing = tokio::spawn({
+        let database = Arc::clone(&database);
+        async move {
+            let edited = database.write(move |conn| {
+                Box::pin(queries::comments::update(conn, comment, "other".to_owned(), String::new(), AT))
+            });
+            edited.await
+        }
+    });
+    waits_or_ends(&watching, "comments", &editing).await;
+    let delete = "SELECT FROM comments FOR UPDATE NOWAIT; DELETE FROM posts; COMMIT";
+    (&mut &deleting).batch_execute(delete).await.unwrap();
+    assert!(matches!(editing.await.unwrap(), Err(Error::NotFound(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_another_post_takes_meanwhile_is_refused_and_nobody_waits_in_a_circle() {
+    let (database, [author, _], post) = inhabited().await;
+    let (author_id, other, key) = (author.0, id(2, 2).0, format!("{:032x}.png", 7));
+    write(&database, format!("INSERT INTO unnamed_images (key, since, condemned) VALUES ('{key}', now(), false)"))
+        .await
+        .unwrap();
+    let [posting, watching] =
+        [database.connector.connect().await.unwrap(), database.connector.connect().await.unwrap()];
+    let lock = format!("BEGIN; SELECT FROM unnamed_images WHERE key = '{key}' FOR UPDATE");
+    (&mut &posting).batch_execute(&lock).await.unwrap();
+    let attempts = Arc::new(AtomicU32::new(0));
+    let editing = tokio::spawn({
+        let (database, attempts) = (Arc::clone(&database), Arc::clone(&attempts));
+        let attachment = Attachment::bare(ImageKey::parse(&key).unwrap());
+        async move {
+            let edited = database.write(move |conn| {
+                attempts.fetch_add(1, Ordering::Relaxed);
+                let attachments = AttachmentsEdit::replace(attachment.clone());
+                let edit = PostEdit { attachments, ..PostEdit::default() };
+                Box::pin(queries::posts::edit(conn, post, DbViewer::ordinary(author_id.into()), edit, None, AT.0))
+            });
+            edited.await
+        }
+    });
+    waits_or_ends(&watching, "unnamed_images", &editing).await;
+    let take = format!(
+        "DELETE FROM unnamed_images; INSERT INTO posts (id, author_id, content, image, visibility, created_at, updated_at, like_count, comment_count)
+            VALUES ('{other}', '{author_id}', 'text', '{key}', 0, now(), now(), 0, 0); COMMIT"
+    );
+    (&mut &posting).batch_execute(&take).await.unwrap();
+    assert!(matches!(editing.await.unwrap().map(drop), Err(Error::Unavailable(_))));
+    assert_eq!(AtomicU32::load(&attempts, Ordering::Relaxed), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

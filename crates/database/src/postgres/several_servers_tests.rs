@@ -6,8 +6,8 @@ use super::private_postgres::Server;
 use super::tests::write;
 use super::*;
 
-/// Waits for a server that takes writes as long as it takes to tell one to.
-fn patient() -> Options {
+/// Returns options with which is waited for a server that takes writes, as long as it takes to tell one to.
+fn patient_options() -> Options {
     let patience = Duration::from_secs(15);
     Options { connect_timeout: patience, wait_timeout: patience, ..Options::default() }
 }
@@ -42,7 +42,7 @@ async fn the_server_that_takes_writes_is_used_whichever_that_is() {
     }
     let url = format!("postgres://agora@{},{}/agora", one.host(), two.host());
     set_read_only(&one, "on");
-    let database = Postgres::open(Opening::Serve, &url, &patient()).await.unwrap();
+    let database = Postgres::open(Opening::Serve, &url, &patient_options()).await.unwrap();
     write(&database, "INSERT INTO marks VALUES (1)").await.unwrap();
     assert_eq!(two.session("agora").run("SELECT count(*) FROM marks;").trim(), "1");
 
@@ -69,7 +69,7 @@ async fn the_server_that_takes_writes_is_used_whichever_that_is() {
 async fn behind_one_name_a_server_that_takes_writes_is_awaited_where_the_url_says_so() {
     let server = spawn_blocking(|| Server::start(5432, |_| "-c listen_addresses=".to_owned())).await.unwrap();
     let url = format!("{}?target_session_attrs=read-write", server.database("agora"));
-    let database = Postgres::open(Opening::Serve, &url, &patient()).await.unwrap();
+    let database = Postgres::open(Opening::Serve, &url, &patient_options()).await.unwrap();
     write(&database, "CREATE TABLE marks (n integer)").await.unwrap();
     set_read_only(&server, "on");
     let written = write(&database, "INSERT INTO marks VALUES (1)");

@@ -73,7 +73,7 @@ pub(crate) async fn block(
                     follows::count_change(conn, one).await?;
                 }
             }
-            // Counters before notifications, as where somebody else takes a follow back.
+            // Once the follows are counted no longer: others who take back theirs of the same people count before they forget.
             for (one, other) in both {
                 notices::forget(conn, one, other).await?;
             }
@@ -132,9 +132,13 @@ pub(crate) async fn mute(conn: &mut Conn<'_>, mute: MuteRecord) -> Outcome<()> {
 }
 
 pub(crate) async fn unmute(conn: &mut Conn<'_>, muter: DbId, muted: DbId) -> Outcome<bool> {
-    follows::count_change(conn, muter).await?;
+    super::lock_user(conn, muter).await?;
     let mutes = mutes::table.find((muter, muted)).filter(not(erased(mutes::muted_id)));
-    Ok(diesel::delete(mutes).execute(conn).await? > 0)
+    let there_was = diesel::delete(mutes).execute(conn).await? > 0;
+    if there_was {
+        follows::count_change(conn, muter).await?;
+    }
+    Ok(there_was)
 }
 
 /// When a mute ends, when it was made and its id, then whom it is of.
@@ -155,7 +159,7 @@ pub(crate) async fn end_mutes(conn: &mut Conn<'_>, now: DbInstant) -> Outcome<us
     let ended = mutes::table.filter(mutes::ends_at.le(now)).order(mutes::ends_at).limit(ENDED_AT_ONCE);
     let ended: Vec<(DbId, DbId)> = ended.select((mutes::id, mutes::muter_id)).load(conn).await?;
     let (ended, muters): (Vec<_>, BTreeSet<_>) = ended.into_iter().unzip();
-    // All of them before the first is changed: whoever follows one of them waits for that.
+    // All of them before the first is changed: the foreign key of a follow may wait for a change of the followed, not for a lock.
     for muter in &muters {
         super::lock_user(conn, *muter).await?;
     }

@@ -42,11 +42,11 @@ pub(crate) async fn find_standing(conn: &mut Conn<'_>, viewer: DbId, other: DbId
 }
 
 pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRecord, notice: Option<Notice>) -> Outcome<()> {
-    count_change(conn, follow.follower_id).await?;
-    if !insert(conn, &follow, notice).await? {
-        ensure_not_apart(conn, follow.follower_id, follow.followed_id).await?;
+    super::lock_user(conn, follow.follower_id).await?;
+    if insert(conn, &follow, notice).await? {
+        return count_change(conn, follow.follower_id).await;
     }
-    Ok(())
+    ensure_not_apart(conn, follow.follower_id, follow.followed_id).await
 }
 
 pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<()> {
@@ -55,11 +55,11 @@ pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -
     if !is_there {
         return Err(NO_USER);
     }
-    count_change(conn, follower).await?;
-    if !delete(conn, follower, followed).await? {
-        ensure_not_apart(conn, follower, followed).await?;
+    super::lock_user(conn, follower).await?;
+    if delete(conn, follower, followed).await? {
+        return count_change(conn, follower).await;
     }
-    Ok(())
+    ensure_not_apart(conn, follower, followed).await
 }
 
 /// Returns the domain's rule that to people apart from somebody that one is not there.
@@ -70,7 +70,7 @@ async fn ensure_not_apart(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcom
     }
 }
 
-/// Turns the relation on; whether it was off. The change is counted already.
+/// Turns the relation on; whether it was off. Whoever calls counts the change.
 async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord, notice: Option<Notice>) -> Outcome<bool> {
     let inserted = diesel::insert_into(follows::table)
         .values(follow)
@@ -104,7 +104,7 @@ async fn ensure_may_follow(conn: &mut Conn<'_>, follower: DbId, followed: DbId) 
     }
 }
 
-/// Turns the relation off; whether it was on. The change is counted already.
+/// Turns the relation off; whether it was on. Whoever calls counts the change.
 pub(super) async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<bool> {
     let there = follows::table.find((follower, followed)).filter(not(erased(follows::followed_id)));
     let deleted = diesel::delete(there).returning((follows::id, follows::created_at));
@@ -115,8 +115,10 @@ pub(super) async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) 
     Ok(deleted.is_some())
 }
 
-/// Has others wait who change whom the account follows or mutes, or blocks it, and says that what is remembered of its feed is of
-/// an earlier state. It comes before the change: whoever blocks would otherwise wait for a change that waits for them.
+/// Says that what is remembered of the follower's feed is of an earlier state from now on.
+///
+/// It locks the account, which every change of whom it follows or mutes does first: a block locks both accounts before it waits for
+/// whoever has changed something of theirs.
 pub(super) async fn count_change(conn: &mut Conn<'_>, follower: DbId) -> Outcome<()> {
     let counted = users::follow_version.eq(users::follow_version + 1);
     prepared(diesel::update(users::table.find(follower)).set(counted)).execute(conn).await?;

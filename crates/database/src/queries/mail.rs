@@ -165,7 +165,7 @@ pub(crate) async fn set_failed(
     at: DbInstant,
 ) -> Outcome<()> {
     let (mail, failure) = (mails::table.find(id), mails::failure.eq(Some(failure)));
-    // One change: a second one of a row would look whether its account is there, for which that may have to wait.
+    // One change: a second one of a row looks whether its account is there, and waits for whoever deletes that.
     if is_dead {
         let forgotten_at = after(at, DEAD_KEPT_MILLIS);
         let is_dead = (mails::status.eq(DEAD), mails::due_at.eq(forgotten_at));
@@ -202,7 +202,7 @@ pub(crate) async fn retry(conn: &mut Conn<'_>, id: Option<DbId>, now: DbInstant)
 
 /// Deletes some mails that are kept no longer, and some tokens that have expired; how many of both.
 pub(crate) async fn delete_outdated(conn: &mut Conn<'_>, now: DbInstant, limit: i64) -> Outcome<usize> {
-    // Tokens before mails, as whoever forgets them all does.
+    // Tokens before mails, as where an account's are forgotten.
     let expired = mail_tokens::table.filter(mail_tokens::expires_at.le(now)).order(mail_tokens::expires_at);
     let expired: Vec<String> = expired.limit(limit).select(mail_tokens::digest).load(conn).await?;
     let expired = diesel::delete(mail_tokens::table.filter(mail_tokens::digest.eq_any(expired)));

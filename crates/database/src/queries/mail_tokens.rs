@@ -14,6 +14,8 @@ async fn forget(conn: &mut Conn<'_>, user: DbId, kinds: &[MailKind]) -> Outcome<
     for kind in kinds.iter().copied().map(kind_code) {
         let tokens = mail_tokens::table.filter(mail_tokens::user_id.eq(user).and(mail_tokens::kind.eq(kind)));
         diesel::delete(tokens).execute(conn).await?;
+    }
+    for kind in kinds.iter().copied().map(kind_code) {
         let unsent =
             mails::user_id.eq(user).and(mails::kind.eq(kind)).and(mails::status.ne(status_code(MailStatus::Sent)));
         diesel::delete(mails::table.filter(unsent)).execute(conn).await?;

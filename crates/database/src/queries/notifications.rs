@@ -242,7 +242,7 @@ pub(crate) async fn find_state(
 
 /// Marks what a recipient sees as read, up to one.
 pub(crate) async fn mark_read(conn: &mut Conn<'_>, recipient: DbId, up_to: DbId) -> Outcome<()> {
-    // Against others who change several of them, in whatever order they find them.
+    // A block, a mute and another call like this change several as well, in whatever order they find them.
     super::lock_user(conn, recipient).await?;
     let place = notifications::table.find(up_to).filter(notifications::recipient_id.eq(recipient));
     let place = place.select(notifications::updated_at).get_result(conn).await.optional()?;

@@ -131,7 +131,7 @@ pub trait SearchIndex: Send + Sync {
     async fn pack(&self) -> Result<bool>;
 
     /// Deletes some of what the index still has of things that were deleted or changed before an instant, no more at a time
-    /// than others can wait for; returns whether there may be more. Nothing is done, and none is told of, while somebody else is
-    /// at work on the index. Nothing is found by it, but a search that began before that instant may be told by it that something was changed.
+    /// than others can wait for; returns whether there may be more. While somebody else is at work on the index, it does nothing and
+    /// returns false. Nothing is found by what it deletes, but a search that began before that instant may be told by it that something was changed.
     async fn forget(&self, before: Timestamp) -> Result<bool>;
 }
