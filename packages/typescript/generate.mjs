@@ -22,6 +22,17 @@ const takes = (header, { parameters = [] }) =>
 const keyed = Object.entries(document.paths)
   .filter(([, { post }]) => post && takes("Idempotency-Key", post))
   .map(([path]) => path);
+/** Whether an operation answers with a file. */
+const givesFile = ({ responses }) =>
+  Object.entries(responses).some(
+    ([status, { content = {} }]) =>
+      status.startsWith("2") && Object.values(content).some(({ schema }) => schema?.format === "binary"),
+  );
+const files = Object.entries(document.paths).flatMap(([path, operations]) =>
+  ["get", "put", "post", "delete"]
+    .filter((method) => operations[method] && givesFile(operations[method]))
+    .map((method) => `${method} ${path}`),
+);
 
 await writeFile(
   new URL("src/document.ts", import.meta.url),
@@ -30,5 +41,8 @@ await writeFile(
 ${astToString(types)}
 /** Where a POST takes an \`Idempotency-Key\`. */
 export const TAKES_IDEMPOTENCY_KEY: ReadonlySet<string> = new Set(${JSON.stringify(keyed, null, 2)});
+
+/** What answers with a file. */
+export const GIVES_FILE: ReadonlySet<string> = new Set(${JSON.stringify(files, null, 2)});
 `,
 );

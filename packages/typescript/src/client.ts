@@ -5,7 +5,7 @@ import createFetchClient, {
   type MethodResponse,
   type Middleware,
 } from "openapi-fetch";
-import { type paths, TAKES_IDEMPOTENCY_KEY } from "./document.js";
+import { GIVES_FILE, type paths, TAKES_IDEMPOTENCY_KEY } from "./document.js";
 import { AgoraError } from "./error.js";
 import { type EventOptions, type LiveEvent, listen } from "./events.js";
 import { retrying } from "./retry.js";
@@ -78,6 +78,8 @@ export function createClient(options: Options): Agora {
     do {
       const query = { ...init.params?.query, ...(cursor !== undefined && { cursor }) };
       const { data, response } = await request(http, "GET", path, { ...init, params: { ...init.params, query } });
+      // Asked with `If-None-Match`: it is as it was.
+      if (response.status === 304) return;
       const page = data as { data?: unknown[]; products?: unknown[] };
       yield* page.data ?? page.products ?? [];
       cursor = nextCursor(response.headers.get("Link") ?? "", service);
@@ -102,7 +104,10 @@ interface Init {
 type Untyped = (method: string, path: string, init?: object) => Promise<{ data?: unknown; response: Response }>;
 
 function request(http: Fetching, method: string, path: string, init?: object) {
-  return (http.request as unknown as Untyped)(method.toLowerCase(), path, init);
+  const operation = method.toLowerCase();
+  // What is no file is JSON.
+  const reading = GIVES_FILE.has(`${operation} ${path}`) ? { parseAs: "blob", ...init } : init;
+  return (http.request as unknown as Untyped)(operation, path, reading);
 }
 
 function middleware(token: () => string | undefined): Middleware {

@@ -36,6 +36,8 @@ export interface EventOptions {
   topics: Topic[];
   /** Resumes behind this event, of a reader that has ended. */
   lastEventId?: string;
+  /** Is told where another reader may resume, also while nothing happens that concerns this one. */
+  onPosition?: (lastEventId: string) => void;
   /** Ends the reader when it is aborted. */
   signal?: AbortSignal;
   /** Connects in another way. */
@@ -59,7 +61,7 @@ export class StreamRefused extends Error {
  * Leave alone the events that you do not know: a later version may send more.
  */
 export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, void, void> {
-  const { service, token, topics, signal, fetch = globalThis.fetch } = options;
+  const { service, token, topics, signal, onPosition, fetch = globalThis.fetch } = options;
   const address = `${service.replace(/\/$/, "")}/api/events?${new URLSearchParams({ topics: topics.join() })}`;
   let lastEventId = options.lastEventId ?? "";
   let retry = 3_000;
@@ -68,32 +70,47 @@ export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, 
     const resumed = lastEventId !== "";
     const present = read(token);
     const headers = { Authorization: `Bearer ${present ?? ""}`, ...(resumed && { "Last-Event-ID": lastEventId }) };
-    // Without a response, the network or the service is away.
-    const response = await fetch(address, { headers, ...(signal && { signal }) }).catch(() => undefined);
+    const connection = new AbortController();
+    const abort = () => connection.abort();
+    signal?.addEventListener("abort", abort, { signal: connection.signal });
+    const timer = setTimeout(abort, MAX_SILENCE);
     let wait = retry;
-    if (response?.ok && response.body) {
-      for await (const block of blocks(response.body)) {
-        if (signal?.aborted) return;
-        // A block may have nothing but an id: then nothing that concerns this stream happened up to there.
-        lastEventId = block.id ?? lastEventId;
-        if (block.retry !== undefined) {
-          // The first block of a stream.
-          wait = retry = Number(block.retry);
-          yield { event: "open", data: { resumed }, lastEventId };
+    try {
+      const request = new Request(address, { headers, signal: connection.signal });
+      // Without a response, the network or the service is away.
+      const response = await fetch(request).catch(() => undefined);
+      const isStream = response?.headers.get("Content-Type")?.startsWith("text/event-stream");
+      if (response?.ok && isStream && response.body) {
+        clearTimeout(timer);
+        for await (const block of blocks(response.body)) {
+          if (signal?.aborted) return;
+          // A block may have nothing but an id: then nothing that concerns this stream happened up to there.
+          if (block.id !== undefined) {
+            lastEventId = block.id;
+            onPosition?.(lastEventId);
+          }
+          if (block.retry !== undefined) {
+            // The first block of a stream.
+            wait = retry = Number(block.retry);
+            yield { event: "open", data: { resumed }, lastEventId };
+          }
+          if (block.event === undefined || block.data === undefined) continue;
+          const event = { event: block.event, data: JSON.parse(block.data), lastEventId } as LiveEvent;
+          yield event;
+          if (event.event !== "end") continue;
+          // Of a token that expired, there may be a successor.
+          const isOver = event.data.reason === "token_expired" && read(token) === present;
+          if (isOver || event.data.reason === "session_ended") return;
         }
-        if (block.event === undefined || block.data === undefined) continue;
-        const event = { event: block.event, data: JSON.parse(block.data), lastEventId } as LiveEvent;
-        yield event;
-        if (event.event !== "end") continue;
-        // Of a token that expired, there may be a successor.
-        const isOver = event.data.reason === "token_expired" && read(token) === present;
-        if (isOver || event.data.reason === "session_ended") return;
+      } else if (response) {
+        const body = await response.text().catch(() => "");
+        const isTemporary = response.status === 429 || response.status >= 500;
+        if (!isTemporary) throw new StreamRefused(response.status, body);
+        wait = Math.max(retry, 1_000 * (Number(response.headers.get("Retry-After")) || 0));
       }
-    } else if (response) {
-      const body = await response.text().catch(() => "");
-      const isTemporary = response.status === 429 || response.status >= 500;
-      if (!isTemporary) throw new StreamRefused(response.status, body);
-      wait = Math.max(retry, 1_000 * (Number(response.headers.get("Retry-After")) || 0));
+    } finally {
+      clearTimeout(timer);
+      abort();
     }
     await pause(wait, signal);
   }

@@ -21,7 +21,9 @@ export function retrying(retries: number, fetch: typeof globalThis.fetch): (requ
   return async (request) => {
     for (let attempt = isSafe(request) ? 0 : retries; attempt < retries; attempt++) {
       // The body can be read once.
-      const response = await fetch(request.clone()).catch(() => undefined);
+      const response = await fetch(request.clone())
+        .then(request.method === "POST" ? whole : undefined)
+        .catch(() => undefined);
       if (response !== undefined && !isTemporary(response)) return response;
       const backoff = FIRST_WAIT * 2 ** attempt * (0.5 + Math.random() / 2);
       const wait = Math.max(backoff, 1_000 * ((response && retryAfter(response)) ?? 0));
@@ -33,6 +35,12 @@ export function retrying(retries: number, fetch: typeof globalThis.fetch): (requ
     }
     return fetch(request);
   };
+}
+
+/** Reads a response to its end, before which nobody knows what was done. */
+async function whole(response: Response): Promise<Response> {
+  const body = await response.arrayBuffer();
+  return new Response(body.byteLength > 0 ? body : null, response);
 }
 
 /** Whether the same request may succeed later. A conflict that passes is that of a request that is under way under the same key. */

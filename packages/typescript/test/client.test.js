@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { AgoraError, createClient } from "@agora/client";
+import { AgoraError, createClient, StreamRefused } from "@agora/client";
 
 /** Answers with a status, and with headers and a body where they matter. */
 const answer = (status, headers = {}, body = { success: true }) => ({ status, headers, body });
@@ -12,6 +12,8 @@ const failure = (status, code, headers = {}) =>
   answer(status, headers, { success: false, status, code, message: `This is ${code}` });
 /** Ends the connection in the place of an answer. */
 const HANG_UP = undefined;
+/** Ends it after the head of an answer. */
+const BREAK_OFF = { ...answer(201, { "Content-Length": "1000" }), breaksOff: true };
 
 /** Serves these answers, one after the other; the service's address, and what it was asked. */
 async function serve(context, answers) {
@@ -28,6 +30,7 @@ async function serve(context, answers) {
     const next = answers.shift();
     if (next === HANG_UP) return request.socket.destroy();
     response.writeHead(next.status, { "Content-Type": "application/json", ...next.headers });
+    if (next.breaksOff) return response.write("{", () => request.socket.destroy());
     response.end(typeof next.body === "string" ? next.body : JSON.stringify(next.body));
   });
   server.listen(0, "127.0.0.1");
@@ -72,6 +75,20 @@ test("a post that got no answer is sent again as it was, under the same key", as
     asked.map(({ body }) => JSON.parse(body)),
     Array(3).fill({ text: "Hello" }),
   );
+});
+
+test("a post whose answer breaks off is sent again under the same key", async (context) => {
+  const { service, asked } = await serve(context, [BREAK_OFF, answer(201, {}, { data: { id: "1" } })]);
+  const { data } = await createClient({ service }).post("/api/posts/create", { body: { text: "Hello" } });
+  assert.equal(data.id, "1");
+  assert.equal(new Set(asked.map(({ headers }) => headers["idempotency-key"])).size, 1);
+  assert.equal(asked.length, 2);
+});
+
+test("a file is a blob", async (context) => {
+  const { service } = await serve(context, [answer(200, { "Content-Type": "application/zip" }, "PK")]);
+  const file = await createClient({ service }).get("/api/users/me/export");
+  assert.equal(await file.text(), "PK");
 });
 
 test("each request has a key of its own, or the one that it is given", async (context) => {
@@ -161,6 +178,14 @@ test("a list goes on to its end, and no further than it is read", async (context
   assert.equal(asked.length, 3);
 });
 
+test("a list that is as it was has no entries", async (context) => {
+  const { service } = await serve(context, [answer(304, {}, "")]);
+  const products = createClient({ service }).list("/api/products/findAll", {
+    params: { header: { "If-None-Match": '"1"' } },
+  });
+  assert.deepEqual(await products.next(), { value: undefined, done: true });
+});
+
 test("a body with a file is a form", async (context) => {
   const { service, asked } = await serve(context, [answer(201)]);
   const image = new Blob(["bytes"], { type: "image/png" });
@@ -191,4 +216,24 @@ test("live updates go on with the token that came after one that expired, and en
       ["Bearer second", "7"],
     ],
   );
+});
+
+test("where to resume is told also while nothing happens", async (context) => {
+  const stream = answer(200, { "Content-Type": "text/event-stream" }, "retry: 1\nid: 1\n\nid: 2\n\nid: 3\n\n");
+  const { service } = await serve(context, [stream, failure(403, "forbidden")]);
+  const positions = [];
+  const onPosition = (position) => positions.push(position);
+  const events = createClient({ service, token: "secret" }).events({ topics: ["public"], onPosition });
+  assert.equal((await events.next()).value.event, "open");
+  await assert.rejects(events.next(), ({ status }) => status === 403);
+  assert.deepEqual(positions, ["1", "2", "3"]);
+});
+
+test("what is no stream of events is refused, and so is a token that no header can have", async (context) => {
+  const page = answer(200, { "Content-Type": "text/html" }, "<h1>Log in to this network</h1>");
+  const { service } = await serve(context, [page]);
+  const refused = createClient({ service, token: "secret" }).events({ topics: ["public"] });
+  await assert.rejects(refused.next(), StreamRefused);
+  const wrong = createClient({ service, token: "two\nlines" }).events({ topics: ["public"] });
+  await assert.rejects(wrong.next(), TypeError);
 });

@@ -60,12 +60,15 @@ function renew(): void {
   });
 }
 
+function onPosition(position: string): void {
+  lastEventId = position;
+}
+
 async function follow(topics: Topic[], ending: AbortSignal): Promise<void> {
   const resuming = lastEventId !== undefined && { lastEventId };
   try {
-    for await (const event of agora.events({ topics, signal: ending, ...resuming })) {
+    for await (const event of agora.events({ topics, signal: ending, onPosition, ...resuming })) {
       if (ending.aborted) return;
-      lastEventId = event.lastEventId || lastEventId;
       for (const listener of [...listeners]) {
         if (listener.topics.some((topic) => isAbout(event, topic))) listener.onEvent(event);
       }

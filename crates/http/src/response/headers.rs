@@ -86,7 +86,7 @@ headers! {
     IMAGE_TAG ImageTag "ETag" Always "\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\""
         "Names the image, for `If-None-Match` and `If-Range`.";
     RATE_LIMIT_LIMIT RateLimitLimit "RateLimit-Limit" Sometimes "60"
-        "Present where requests are limited: how many are served in a minute.";
+        "Present where requests are limited: how many are served in the time of the limit, which is a minute for most.";
     RATE_LIMIT_REMAINING RateLimitRemaining "RateLimit-Remaining" Sometimes "59"
         "Present where requests are limited: how many more are served now.";
     RATE_LIMIT_RESET RateLimitReset "RateLimit-Reset" Sometimes "60"
