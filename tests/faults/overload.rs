@@ -1,6 +1,7 @@
 //! PostgreSQL is there, but what is asked of it takes too long.
 
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use reqwest::Method;
 use tokio::io::AsyncWriteExt as _;
@@ -91,18 +92,14 @@ impl Small {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_beyond_the_connections_are_refused_and_served_again_later() {
-    // Those that have their turn keep it, however long the others take to be refused.
-    let parameters = "?options=-c%20lock_timeout%3D0";
-    let mut small = Small::start(parameters, &[("AGORA_DATABASE_WAIT_TIMEOUT", "1s")]).await;
+    let mut small = Small::start("", &[("AGORA_DATABASE_WAIT_TIMEOUT", "1s")]).await;
     // Of an account each, since those of one would wait for each other.
-    let mut readers = Vec::new();
-    for n in 0..4 * SHARED {
-        readers.push(small.api().user(&format!("reader{n}")).await);
-    }
+    let api = small.api();
+    let readers = join_all((0..4 * SHARED).map(async |n| api.user(&format!("reader{n}")).await)).await;
     small.lock_posts();
     let mut reads: FuturesUnordered<_> =
         readers.iter().map(|reader| tokio::spawn(attempt(small.asks_as(reader)))).collect();
-    let writes = readers.iter().take(10).map(|writer| small.api().posting(writer, "A post", None));
+    let writes = (0..10).map(|n| small.api().posting(&small.alice, &format!("Post {n}"), None));
     let mut writes: FuturesUnordered<_> = writes.map(|post| tokio::spawn(attempt(post))).collect();
     // Those that have their turn wait for the lock, the others for their turn.
     for _ in 0..3 * SHARED {
