@@ -147,8 +147,8 @@ impl Database {
 
     /// Finishes the work at hand, also that which nobody waits for any more, and closes every connection; later work is
     /// refused as unavailable. Reads on PostgreSQL's shared connections are not waited for. Blocks until it is done, so it
-    /// is not called on a thread that drives connections. Dropping it does the same on SQLite, and lets the work at hand
-    /// go on on PostgreSQL.
+    /// is not called on a thread that drives connections. Dropping it does the same on SQLite; on PostgreSQL, the work
+    /// at hand goes on.
     pub fn close(&self) {
         match &self.backend {
             Backend::Sqlite(database) => database.close(),

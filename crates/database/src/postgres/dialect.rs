@@ -28,7 +28,7 @@ impl<T, F> Work<T> for F where F: for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<
 // it: accounts by their ids, each before its follows, blocks, mutes and sessions; a post before its likes and its comments, a
 // comment before its likes; the record of an image before the post that is to name it; a product, then its parts; tokens of mails
 // before mails; the counters of a user by their numbers. What deletes a row cascades in this order too, so that two hardly ever wait
-// for each other. A row that a transaction changes for the second time locks what it refers to, also without an order to.
+// for each other. A row that a transaction changes for the second time locks what it refers to, which no statement says.
 
 /// The key of the advisory lock under which one transaction at a time changes which accounts have ADMIN.
 const ADMINS_LOCK: i64 = 0x61_64_6d_69_6e_73;
