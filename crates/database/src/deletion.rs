@@ -1,6 +1,7 @@
 //! The repository of deletions.
 
 use agora_domain::Result;
+use agora_domain::accounts::Confirmed;
 use agora_domain::clock::Timestamp;
 use agora_domain::deletion::{DeletionRepository, Erased, ErasurePosition};
 use agora_domain::id::UserId;
@@ -16,8 +17,9 @@ const BATCH: i64 = 1_000;
 
 #[async_trait]
 impl DeletionRepository for Database {
-    async fn delete(&self, user: UserId, at: Timestamp) -> Result<Option<ImageKey>> {
-        let picture = call!(self, write deletion::delete(DbId(user.uuid()), DbInstant(at)))?;
+    async fn delete(&self, account: &Confirmed, at: Timestamp) -> Result<Option<ImageKey>> {
+        let account = account.clone();
+        let picture = call!(self, write deletion::delete(account, DbInstant(at)))?;
         Ok(image_key(picture)?)
     }
 

@@ -1,7 +1,7 @@
 //! The outbox, and what the tokens in mails are good for.
 
 use agora_domain::Result;
-use agora_domain::accounts::{Email, LoginIdentifier, PasswordHash};
+use agora_domain::accounts::{Confirmed, Email, LoginIdentifier, PasswordHash};
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{MailId, UserId};
 use agora_domain::mail::{Claim, MailKind, MailStatus, MailView, NewMail, Outbox, TokenDigest, TokenRedemption};
@@ -69,6 +69,11 @@ impl Outbox for Database {
         call!(self, write mail::create(mails))
     }
 
+    async fn create_confirmed(&self, mails: &[NewMail], confirmed: &Confirmed) -> Result<()> {
+        let (mails, confirmed) = (mails.to_vec(), confirmed.clone());
+        call!(self, write mail::create_confirmed(mails, confirmed))
+    }
+
     async fn is_due(&self, now: Timestamp) -> Result<bool> {
         call!(self, read mail::is_due(DbInstant(now)))
     }
@@ -126,8 +131,8 @@ impl TokenRedemption for Database {
         call!(self, write mail::verify_email(token, DbInstant(now)))
     }
 
-    async fn set_email(&self, user: UserId, email: &Email, now: Timestamp) -> Result<()> {
-        let email = email.clone();
-        call!(self, write mail::set_email(DbId(user.uuid()), email, DbInstant(now)))
+    async fn set_email(&self, account: &Confirmed, email: &Email, now: Timestamp) -> Result<()> {
+        let (account, email) = (account.clone(), email.clone());
+        call!(self, write mail::set_email(account, email, DbInstant(now)))
     }
 }

@@ -242,6 +242,7 @@ contract! { $
         a_password_that_was_changed_is_not_reset_by_older_tokens,
         a_token_of_a_disabled_account_resets_nothing,
         a_password_that_was_changed_or_reset_ends_changes_of_the_address,
+        what_was_confirmed_by_a_password_is_not_done_once_that_was_changed,
         mails_that_were_given_up_are_not_sent_to_an_address_that_changed,
         of_many_requests_that_waited_for_long_no_more_make_mails,
         a_token_verifies_the_address_that_it_was_sent_to,

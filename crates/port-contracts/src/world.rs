@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agora_domain::accounts::{
-    Account, Author, Biography, DisplayName, Email, NewAccount, PasswordHash, Privacy, ProfilePicture, Roles, Session,
-    UserPreview, UserSummary, Username, Viewer,
+    Account, Author, Biography, Confirmed, DisplayName, Email, NewAccount, PasswordHash, Privacy, ProfilePicture,
+    Roles, Session, UserPreview, UserSummary, Username, Viewer,
 };
 use agora_domain::audit::{Action, Actor, AuditEntry, Target};
 use agora_domain::blocks::{NewBlock, NewMute};
@@ -309,6 +309,12 @@ impl World {
         let session = Session { id: self.id(), user, opened_at: self.now() };
         assert!(self.open(&session).await);
         session
+    }
+
+    /// An account of which somebody knows the present password; where there is none, any.
+    pub(crate) async fn confirmed(&self, user: UserId) -> Confirmed {
+        let password = self.db.accounts.find_password(user).await.unwrap();
+        Confirmed { user, password: password.unwrap_or_else(|| PasswordHash::new(String::new())) }
     }
 
     /// Opens a session as after a login with the account's present password; returns whether it was opened.

@@ -1,6 +1,7 @@
 use agora_domain::Error;
 use agora_domain::accounts::{
-    Account, LoginIdentifier, PasswordChange, ProfileChanges, Role, RoleChange, UpdatedProfile,
+    Account, Confirmed, LoginIdentifier, PasswordChange, ProfileChanges, Role, RoleChange, UpdatedProfile,
+    wrong_password,
 };
 use agora_domain::error::Resource;
 use agora_domain::search::{IndexedText, Kind};
@@ -92,6 +93,15 @@ pub(super) async fn lock_account(conn: &mut Conn<'_>, id: DbId) -> Outcome<UserR
     // Asked by itself: whoever held the lock until now may have deleted the account.
     let is_erased = users::table.find(id).select(users::is_deleted).get_result::<bool>(conn).await?;
     if is_erased { Err(NO_USER) } else { Ok(row) }
+}
+
+/// Returns an account whose password is still the one that was verified, locked against changes by others.
+pub(super) async fn lock_confirmed(conn: &mut Conn<'_>, confirmed: Confirmed) -> Outcome<UserRow> {
+    let id = DbId(confirmed.user.uuid());
+    let row = lock_account(conn, id).await?;
+    let is_same = users::password_hash.eq(confirmed.password.as_str().to_owned());
+    let is_same = users::table.find(id).select(is_same).get_result::<bool>(conn).await?;
+    if is_same { Ok(row) } else { Err(Failure::Rule(wrong_password())) }
 }
 
 /// Applies a rule of the domain about roles or disabling to the stored account, given how many other enabled accounts

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use agora_domain::accounts::Confirmed;
 use agora_domain::comments::Deletion;
 use agora_domain::deletion::{Erased, ErasurePosition, NAMES_KEPT_MILLIS};
 use agora_domain::notices::NotificationKind;
 use agora_domain::page::Keyset;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
-use super::accounts::{lock_account, revoke_sessions};
+use super::accounts::{lock_confirmed, revoke_sessions};
 use super::comments::ERASED_AT_ONCE;
 use super::kept_names::{Name, keep};
 use super::{Conn, RunQueryDsl, built, comments as all_comments, id_in, images, notices, posts as all_posts};
@@ -28,10 +29,11 @@ const ACTS_AT_ONCE: usize = 20;
 const LIKES_AT_ONCE: usize = 100;
 
 /// Deletes an account for everybody, whatever belongs to it; the picture it lost.
-pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<Option<String>> {
+pub(crate) async fn delete(conn: &mut Conn<'_>, account: Confirmed, at: DbInstant) -> Outcome<Option<String>> {
+    let id = DbId(account.user.uuid());
     super::lock_admins(conn, id).await?;
     super::lock_whole_user(conn, id).await?;
-    let row = lock_account(conn, id).await?;
+    let row = lock_confirmed(conn, account).await?;
     let others = users::table.filter(users::is_admin.and(users::enabled.eq(true)).and(users::id.ne(id))).count();
     let others = count(others.get_result(conn).await?);
     let picture = row.picture.profile_picture.clone();

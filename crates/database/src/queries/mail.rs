@@ -1,7 +1,7 @@
 //! Mails that wait to be sent, and what the tokens in them are good for.
 
 use agora_domain::Error;
-use agora_domain::accounts::{Email, Username};
+use agora_domain::accounts::{Confirmed, Email, Username};
 use agora_domain::mail::{
     Claim, ClaimedMail, DEAD_KEPT_MILLIS, MAILS_AN_HOUR, MailKind, MailStatus, NewMail, PATIENCE_MILLIS,
     SENT_KEPT_MILLIS, pause_millis,
@@ -9,7 +9,7 @@ use agora_domain::mail::{
 use diesel::dsl::exists;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
-use super::accounts::{lock_account, revoke_sessions};
+use super::accounts::{lock_account, lock_confirmed, revoke_sessions};
 use super::kept_names::{Name, ensure_free};
 use super::mail_tokens::{forget_all, forget_changes};
 use super::{Conn, RunQueryDsl};
@@ -68,6 +68,11 @@ pub(crate) async fn create(conn: &mut Conn<'_>, asked: Vec<NewMail>) -> Outcome<
         diesel::insert_into(mails::table).values(row).execute(conn).await?;
     }
     Ok(())
+}
+
+pub(crate) async fn create_confirmed(conn: &mut Conn<'_>, asked: Vec<NewMail>, confirmed: Confirmed) -> Outcome<()> {
+    lock_confirmed(conn, confirmed).await?;
+    create(conn, asked).await
 }
 
 pub(crate) async fn is_due(conn: &mut Conn<'_>, now: DbInstant) -> Outcome<bool> {
@@ -262,8 +267,8 @@ pub(crate) async fn verify_email(conn: &mut Conn<'_>, digest: String, now: DbIns
     Ok(true)
 }
 
-pub(crate) async fn set_email(conn: &mut Conn<'_>, user: DbId, email: Email, now: DbInstant) -> Outcome<()> {
-    lock_account(conn, user).await?;
+pub(crate) async fn set_email(conn: &mut Conn<'_>, account: Confirmed, email: Email, now: DbInstant) -> Outcome<()> {
+    let user = lock_confirmed(conn, account).await?.id;
     store_email(conn, user, &email, false, now).await
 }
 

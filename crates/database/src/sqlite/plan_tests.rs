@@ -2,12 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use agora_domain::accounts::Viewer;
+use agora_domain::accounts::{Confirmed, PasswordHash, Viewer};
 use agora_domain::audit::{Action, Actor};
 use agora_domain::audit_log::AuditFilter;
 use agora_domain::clock::Timestamp;
 use agora_domain::deletion::Erased;
 use agora_domain::export::RelationKind;
+use agora_domain::id::UserId;
 use agora_domain::page::Keyset;
 use agora_domain::search::{Kind, Needles, Query};
 use agora_domain::texts::TextKind;
@@ -205,9 +206,10 @@ fn texts_that_are_no_longer_searched_are_found_by_an_index() {
 #[test]
 fn what_belonged_to_a_deleted_account_is_found_by_an_index() {
     let now = DbInstant(Timestamp::from_unix_millis(1));
-    expect_searches(&steps(|conn| complete(deletion::delete(conn, id(1), now))), true);
+    let account = Confirmed { user: UserId::new(id(1).0), password: PasswordHash::new(String::new()) };
+    expect_searches(&steps(|conn| complete(deletion::delete(conn, account.clone(), now))), true);
     let erased = steps(|conn| {
-        complete(deletion::delete(conn, id(1), now))?;
+        complete(deletion::delete(conn, account.clone(), now))?;
         let mut erased = Erased::default();
         while !erased.is_done {
             erased = complete(deletion::erase(conn, id(1), erased.next, now))?;

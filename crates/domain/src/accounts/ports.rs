@@ -26,6 +26,16 @@ pub struct UpdatedProfile {
     pub replaced_picture: Option<ImageKey>,
 }
 
+/// An account, and the hash of its password against which the caller's was verified: what the password is asked for is done
+/// while it is the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmed {
+    /// Whose.
+    pub user: UserId,
+    /// The hash.
+    pub password: PasswordHash,
+}
+
 /// A change of an account's password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PasswordChange {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    AccountRepository, Caller, Credentials, Login, Member, Password, PasswordAttempt, PasswordChange, PasswordHash,
-    PasswordHasher, Session, SessionRepository, SessionView, Ticket, TokenClaims, TokenIssuer, VerifiedToken,
+    AccountRepository, Caller, Confirmed, Credentials, Login, Member, Password, PasswordAttempt, PasswordChange,
+    PasswordHash, PasswordHasher, Session, SessionRepository, SessionView, Ticket, TokenClaims, TokenIssuer,
+    VerifiedToken,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, FieldName, Resource, Result, Violation, ViolationKind};
@@ -12,7 +13,8 @@ use crate::id::{IdGenerator, SessionId, UserId};
 use crate::limits::{ClientAddress, Counted, Limits, Requester};
 use crate::page::{Page, PageRequest};
 
-fn wrong_password() -> Error {
+/// Says that the current password is wrong, or was changed since it was verified.
+pub fn wrong_password() -> Error {
     Error::field(FieldName::CurrentPassword, Violation::new(ViolationKind::Incorrect, "Current password is wrong"))
 }
 
@@ -74,7 +76,7 @@ pub struct PasswordChecks {
 }
 
 impl PasswordChecks {
-    /// Checks that a caller knows the account's password; its hash.
+    /// Checks that a caller knows the account's password.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the current password when it is wrong. [`Error::TooMany`] when it was wrong too often from this
@@ -84,7 +86,7 @@ impl PasswordChecks {
         user: UserId,
         client: ClientAddress,
         current: &PasswordAttempt,
-    ) -> Result<PasswordHash> {
+    ) -> Result<Confirmed> {
         let failures = Counted::WrongPasswords(user, client);
         self.limits.check(&failures)?;
         let requester = Requester { account: Some(user), address: client };
@@ -95,7 +97,7 @@ impl PasswordChecks {
         }
         // Those who guess many at once learn no more than those who guess one by one.
         self.limits.check(&failures)?;
-        Ok(verified)
+        Ok(Confirmed { user, password: verified })
     }
 }
 
@@ -304,7 +306,7 @@ impl Authentication {
     ) -> Result<bool> {
         let user = caller.id();
         let requester = Requester { account: Some(user), address: client };
-        let verified = self.checks.confirm(user, client, current).await?;
+        let verified = self.checks.confirm(user, client, current).await?.password;
         let is_same = current.expose() == new.expose() && !self.checks.passwords.needs_rehash(&verified);
         let new = if is_same { verified.clone() } else { self.checks.passwords.hash(new, &requester).await? };
         let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::{Erased, ErasurePosition};
+use crate::accounts::Confirmed;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::id::UserId;
@@ -18,8 +19,9 @@ pub trait DeletionRepository: Send + Sync {
     /// counts as long as it is there. Returns the picture no row names any more.
     ///
     /// MUST apply [`Account::ensure_deletable`](crate::accounts::Account::ensure_deletable), concurrent changes of who has ADMIN
-    /// included, and fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such account.
-    async fn delete(&self, user: UserId, at: Timestamp) -> Result<Option<ImageKey>>;
+    /// included, fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such account, and with
+    /// [`wrong_password`](crate::accounts::wrong_password) when its password is another one by now.
+    async fn delete(&self, account: &Confirmed, at: Timestamp) -> Result<Option<ImageKey>>;
 
     /// Returns a deleted account of which something is left.
     async fn next_unerased(&self) -> Result<Option<UserId>>;

@@ -39,9 +39,9 @@ impl Deletion {
     pub async fn delete(&self, caller: &Caller, client: ClientAddress, current: &PasswordAttempt) -> Result<()> {
         let user = caller.user;
         self.checks.limits.count(&Counted::PasswordChanges(user, client))?;
-        self.checks.confirm(user, client, current).await?;
+        let confirmed = self.checks.confirm(user, client, current).await?;
         let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
-        let picture = self.deletions.delete(user, self.clock.now()).await?;
+        let picture = self.deletions.delete(&confirmed, self.clock.now()).await?;
         self.images.drop_unnamed(picture).await;
         Ok(())
     }

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{
-    Account, Caller, Email, MockAccountRepository, MockPasswordHasher, MockSessionRepository, PasswordAttempt,
-    PasswordChecks, PasswordHash, Privacy, Role, Roles, Session, Username,
+    Account, Caller, Confirmed, Email, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
+    PasswordAttempt, PasswordChecks, PasswordHash, Privacy, Role, Roles, Session, Username,
 };
 use crate::clock::{MockClock, Timestamp};
 use crate::error::{Disallowed, Error, FieldName};
@@ -70,7 +70,8 @@ fn image(n: u128) -> ImageKey {
 #[tokio::test]
 async fn who_knows_the_password_deletes_the_account_and_its_sessions_are_forgotten() {
     let (mut deletions, mut sessions) = (MockDeletionRepository::new(), MockSessionRepository::new());
-    deletions.expect_delete().once().with(eq(ALICE), eq(NOW)).returning(|_, _| Ok(Some(image(1))));
+    let confirmed = Confirmed { user: ALICE, password: PasswordHash::new("hash".to_owned()) };
+    deletions.expect_delete().once().with(eq(confirmed), eq(NOW)).returning(|_, _| Ok(Some(image(1))));
     sessions.expect_account_changed().once().with(eq(ALICE)).return_const(());
     let deletion = deletion(deletions, sessions, &[image(1)]);
     deletion.delete(&alice(), client(), &attempt("right")).await.unwrap();

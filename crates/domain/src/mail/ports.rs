@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{ClaimedMail, MailKind, MailStatus, MailToken, MailView, NewMail, TokenDigest};
-use crate::accounts::{Email, LoginIdentifier, PasswordHash, Username};
+use crate::accounts::{Confirmed, Email, LoginIdentifier, PasswordHash, Username};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::id::{MailId, UserId};
@@ -33,6 +33,10 @@ pub trait Outbox: Send + Sync {
     /// [`Conflict::Email`](crate::error::Conflict) when one is to [change](MailKind::EmailChange) to an address that is kept of a
     /// deleted account.
     async fn create(&self, mails: &[NewMail]) -> Result<()>;
+
+    /// Does the same for somebody who knows the password of the account. MUST fail with
+    /// [`wrong_password`](crate::accounts::wrong_password) when it is another one by now.
+    async fn create_confirmed(&self, mails: &[NewMail], confirmed: &Confirmed) -> Result<()>;
 
     /// Returns whether a mail is due.
     async fn is_due(&self, now: Timestamp) -> Result<bool>;
@@ -76,8 +80,9 @@ pub trait TokenRedemption: Send + Sync {
     async fn verify_email(&self, token: &TokenDigest, now: Timestamp) -> Result<bool>;
 
     /// Gives an account an address that nobody has verified; ends what would reset the password by the address before. MUST fail
-    /// with [`Conflict::Email`](crate::error::Conflict) when another account has it.
-    async fn set_email(&self, user: UserId, email: &Email, now: Timestamp) -> Result<()>;
+    /// with [`Conflict::Email`](crate::error::Conflict) when another account has it, and with
+    /// [`wrong_password`](crate::accounts::wrong_password) when the password is another one by now.
+    async fn set_email(&self, account: &Confirmed, email: &Email, now: Timestamp) -> Result<()>;
 }
 
 /// Draws tokens.

@@ -119,7 +119,7 @@ impl AccountMail {
     ) -> Result<Account> {
         let user = caller.id();
         self.checks.limits.count(&Counted::PasswordChanges(user, client))?;
-        self.checks.confirm(user, client, current).await?;
+        let confirmed = self.checks.confirm(user, client, current).await?;
         let account = self.checks.accounts.find(user).await?.ok_or(Error::NotFound(Resource::User))?;
         if account.email == email {
             return Ok(account);
@@ -133,12 +133,12 @@ impl AccountMail {
             self.checks.limits.check(&counted)?;
             let asked = self.mail(user, MailKind::EmailChange, email);
             let told = self.mail(user, MailKind::EmailChanged, account.email.clone());
-            self.outbox.create(&[asked, told]).await?;
+            self.outbox.create_confirmed(&[asked, told], &confirmed).await?;
             // Only now: what the account itself may not ask for takes nothing from others.
             drop(self.checks.limits.count(&counted));
             return Ok(account);
         }
-        self.redemption.set_email(user, &email, self.clock.now()).await?;
+        self.redemption.set_email(&confirmed, &email, self.clock.now()).await?;
         Ok(Account { email, email_verified: false, ..account })
     }
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{
-    Account, Admin, Caller, Email, LoginIdentifier, Member, MockAccountRepository, MockPasswordHasher,
+    Account, Admin, Caller, Confirmed, Email, LoginIdentifier, Member, MockAccountRepository, MockPasswordHasher,
     MockSessionRepository, Password, PasswordAttempt, PasswordChecks, PasswordHash, Privacy, Roles, Session, Username,
 };
 use crate::clock::{MockClock, Timestamp};
@@ -55,6 +55,11 @@ fn alice(email_verified: bool) -> Account {
     }
 }
 
+/// Alice, whose password is "right".
+fn confirmed() -> Confirmed {
+    Confirmed { user: ALICE, password: PasswordHash::new("hash".to_owned()) }
+}
+
 fn token() -> MailToken {
     MailToken::parse(" right ").unwrap()
 }
@@ -92,7 +97,7 @@ impl Ports {
     fn of_alice() -> Self {
         let mut ports = Self::default();
         ports.accounts.expect_find().with(eq(ALICE)).returning(|_| Ok(Some(alice(false))));
-        ports.accounts.expect_find_password().returning(|_| Ok(Some(PasswordHash::new("hash".to_owned()))));
+        ports.accounts.expect_find_password().returning(|_| Ok(Some(confirmed().password)));
         ports.passwords.expect_verify().returning(|attempt, _, _| Ok(attempt.expose() == "right"));
         ports
     }
@@ -233,7 +238,8 @@ async fn a_new_address_counts_once_it_is_verified_and_the_present_one_is_told() 
     let mut ports = Ports::of_alice();
     ports.accounts.expect_find_id().returning(|_| Ok(None));
     let expected = [mail(MailKind::EmailChange, "new@example.org"), mail(MailKind::EmailChanged, "alice@example.org")];
-    ports.outbox.expect_create().once().withf(move |mails| mails == expected).returning(|_| Ok(()));
+    let of_alice = move |mails: &[_], account: &_| mails == expected && *account == confirmed();
+    ports.outbox.expect_create_confirmed().once().withf(of_alice).returning(|_, _| Ok(()));
     let mail = ports.account_mail(true);
     let account = mail.change_email(&member(), client(), &attempt("right"), email("new@example.org")).await.unwrap();
     assert_eq!(account, alice(false));
@@ -245,7 +251,12 @@ async fn without_a_server_a_new_address_counts_at_once_and_is_not_verified() {
     // The same in another letter case is the caller's own.
     ports.accounts.expect_find_id().returning(|_| Ok(Some(ALICE)));
     let new = email("ALICE@example.org");
-    ports.redemption.expect_set_email().once().with(eq(ALICE), eq(new.clone()), eq(NOW)).returning(|_, _, _| Ok(()));
+    ports
+        .redemption
+        .expect_set_email()
+        .once()
+        .with(eq(confirmed()), eq(new.clone()), eq(NOW))
+        .returning(|_, _, _| Ok(()));
     let mail = ports.account_mail(false);
     let account = mail.change_email(&member(), client(), &attempt("right"), new.clone()).await.unwrap();
     assert_eq!(account, Account { email: new, ..alice(false) });
@@ -270,7 +281,7 @@ async fn an_address_changes_for_who_knows_the_password_and_not_to_one_that_is_ta
 async fn so_many_changes_to_one_address_are_asked_for_an_hour_whichever_accounts_ask() {
     let mut ports = Ports::of_alice();
     ports.accounts.expect_find_id().returning(|_| Ok(None));
-    ports.outbox.expect_create().times(4).returning(|_| Ok(()));
+    ports.outbox.expect_create_confirmed().times(4).returning(|_, _| Ok(()));
     let mail = ports.account_mail(true);
     let ask = async |address| mail.change_email(&member(), client(), &attempt("right"), email(address)).await;
     for address in ["new@example.org", "NEW@example.org", "new@EXAMPLE.org"] {

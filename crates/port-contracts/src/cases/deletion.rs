@@ -28,7 +28,7 @@ use crate::run::{assert_fails, pages, together};
 use crate::world::{World, at, attached};
 
 async fn delete(db: &Repositories, w: &World, user: UserId) {
-    db.deletions.delete(user, w.now()).await.unwrap();
+    db.deletions.delete(&w.confirmed(user).await, w.now()).await.unwrap();
 }
 
 /// Erases all that is left of an account; the images that go with it.
@@ -62,7 +62,7 @@ pub async fn a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named
     };
     db.outbox.create(std::slice::from_ref(&mail)).await.unwrap();
     assert_eq!(db.deletions.next_unerased().await.unwrap(), None);
-    assert_eq!(db.deletions.delete(ada.id, w.now()).await.unwrap(), Some(picture.clone()));
+    assert_eq!(db.deletions.delete(&w.confirmed(ada.id).await, w.now()).await.unwrap(), Some(picture.clone()));
     assert_eq!(w.unnamed().await, [picture].into());
     assert_eq!(db.accounts.find(ada.id).await.unwrap(), None);
     assert_eq!(db.accounts.list(PageRequest::FIRST).await.unwrap().items, std::slice::from_ref(&bob));
@@ -76,13 +76,16 @@ pub async fn a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named
     let another = agora_domain::accounts::Session { id: w.id(), ..session };
     assert!(!db.sessions.open(&another, &PasswordHash::new(String::new()), None).await.unwrap());
     assert_eq!(db.outbox.list(MailStatus::Waiting, 9).await.unwrap(), []);
-    assert_fails!(db.deletions.delete(ada.id, w.now()).await, Error::NotFound(Resource::User));
-    assert_fails!(db.deletions.delete(w.id(), w.now()).await, Error::NotFound(Resource::User));
+    assert_fails!(db.deletions.delete(&w.confirmed(ada.id).await, w.now()).await, Error::NotFound(Resource::User));
+    assert_fails!(db.deletions.delete(&w.confirmed(w.id()).await, w.now()).await, Error::NotFound(Resource::User));
     // What was let through before changes nothing any more.
     let profile = ProfileChanges { profile_picture: Some(w.new_picture()), ..ProfileChanges::default() };
     assert_fails!(db.accounts.update_profile(ada.id, &profile, w.now()).await, Error::NotFound(Resource::User));
     assert_fails!(db.accounts.set_enabled(ada.id, true, &w.entry()).await, Error::NotFound(Resource::User));
-    assert_fails!(db.redemption.set_email(ada.id, &ada.email, w.now()).await, Error::NotFound(Resource::User));
+    assert_fails!(
+        db.redemption.set_email(&w.confirmed(ada.id).await, &ada.email, w.now()).await,
+        Error::NotFound(Resource::User)
+    );
     assert_fails!(db.outbox.create(&[NewMail { id: w.id(), ..mail }]).await, Error::NotFound(Resource::User));
     let report = w.new_report(ada.id);
     assert_fails!(db.reports.create(&report, &[], None).await, Error::NotFound(Resource::User));
@@ -90,14 +93,15 @@ pub async fn a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named
     erase(&db, &w, ada.id).await;
     assert_eq!(db.deletions.next_unerased().await.unwrap(), None);
     assert_eq!(db.sessions.find(session.id).await.unwrap(), None);
-    assert_fails!(db.deletions.delete(ada.id, w.now()).await, Error::NotFound(Resource::User));
+    assert_fails!(db.deletions.delete(&w.confirmed(ada.id).await, w.now()).await, Error::NotFound(Resource::User));
 }
 
 pub async fn the_last_enabled_admin_is_not_deleted_however_many_try_at_once(db: Repositories) {
     let w = World::new(&db);
     let (one, other, off) = (w.admin("One").await.id, w.admin("Other").await.id, w.admin("Off").await.id);
     db.accounts.set_enabled(off, false, &w.entry()).await.unwrap();
-    let outcomes = together([one, other].map(|user| {
+    let admins = [w.confirmed(one).await, w.confirmed(other).await];
+    let outcomes = together(admins.map(|admin| {
         let (db, at) = (db.clone(), w.now());
         async move { db.deletions.delete(user, at).await }
     }))
@@ -114,7 +118,7 @@ pub async fn names_of_the_deleted_are_given_to_nobody_for_thirty_days(db: Reposi
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
     let deleted_at = at(1_000_000);
-    db.deletions.delete(ada.id, deleted_at).await.unwrap();
+    db.deletions.delete(&w.confirmed(ada.id).await, deleted_at).await.unwrap();
     let new = |after: i64, with: fn(&mut Account, &Account)| {
         let mut new = w.new_account_with("Eve", |account| with(account, &ada));
         new.account.created_at = deleted_at.plus_millis(after);
@@ -134,7 +138,8 @@ pub async fn names_of_the_deleted_are_given_to_nobody_for_thirty_days(db: Reposi
     for after in [0, NAMES_KEPT_MILLIS - 1] {
         assert_fails!(db.accounts.create(&new(after, name), None).await, Error::Conflict(Conflict::Username));
         assert_fails!(db.accounts.create(&new(after, address), None).await, Error::Conflict(Conflict::Email));
-        let changed = db.redemption.set_email(bob.id, &ada.email, deleted_at.plus_millis(after)).await;
+        let changed =
+            db.redemption.set_email(&w.confirmed(bob.id).await, &ada.email, deleted_at.plus_millis(after)).await;
         assert_fails!(changed, Error::Conflict(Conflict::Email));
         assert_fails!(db.outbox.create(&[change(after)]).await, Error::Conflict(Conflict::Email));
     }

@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use agora_domain::Error;
 use agora_domain::accounts::{Account, LoginIdentifier, PasswordChange, PasswordHash, Session};
 use agora_domain::clock::Timestamp;
-use agora_domain::error::{Conflict, Resource};
+use agora_domain::error::{Conflict, FieldName, Resource};
 use agora_domain::id::{SessionId, UserId};
 use agora_domain::limits::Allowance;
 use agora_domain::mail::{
@@ -344,6 +344,27 @@ pub async fn a_password_that_was_changed_or_reset_ends_changes_of_the_address(db
     assert_eq!(db.accounts.find(ada.id).await.unwrap(), Some(ada));
 }
 
+pub async fn what_was_confirmed_by_a_password_is_not_done_once_that_was_changed(db: Repositories) {
+    let w = World::new(&db);
+    let ada = w.account("Ada").await;
+    let old = w.confirmed(ada.id).await;
+    let (verified, new) = (old.password.clone(), PasswordHash::new("new".to_owned()));
+    let change = PasswordChange { user: ada.id, verified, new, keep: None, at: at(1), entry: None };
+    assert!(db.accounts.change_password(&change).await.unwrap());
+    let asked = [new_mail(&w, &ada, MailKind::EmailChange, at(2))];
+    let expect_refused = |outcome: agora_domain::Result<()>| match outcome {
+        Err(Error::Invalid(fields)) => assert!(fields.contains(FieldName::CurrentPassword)),
+        other => panic!("{other:?}"),
+    };
+    expect_refused(db.outbox.create_confirmed(&asked, &old).await);
+    expect_refused(db.redemption.set_email(&old, &email("new@example.org"), at(2)).await);
+    expect_refused(db.deletions.delete(&old, at(2)).await.map(drop));
+    assert_eq!(ids(&db, MailStatus::Waiting).await, []);
+    assert_eq!(db.accounts.find(ada.id).await.unwrap(), Some(ada.clone()));
+    db.outbox.create_confirmed(&asked, &w.confirmed(ada.id).await).await.unwrap();
+    assert_eq!(ids(&db, MailStatus::Waiting).await, [asked[0].id]);
+}
+
 pub async fn mails_that_were_given_up_are_not_sent_to_an_address_that_changed(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
@@ -351,7 +372,7 @@ pub async fn mails_that_were_given_up_are_not_sent_to_an_address_that_changed(db
     db.outbox.create(from_ref(&mail)).await.unwrap();
     claim(&db, "token", at(0)).await;
     db.outbox.set_failed(mail.id, "no", true, at(1)).await.unwrap();
-    db.redemption.set_email(ada.id, &email("new@example.org"), at(2)).await.unwrap();
+    db.redemption.set_email(&w.confirmed(ada.id).await, &email("new@example.org"), at(2)).await.unwrap();
     assert_eq!(db.outbox.retry(None, at(3)).await.unwrap(), 0);
 }
 
@@ -391,7 +412,7 @@ pub async fn a_token_verifies_the_address_that_it_was_sent_to(db: Repositories) 
     assert_eq!(find().await, Account { email_verified: true, ..ada.clone() });
     assert!(!db.redemption.verify_email(&digest("one"), at(1)).await.unwrap(), "it was used");
     let new = email("new@example.org");
-    db.redemption.set_email(ada.id, &new, at(1)).await.unwrap();
+    db.redemption.set_email(&w.confirmed(ada.id).await, &new, at(1)).await.unwrap();
     assert_eq!(find().await, Account { email: new, email_verified: false, ..ada.clone() });
     assert!(!db.redemption.verify_email(&digest("two"), at(1)).await.unwrap(), "it is for another address");
     assert_eq!(db.redemption.find_reset(&digest("reset"), at(1)).await.unwrap(), None, "it was sent to another");
@@ -425,10 +446,10 @@ pub async fn a_new_address_counts_once_its_token_is_used(db: Repositories) {
     }
     assert_eq!(db.redemption.find_reset(&digest("reset"), at(1)).await.unwrap(), None, "it was sent to another");
     assert!(!db.redemption.verify_email(&digest("other"), at(1)).await.unwrap(), "it was asked for before");
-    let taken = db.redemption.set_email(ada.id, &bob.email, at(1)).await;
+    let taken = db.redemption.set_email(&w.confirmed(ada.id).await, &bob.email, at(1)).await;
     assert_fails!(taken, Error::Conflict(Conflict::Email));
     assert_fails!(
-        db.redemption.set_email(w.id(), &email("x@example.org"), at(1)).await,
+        db.redemption.set_email(&w.confirmed(w.id()).await, &email("x@example.org"), at(1)).await,
         Error::NotFound(Resource::User)
     );
 }

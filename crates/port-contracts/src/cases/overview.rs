@@ -30,7 +30,7 @@ pub async fn what_is_there_is_counted(db: Repositories) {
     assert_eq!(bytes, zero);
 
     let [ada, bob, gone] = w.users().await;
-    db.deletions.delete(gone, w.now()).await.unwrap();
+    db.deletions.delete(&w.confirmed(gone).await, w.now()).await.unwrap();
     let mut posts = Vec::new();
     for visibility in Visibility::ALL {
         posts.push(w.post_with(ada, |post| post.visibility = visibility).await.id);
