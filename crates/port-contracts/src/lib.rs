@@ -410,6 +410,7 @@ contract! { $
         a_row_that_names_a_marked_image_is_refused,
         an_image_given_up_is_on_record_from_the_time_of_the_change,
         a_change_of_something_else_leaves_the_record,
+        a_row_that_names_an_image_given_up_is_refused,
         an_image_is_named_by_two_rows_never,
         an_image_is_either_named_or_marked,
         images_given_and_given_up_at_once_are_all_accounted_for,

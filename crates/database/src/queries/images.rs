@@ -164,11 +164,12 @@ pub(crate) async fn replace(conn: &mut Conn<'_>, old: &[&str], new: &[&str], at:
     Ok(())
 }
 
-/// Puts an image on record that a row named, also where a trigger has put it there before.
+/// Puts an image on record that a row named, also where a trigger has put it there before. It is about to be deleted: whoever found it on
+/// record before is not to name it any more.
 async fn give_up(conn: &mut Conn<'_>, key: String, at: DbInstant) -> Outcome<()> {
-    let record = (unnamed_images::key.eq(key), unnamed_images::since.eq(at), unnamed_images::condemned.eq(false));
-    let record = diesel::insert_into(unnamed_images::table).values(record);
-    record.on_conflict(unnamed_images::key).do_update().set(unnamed_images::since.eq(at)).execute(conn).await?;
+    let given_up = (unnamed_images::since.eq(at), unnamed_images::condemned.eq(true));
+    let record = diesel::insert_into(unnamed_images::table).values((unnamed_images::key.eq(key), given_up));
+    record.on_conflict(unnamed_images::key).do_update().set(given_up).execute(conn).await?;
     Ok(())
 }
 

@@ -64,7 +64,8 @@ pub trait ImageStore: Send + Sync {
 ///
 /// It is of one database with the rows. Whatever writes a row that names an image MUST, in the same transaction, take
 /// the image off the record, and fail with [`ImageCollected`](crate::error::ImageCollected) as the cause when it is not
-/// on it or is marked for deletion. Whatever ends that a row names an image MUST put it on the record in the same transaction.
+/// on it or is marked for deletion. Whatever ends that a row names an image MUST put it on the record in the same transaction,
+/// marked for deletion.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait UnreferencedImages: Send + Sync {

@@ -152,6 +152,17 @@ pub async fn a_row_that_names_a_marked_image_is_refused(db: Repositories) {
     assert_eq!(w.unnamed().await, set(&[&key]), "and it stays marked");
 }
 
+pub async fn a_row_that_names_an_image_given_up_is_refused(db: Repositories) {
+    let w = World::new(&db);
+    let rows = Rows::new(&w).await;
+    let key = w.new_image();
+    let post = w.post_with(rows.bare.0.id, |post| post.attachments = attached(Some(key.clone()))).await.id;
+    db.posts.delete(post, w.now()).await.unwrap();
+    // Its files are about to be deleted.
+    rows.expect_refusals(&db, &w, &key).await;
+    assert_eq!(w.unnamed().await, set(&[&key]));
+}
+
 pub async fn an_image_given_up_is_on_record_from_the_time_of_the_change(db: Repositories) {
     let w = World::new(&db);
     let [replaced, removed, deleted, profile] = [(); 4].map(|()| w.new_image());
