@@ -14,7 +14,6 @@ use agora_domain::idempotency::{AttemptId, Outcome};
 use agora_domain::page::{Page, PageRequest};
 use agora_domain::search::IndexedText;
 use async_trait::async_trait;
-use uuid::Uuid;
 
 use crate::apart::DbViewer;
 use crate::rows::{Slice, UserRow, count, keyset, page_of};
@@ -42,9 +41,8 @@ impl AccountRepository for Database {
         Ok(call!(self, read accounts::find_login(login))?.map(|(id, ..)| id.0.into()))
     }
 
-    async fn find_ids(&self, username_keys: &[String], author: Option<UserId>) -> Result<BTreeMap<String, UserId>> {
-        // Nobody is apart from the nil id.
-        let (keys, author) = (username_keys.to_vec(), DbViewer::ordinary(author.unwrap_or(UserId::new(Uuid::nil()))));
+    async fn find_ids(&self, username_keys: &[String], author: UserId) -> Result<BTreeMap<String, UserId>> {
+        let (keys, author) = (username_keys.to_vec(), DbViewer::ordinary(author));
         let found = call!(self, list accounts::find_ids(keys, author))?;
         Ok(found.into_iter().map(|(key, id)| (key, id.0.into())).collect())
     }

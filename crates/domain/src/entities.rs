@@ -234,32 +234,19 @@ impl Candidates {
 /// How many usernames are looked up at once.
 const LOOKED_UP_AT_ONCE: usize = 1_000;
 
-/// Returns the entities of each text, in their order. Accounts are looked up for all of them together, and only when one
-/// may mention any. The name of somebody apart from the author, if that is given, mentions nobody (`contract`: Safety).
-///
-/// # Errors
-/// Those of the repository.
-pub async fn entities_of(
-    accounts: &dyn AccountRepository,
-    texts: &[&str],
-    author: Option<UserId>,
-) -> Result<Vec<Entities>> {
-    let candidates: Vec<_> = texts.iter().map(|text| Candidates::find(text)).collect();
-    let keys: BTreeSet<&str> = candidates.iter().flat_map(Candidates::username_keys).collect();
-    let keys: Vec<String> = keys.into_iter().map(str::to_owned).collect();
-    let mut ids = BTreeMap::new();
-    for some in keys.chunks(LOOKED_UP_AT_ONCE) {
-        ids.extend(accounts.find_ids(some, author).await?);
-    }
-    Ok(candidates.into_iter().map(|candidates| Entities::of(&candidates.resolve(&ids))).collect())
-}
-
-/// Returns the entities of a text that its author is writing, as [`entities_of`] does.
+/// Returns the entities of a text of an author. Accounts are looked up for all of it together, and only when it may mention any. The
+/// name of somebody apart from the author mentions nobody (`contract`: Safety).
 ///
 /// # Errors
 /// Those of the repository.
 pub async fn entities_of_text(accounts: &dyn AccountRepository, text: &str, author: UserId) -> Result<Entities> {
-    Ok(entities_of(accounts, &[text], Some(author)).await?.pop().unwrap_or_default())
+    let candidates = Candidates::find(text);
+    let keys: Vec<String> = candidates.username_keys().into_iter().map(str::to_owned).collect();
+    let mut ids = BTreeMap::new();
+    for some in keys.chunks(LOOKED_UP_AT_ONCE) {
+        ids.extend(accounts.find_ids(some, author).await?);
+    }
+    Ok(Entities::of(&candidates.resolve(&ids)))
 }
 
 fn utf16_len(text: &str) -> usize {

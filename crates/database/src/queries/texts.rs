@@ -118,12 +118,13 @@ pub(crate) async fn list_unresolved(
     macro_rules! list {
         ($table:ident, $unresolved:expr) => {{
             let older = $unresolved.filter($table::id.lt(before)).order($table::id.desc()).limit(limit);
-            older.select(($table::id, $table::content)).load(conn).await?
+            older.select(($table::id, $table::author_id, $table::content)).load(conn).await?
         }};
     }
-    let rows: Vec<(DbId, String)> = match kind {
+    let rows: Vec<(DbId, DbId, String)> = match kind {
         TextKind::Post => list!(posts, unresolved_posts()),
         TextKind::Comment => list!(comments, unresolved_comments()),
     };
-    Ok(rows.into_iter().map(|(DbId(id), text)| UnresolvedText { id, text }).collect())
+    let unresolved = |(DbId(id), author, text): (_, DbId, _)| UnresolvedText { id, author: author.0.into(), text };
+    Ok(rows.into_iter().map(unresolved).collect())
 }

@@ -71,7 +71,7 @@ pub trait AccountRepository: Send + Sync {
 
     /// Returns the ids of the accounts with these [keys](super::Username::key) of usernames, by their keys, those that there
     /// are; not those of people [apart](crate::relation::Standing::Apart) from `author`.
-    async fn find_ids(&self, username_keys: &[String], author: Option<UserId>) -> Result<BTreeMap<String, UserId>>;
+    async fn find_ids(&self, username_keys: &[String], author: UserId) -> Result<BTreeMap<String, UserId>>;
 
     /// Returns what a login is checked against; `None` when there is no such account.
     async fn find_credentials(&self, identifier: &LoginIdentifier) -> Result<Option<Credentials>>;

@@ -118,16 +118,19 @@ fn a_tag_is_named_with_or_without_its_sign() {
 }
 
 #[tokio::test]
-async fn accounts_are_looked_up_once_for_all_texts_and_only_when_one_may_mention_any() {
+async fn accounts_are_looked_up_once_for_all_of_a_text_and_only_when_it_may_mention_any() {
+    let author = UserId::new(Uuid::from_u128(9));
     let mut repository = MockAccountRepository::new();
-    repository.expect_find_ids().once().withf(|keys, _| keys == ["ada", "bob"]).returning(|_, _| Ok(accounts()));
-    let found = entities_of(&repository, &["#tag", "@Ada #tag", "@bob @ada", ""], None).await.unwrap();
-    let found: Vec<_> = found.iter().map(Entities::as_str).collect();
+    let asked = move |keys: &[String], by: &UserId| keys == ["ada", "bob"] && *by == author;
+    repository.expect_find_ids().once().withf(asked).returning(|_, _| Ok(accounts()));
+    let found = entities_of_text(&repository, "@Ada #tag @bob @ada", author).await.unwrap();
     let ada = "@00000000-0000-0000-0000-000000000001";
-    assert_eq!(found, ["0 4 #tag", &format!("0 4 {ada}\n5 9 #tag"), &format!("5 9 {ada}"), ""]);
+    assert_eq!(found.as_str(), format!("0 4 {ada}\n5 9 #tag\n15 19 {ada}"));
 
     let never = MockAccountRepository::new();
-    assert_eq!(entities_of(&never, &["#tag mail@ada.example"], None).await.unwrap()[0].as_str(), "0 4 #tag");
+    for (text, expected) in [("#tag mail@ada.example", "0 4 #tag"), ("", "")] {
+        assert_eq!(entities_of_text(&never, text, author).await.unwrap().as_str(), expected);
+    }
 
     let mut many = MockAccountRepository::new();
     many.expect_find_ids().times(2).returning(|keys, _| {
@@ -135,7 +138,7 @@ async fn accounts_are_looked_up_once_for_all_texts_and_only_when_one_may_mention
         Ok(BTreeMap::new())
     });
     let text: String = (0..=LOOKED_UP_AT_ONCE).map(|n| format!("@u{n} ")).collect();
-    entities_of(&many, &[&text], None).await.unwrap();
+    entities_of_text(&many, &text, author).await.unwrap();
 }
 
 #[test]

@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::entities::Entities;
 use crate::error::Result;
+use crate::id::UserId;
 
 /// What a text is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,6 +26,8 @@ impl TextKind {
 pub struct UnresolvedText {
     /// Names the post or the comment.
     pub id: Uuid,
+    /// Whose it is.
+    pub author: UserId,
     /// What it says.
     pub text: String,
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{ResolvedText, TextBacklog, TextKind, UnresolvedText};
 use crate::accounts::AccountRepository;
-use crate::entities::entities_of;
+use crate::entities::entities_of_text;
 use crate::error::Result;
 
 /// Extracts the entities of texts for which that was not done when they were written, some at a time.
@@ -71,10 +71,9 @@ impl TextBackfill {
 
     async fn run_kind(&self, kind: TextKind, before: Option<Uuid>) -> Result<Option<Batch>> {
         let found = self.backlog.list(kind, before, Self::BATCH).await?;
-        let texts: Vec<&str> = found.iter().map(|text| text.text.as_str()).collect();
-        let entities = entities_of(&*self.accounts, &texts, None).await?;
         let (mut resolved, mut tags) = (Vec::new(), 0);
-        for (UnresolvedText { id, text }, entities) in found.into_iter().zip(entities) {
+        for UnresolvedText { id, author, text } in found {
+            let entities = entities_of_text(&*self.accounts, &text, author).await?;
             tags += entities.hashtags().len();
             if tags > Self::MAX_TAGS && !resolved.is_empty() {
                 break;

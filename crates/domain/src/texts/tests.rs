@@ -9,6 +9,7 @@ use crate::entities::Entities;
 use crate::error::Error;
 use crate::id::UserId;
 
+const AUTHOR: UserId = UserId::new(Uuid::from_u128(2));
 const OTHER: UserId = UserId::new(Uuid::from_u128(3));
 
 fn id(n: u128) -> Uuid {
@@ -16,7 +17,7 @@ fn id(n: u128) -> Uuid {
 }
 
 fn unresolved(n: u128, text: &str) -> UnresolvedText {
-    UnresolvedText { id: id(n), text: text.to_owned() }
+    UnresolvedText { id: id(n), author: AUTHOR, text: text.to_owned() }
 }
 
 fn resolved(n: u128, text: &str, entities: &str) -> ResolvedText {
@@ -24,7 +25,7 @@ fn resolved(n: u128, text: &str, entities: &str) -> ResolvedText {
 }
 
 #[tokio::test]
-async fn the_entities_of_a_batch_are_extracted_with_one_look_for_accounts_and_stored_together() {
+async fn the_entities_of_a_batch_are_extracted_as_the_author_of_each_and_stored_together() {
     for kind in TextKind::ALL {
         let (mut backlog, mut accounts) = (MockTextBacklog::new(), MockAccountRepository::new());
         let texts = || vec![unresolved(9, "@other #One"), unresolved(7, "@other"), unresolved(5, "plain")];
@@ -33,8 +34,8 @@ async fn the_entities_of_a_batch_are_extracted_with_one_look_for_accounts_and_st
             .once()
             .with(eq(kind), eq(Some(id(10))), eq(TextBackfill::BATCH))
             .returning(move |_, _, _| Ok(texts()));
-        let known = |_: &[String], _: Option<UserId>| Ok([("other".to_owned(), OTHER)].into());
-        accounts.expect_find_ids().once().withf(|keys, author| keys == ["other"] && author.is_none()).returning(known);
+        let known = |_: &[String], _: UserId| Ok([("other".to_owned(), OTHER)].into());
+        accounts.expect_find_ids().times(2).withf(|keys, by| keys == ["other"] && *by == AUTHOR).returning(known);
         let expected = vec![
             resolved(9, "@other #One", &format!("0 6 @{OTHER}\n7 11 #one")),
             resolved(7, "@other", &format!("0 6 @{OTHER}")),

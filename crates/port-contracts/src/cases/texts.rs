@@ -12,7 +12,7 @@ use crate::run::{done_or_missing, pages, together};
 use crate::world::{ANYBODY, World, comment_text, entities, post_text};
 
 fn unresolved(post: &Post) -> UnresolvedText {
-    UnresolvedText { id: post.id.uuid(), text: post.text.as_str().to_owned() }
+    UnresolvedText { id: post.id.uuid(), author: post.author, text: post.text.as_str().to_owned() }
 }
 
 fn resolved(id: Uuid, text: &str) -> ResolvedText {
@@ -128,7 +128,10 @@ pub async fn the_texts_of_comments_are_worked_out_like_those_of_posts(db: Reposi
     }
     let found = db.texts.list(TextKind::Comment, None, 10).await.unwrap();
     let expected = [(2, "#b"), (1, "plain"), (0, "#a")];
-    assert_eq!(found, expected.map(|(n, text)| UnresolvedText { id: ids[n].uuid(), text: text.to_owned() }));
+    assert_eq!(
+        found,
+        expected.map(|(n, text)| UnresolvedText { id: ids[n].uuid(), author: ada, text: text.to_owned() })
+    );
     assert_eq!(db.texts.list(TextKind::Comment, Some(ids[1].uuid()), 10).await.unwrap(), found[2..]);
     assert_eq!(db.texts.list(TextKind::Comment, None, 2).await.unwrap(), found[..2]);
     assert_eq!((db.texts.count().await.unwrap(), db.texts.list(TextKind::Post, None, 10).await.unwrap()), (3, vec![]));

@@ -105,12 +105,12 @@ async fn what_a_new_text_names_is_worked_out_and_nothing_looked_up_without_one()
         (Some("@Other"), 1, names(&format!("0 6 @{OTHER}"))),
     ] {
         let mut ports = Ports::default();
-        let known = |_: &[String], _: Option<UserId>| Ok([("other".to_owned(), OTHER)].into());
+        let known = |_: &[String], _: UserId| Ok([("other".to_owned(), OTHER)].into());
         ports
             .accounts
             .expect_find_ids()
             .times(looked_up)
-            .withf(|keys, author| keys == ["other"] && *author == Some(AUTHOR))
+            .withf(|keys, author| keys == ["other"] && *author == AUTHOR)
             .returning(known);
         ports.posts.expect_edit().once().withf(move |_, _, edit, _| edit.entities == expected).returning(
             |_, _, _, _| Ok(EditedPost { view: view(post("as stored", None)), replaced_images: Vec::new() }),

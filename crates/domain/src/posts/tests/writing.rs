@@ -42,12 +42,12 @@ async fn what_a_post_names_is_stored_with_it() {
         ("hi @OTHER, @nobody", 1, names(&format!("3 9 @{OTHER}"))),
     ] {
         let mut ports = publishing(Post { entities: expected, ..published(content) });
-        let known = |_: &[String], _: Option<UserId>| Ok([("other".to_owned(), OTHER)].into());
+        let known = |_: &[String], _: UserId| Ok([("other".to_owned(), OTHER)].into());
         ports
             .accounts
             .expect_find_ids()
             .times(looked_up)
-            .withf(|keys, author| keys == ["nobody", "other"] && *author == Some(AUTHOR))
+            .withf(|keys, author| keys == ["nobody", "other"] && *author == AUTHOR)
             .returning(known);
         ports.build().create(&author(), &requester(), fields(Some(content)), Attempt::Unnamed).await.unwrap();
     }
