@@ -255,6 +255,8 @@ contract! { $
         an_account_makes_so_many_reports_an_hour,
         a_decision_is_kept_recorded_and_can_be_changed,
         administrators_are_told_of_a_new_report_and_others_are_not_shown_it,
+        a_block_keeps_no_report_from_an_administrator_and_a_mute_does,
+        a_reported_comment_is_not_shown_once_its_author_is_deleted,
     }
     /// Comments on posts.
     comments {
@@ -408,9 +410,9 @@ contract! { $
         a_row_takes_the_image_that_it_names_off_the_record,
         a_row_that_names_an_image_not_on_record_is_refused,
         a_row_that_names_a_marked_image_is_refused,
+        a_row_that_names_an_image_given_up_is_refused,
         an_image_given_up_is_on_record_from_the_time_of_the_change,
         a_change_of_something_else_leaves_the_record,
-        a_row_that_names_an_image_given_up_is_refused,
         an_image_is_named_by_two_rows_never,
         an_image_is_either_named_or_marked,
         images_given_and_given_up_at_once_are_all_accounted_for,

@@ -75,7 +75,7 @@ pub(crate) async fn block(
             }
             // Once the follows are counted no longer: others who take back theirs of the same people count before they forget.
             for (one, other) in both {
-                notices::forget(conn, one, other).await?;
+                notices::forget(conn, one, other, false).await?;
             }
         }
     }
@@ -128,7 +128,7 @@ pub(crate) async fn mute(conn: &mut Conn<'_>, mute: MuteRecord) -> Outcome<()> {
         return Err(Failure::Rule(TOO_MANY_MUTED));
     }
     follows::count_change(conn, muter).await?;
-    notices::forget(conn, muter, muted).await
+    notices::forget(conn, muter, muted, true).await
 }
 
 pub(crate) async fn unmute(conn: &mut Conn<'_>, muter: DbId, muted: DbId) -> Outcome<bool> {

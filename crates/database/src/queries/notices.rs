@@ -4,7 +4,8 @@ use agora_domain::events::Event;
 use agora_domain::id::NotificationId;
 use agora_domain::notices::{Notice, NotificationKind};
 use diesel::dsl::{exists, not};
-use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, QueryDsl};
+use diesel::sql_types::Bool;
+use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, JoinOnDsl, NullableExpressionMethods, QueryDsl};
 
 use super::{Conn, RunQueryDsl, id_in};
 use crate::error::Outcome;
@@ -14,17 +15,20 @@ use crate::schema::{
 };
 use crate::sql_types::DbId;
 
-/// Returns whether the recipient is told: is there, neither mutes the actor nor is apart from them, and has no setting against it.
+/// Returns whether the recipient is told: is there, neither mutes the actor nor is apart from them, and has no setting against it. A block
+/// keeps no report from an administrator.
 /// PostgreSQL's functions of the schema do not ask whether the recipient is there, and no foreign key refuses what tells nobody.
 pub(crate) async fn is_wanted(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
     let (recipient, actor) = (DbId(notice.recipient.uuid()), DbId(notice.actor.uuid()));
     let follows = exists(follows::table.find((recipient, actor)));
-    let is_unheard = exists(mutes::table.find((recipient, actor))).or(exists(blocks::table.find((recipient, actor))));
+    let (is_muted, is_apart) =
+        (exists(mutes::table.find((recipient, actor))), exists(blocks::table.find((recipient, actor))));
     let setting = notification_settings::table.find((recipient, kind_code(notice.kind)));
     let setting = setting.select(notification_settings::policy).single_value();
     let is_there = exists(users::table.find(recipient).filter(not(users::is_deleted)));
-    let chosen = diesel::select((setting, follows, is_there, is_unheard)).get_result(conn).await?;
-    let (code, follows, is_there, is_unheard): (Option<i16>, bool, bool, bool) = chosen;
+    let chosen = diesel::select((setting, follows, is_there, is_muted, is_apart)).get_result(conn).await?;
+    let (code, follows, is_there, is_muted, is_apart): (Option<i16>, bool, bool, bool, bool) = chosen;
+    let is_unheard = is_muted || (is_apart && notice.kind != NotificationKind::Report);
     Ok(is_there && !is_unheard && policy(code.unwrap_or_default())?.admits(follows))
 }
 
@@ -45,10 +49,11 @@ pub(crate) async fn tell(conn: &mut Conn<'_>, notices: &[Notice]) -> Outcome<()>
     Ok(())
 }
 
-/// Takes what somebody did out of what a recipient is told: of those two, the recipient does not want to hear of the other.
-pub(super) async fn forget(conn: &mut Conn<'_>, recipient: DbId, actor: DbId) -> Outcome<()> {
+/// Takes what somebody did out of what a recipient is told, who mutes them or is apart from them by now: but no report because of a block.
+pub(super) async fn forget(conn: &mut Conn<'_>, recipient: DbId, actor: DbId, is_muted: bool) -> Outcome<()> {
     let told = notifications::table.filter(notifications::recipient_id.eq(recipient));
-    diesel::delete(told.filter(notifications::actor_id.eq(actor))).execute(conn).await?;
+    let is_forgotten = notifications::kind.ne(kind_code(NotificationKind::Report)).or(is_muted.into_sql::<Bool>());
+    diesel::delete(told.filter(notifications::actor_id.eq(actor)).filter(is_forgotten)).execute(conn).await?;
     // By the id of the act, which is in the key of what tells of it.
     macro_rules! acts {
         ($kind:ident of $table:ident($subject:ident, $by:ident)) => {{

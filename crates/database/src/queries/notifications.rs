@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::hidden::{comment_shown_to, thread_shown_to};
 use super::views::visible_to;
 use super::{Conn, RunQueryDsl, built, id_in};
-use crate::apart::{Apart, DbViewer, IDS, apart, left_out};
+use crate::apart::{Apart, DbViewer, Erased, IDS, apart, erased, left_out};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::{kind_code, policy_code};
@@ -61,12 +61,13 @@ fn may_view(viewer: DbViewer, followed: Visible, visible_of_others: Visible) -> 
     posts::deleted_at.is_null().and(visible.and(not(are_apart)))
 }
 
-/// Whether a comment is shown to a viewer, with the thread that it is in.
+/// Whether a comment is shown to a viewer, with the thread that it is in. Whoever wrote it may be no party to the notification.
 #[auto_type]
 fn comment_shown(viewer: DbViewer) -> _ {
     let is_shown: comment_shown_to = comment_shown_to(viewer);
     let is_in_shown_thread: thread_shown_to = thread_shown_to(viewer);
-    is_shown.and(is_in_shown_thread)
+    let is_erased: Erased<comments::author_id> = erased(comments::author_id);
+    is_shown.and(is_in_shown_thread).and(not(is_erased))
 }
 
 /// Whether a notification is about nothing that is gone or that the recipient may not view: asked for each by itself, where

@@ -4,6 +4,7 @@ use agora_domain::Error;
 use agora_domain::accounts::Viewer;
 use agora_domain::audit_log::AuditFilter;
 use agora_domain::error::Resource;
+use agora_domain::id::UserId;
 use agora_domain::limits::Allowance;
 use agora_domain::notices::{Notice, NotificationKind, Subject};
 use agora_domain::page::PageRequest;
@@ -137,22 +138,61 @@ pub async fn a_decision_is_kept_recorded_and_can_be_changed(db: Repositories) {
     assert_fails!(db.reports.decide(w.id(), &decision, &w.entry()).await, Error::NotFound(Resource::Report));
 }
 
+/// What an administrator sees.
+const fn admin(id: UserId) -> VisibleTo {
+    let all = &Visibility::ALL;
+    VisibleTo { viewer: Viewer { id, sees_all: true }, followed: all, others: all }
+}
+
+/// Has somebody report something, of which an administrator is told.
+async fn report(db: &Repositories, w: &World, reporter: UserId, subject: Subject, recipient: UserId) -> Reported {
+    let target = match subject {
+        Subject::Recipient => ReportTarget::User(recipient),
+        Subject::Post(post) => ReportTarget::Post(post),
+        Subject::Comment(_, comment) => ReportTarget::Comment(comment),
+    };
+    let notice =
+        Notice { id: w.id(), kind: NotificationKind::Report, recipient, actor: reporter, subject, at: w.now() };
+    db.reports.create(&Report { target, ..w.new_report(reporter) }, &[notice], None).await.unwrap()
+}
+
+pub async fn a_block_keeps_no_report_from_an_administrator_and_a_mute_does(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, root] = w.users().await;
+    let unread = async || db.notifications.count_unread(admin(root)).await.unwrap();
+    for told in 1..3 {
+        report(&db, &w, ada, Subject::Post(w.post(root).await.id), root).await;
+        assert_eq!(unread().await, told);
+        w.block(ada, root).await;
+        assert_eq!(unread().await, told);
+    }
+    w.mute(root, ada, None).await;
+    assert_eq!(unread().await, 0);
+    report(&db, &w, ada, Subject::Post(w.post(root).await.id), root).await;
+    assert_eq!(unread().await, 0);
+}
+
+pub async fn a_reported_comment_is_not_shown_once_its_author_is_deleted(db: Repositories) {
+    let w = World::new(&db);
+    let [ada, bob, root] = w.users().await;
+    let post = w.post(ada).await.id;
+    let comment = w.comment(post, bob).await.id;
+    report(&db, &w, ada, Subject::Comment(post, comment), root).await;
+    let told = async || db.notifications.list(admin(root), &[], PageRequest::FIRST).await.unwrap().items.len();
+    assert_eq!(told().await, 1);
+    db.deletions.delete(&w.confirmed(bob).await, w.now()).await.unwrap();
+    assert_eq!((told().await, db.notifications.count_unread(admin(root)).await.unwrap()), (0, 0));
+}
+
 pub async fn administrators_are_told_of_a_new_report_and_others_are_not_shown_it(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let post = w.post(bob).await.id;
-    let notice = |recipient| {
-        let (kind, subject) = (NotificationKind::Report, Subject::Post(post));
-        Notice { id: w.id(), kind, recipient, actor: ada, subject, at: w.now() }
-    };
-    let report = Report { target: ReportTarget::Post(post), ..w.new_report(ada) };
     for told in [true, false] {
-        let reported = db.reports.create(&report, &[notice(bob)], None).await.unwrap();
+        let reported = report(&db, &w, ada, Subject::Post(post), bob).await;
         assert_eq!(matches!(reported, Reported::Created(_)), told);
     }
-    let all = &Visibility::ALL;
-    let admin = VisibleTo { viewer: Viewer { id: bob, sees_all: true }, followed: all, others: all };
-    for (viewer, expected) in [(admin, 1), (member(bob), 0)] {
+    for (viewer, expected) in [(admin(bob), 1), (member(bob), 0)] {
         assert_eq!(db.notifications.count_unread(viewer).await.unwrap(), expected);
         let told = db.notifications.list(viewer, &[NotificationKind::Report], PageRequest::FIRST).await.unwrap().items;
         assert_eq!(told.len() as u64, expected);
