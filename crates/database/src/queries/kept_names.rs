@@ -57,5 +57,7 @@ pub(super) async fn ensure_free(conn: &mut Conn<'_>, name: Name<'_>, now: DbInst
 pub(crate) async fn forget(conn: &mut Conn<'_>, now: DbInstant, limit: i64) -> Outcome<usize> {
     let free = kept_names::table.filter(kept_names::kept_until.le(now)).order(kept_names::kept_until).limit(limit);
     let free: Vec<DbId> = free.select(kept_names::digest).load(conn).await?;
-    Ok(diesel::delete(kept_names::table.filter(kept_names::digest.eq_any(free))).execute(conn).await?)
+    // One may be kept anew meanwhile.
+    let free = kept_names::digest.eq_any(free).and(kept_names::kept_until.le(now));
+    Ok(diesel::delete(kept_names::table.filter(free)).execute(conn).await?)
 }

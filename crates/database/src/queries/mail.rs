@@ -213,10 +213,12 @@ pub(crate) async fn delete_outdated(conn: &mut Conn<'_>, now: DbInstant, limit: 
     let expired = diesel::delete(mail_tokens::table.filter(mail_tokens::digest.eq_any(expired)));
     let mut deleted = expired.execute(conn).await?;
     for status in [SENT, DEAD] {
-        let outdated = mails::table.filter(mails::status.eq(status).and(mails::due_at.le(now)));
-        let outdated = outdated.order((mails::due_at, mails::id)).limit(limit).select(mails::id);
-        let outdated: Vec<DbId> = outdated.load(conn).await?;
-        deleted += diesel::delete(mails::table.filter(mails::id.eq_any(outdated))).execute(conn).await?;
+        let is_outdated = mails::status.eq(status).and(mails::due_at.le(now));
+        let first = mails::table.filter(is_outdated).order((mails::due_at, mails::id)).limit(limit).select(mails::id);
+        let first: Vec<DbId> = first.load(conn).await?;
+        // One may be tried again meanwhile.
+        let outdated = mails::table.filter(mails::id.eq_any(first).and(is_outdated));
+        deleted += diesel::delete(outdated).execute(conn).await?;
     }
     Ok(deleted)
 }
