@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::client::{list, text};
+use crate::client::{PASSWORD, list, text};
 use crate::support::{Response, Server, User};
 
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
@@ -221,4 +221,21 @@ async fn the_audit_log_has_every_act_and_is_searched_by_who_what_and_how() {
     for query in ["actor=root", "target=x", "action=x", "size=0", "cursor=x"] {
         server.get(&root, &format!("/api/admin/audit?{query}")).await.expect_code(400, "validation_failed");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_log_tells_an_administrator_who_was_deleted_from_the_command_line() {
+    let server = Server::start().await;
+    let (root, eve) = (server.root().await, server.user("eve").await);
+    server.change_role(&root, &eve, "ADD", "ADMIN").await.expect(200);
+    server.product(&eve, json!({ "sku": "MUG-1" })).await;
+    let actor = async |query: &str| {
+        let log = server.get(&root, &format!("/api/admin/audit?{query}")).await.expect(200).data();
+        (log[0]["actor"]["username"].clone(), log[0]["actorId"].clone())
+    };
+    assert_eq!(actor("action=product_created").await, (json!("eve"), json!(eve.id)));
+    let password = json!({ "currentPassword": PASSWORD });
+    server.call_json(&eve, Method::DELETE, "/api/users/me", password).await.expect(200);
+    assert_eq!(actor("action=product_created").await, (Value::Null, json!(eve.id)));
+    assert_eq!(actor("actor=cli").await, (Value::Null, Value::Null));
 }

@@ -56,7 +56,7 @@ function Entries({ query }: { query: URLSearchParams }) {
     <List of={entries} label="Acts" empty="Nothing was done.">
       {(entry) => (
         <div class="person">
-          {entry.actor ? <UserLink user={entry.actor} /> : <span>The command line</span>}
+          <Actor entry={entry} />
           <span>{ACTS[entry.action]}</span>
           <Target entry={entry} />
           {entry.details && <span class="faint">“{entry.details}”</span>}
@@ -65,6 +65,11 @@ function Entries({ query }: { query: URLSearchParams }) {
       )}
     </List>
   );
+}
+
+function Actor({ entry: { actor, actorId } }: { entry: Entry }) {
+  if (actor) return <UserLink user={actor} />;
+  return actorId === null ? <span>The command line</span> : <code class="faint">{actorId}</code>;
 }
 
 function Target({ entry: { targetId: id, targetType: type } }: { entry: Entry }) {

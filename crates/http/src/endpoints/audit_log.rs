@@ -2,6 +2,7 @@
 
 use agora_domain::FieldErrors;
 use agora_domain::accounts::Admin;
+use agora_domain::audit::Actor;
 use agora_domain::audit_log::{AuditFilter, AuditView};
 use agora_domain::error::{FieldName, Violation, ViolationKind};
 use agora_domain::page::PageRequest;
@@ -22,9 +23,15 @@ views! {
         /// Names the entry.
         id: Uuid = view.entry.id.uuid(),
         at: Instant [schema::acted_at] = Instant(view.entry.at),
-        /// Who did it; null of what was done from the command line.
+        /// Who did it; null of what was done from the command line, and of an account that was deleted since.
         #[schema(required = true)]
         actor: Option<MiniBody<'a>> = view.actor.as_ref().map(|actor| MiniBody::of(actor, state)),
+        /// The id of who did it, also when the account was deleted since; null of what was done from the command line.
+        #[schema(required = true)]
+        actor_id: Option<Uuid> = match view.entry.actor {
+            Actor::Account(id) => Some(id.uuid()),
+            Actor::CommandLine => None,
+        },
         action: &'static str [schema::audit_action] = view.entry.action.as_str(),
         target_type: &'static str [schema::audit_target_type] = view.entry.target.kind().as_str(),
         /// Names it; null of the catalog and of the service. It may be gone.
