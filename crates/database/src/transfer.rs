@@ -49,7 +49,7 @@ impl Session {
         Ok(match &database.backend {
             Backend::Sqlite(database) => Self::Sqlite(sqlite::Session::snapshot(&database.file).await?),
             Backend::Postgres(database) => {
-                Self::Postgres(Box::new(postgres::Session::snapshot(&database.connector).await?))
+                Self::Postgres(Box::new(postgres::Session::snapshot(&database.connector, database.flavor).await?))
             }
         })
     }

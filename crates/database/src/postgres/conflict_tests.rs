@@ -16,15 +16,16 @@ use tokio::task::{JoinHandle, JoinSet, yield_now};
 use super::super::connect::Connector;
 use super::super::dialect::RunQueryDsl;
 use super::super::lease;
+use super::super::session::Session;
 use super::tests::{AT, fresh, id, write};
 use super::{Postgres, private_postgres, queries};
 use crate::apart::DbViewer;
-use crate::options::Options;
+use crate::options::{Flavor, Options};
 use crate::rows::{Slice, Toward};
 use crate::schema::{AuditRecord, FollowRecord, MuteRecord};
 use crate::sql_types::DbId;
 use crate::values::VisiblePosts;
-use crate::version::Opening;
+use crate::version::{Opening, schema_version};
 
 /// Makes writes to a table fail so often, in the way given.
 async fn make_conflicts(database: &Postgres, conflicts: u32, raise: &str) {
@@ -114,6 +115,25 @@ async fn the_lease_of_the_migrations_is_given_back_while_it_is_renewed() {
     }
     (&mut &renewing).batch_execute("COMMIT").await.unwrap();
     ended.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_waits_for_a_backup_and_a_node_that_has_none_to_apply_does_not() {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let open = |url: String| async move { Postgres::open(Opening::Serve, &url, &Options::default()).await };
+    let database = open(url.clone()).await.unwrap();
+    let backup = Session::snapshot(&database.connector, Flavor::Postgresql).await.unwrap();
+    open(url.clone()).await.unwrap();
+
+    let last = schema_version();
+    write(&database, format!("DELETE FROM __diesel_schema_migrations WHERE version = '{last}'")).await.unwrap();
+    let migrating = tokio::spawn(open(url));
+    let watching = database.connector.connect().await.unwrap();
+    waits_or_ends(&watching, "pg_advisory_lock", &migrating).await;
+    assert!(!migrating.is_finished());
+    drop(backup);
+    // Whether it can be applied twice is of no account.
+    let _ = migrating.await.unwrap();
 }
 
 /// Returns an entry of the audit log that no test looks at.

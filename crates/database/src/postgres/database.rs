@@ -73,7 +73,7 @@ pub(crate) struct Postgres {
     /// outlives every request and every thread that serves them.
     runtime: Handle,
     limits: Limits,
-    flavor: Flavor,
+    pub(crate) flavor: Flavor,
     /// As whom it holds leases.
     pub(super) holder: DbId,
     pub(crate) events: Events,

@@ -11,11 +11,12 @@ use super::{lease, queries};
 use crate::error::OpenError;
 use crate::options::{Flavor, Options};
 use crate::version;
-use crate::version::{Migrated, Opening};
+use crate::version::{Migrated, Migrations, Opening};
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
 
-/// The key of the advisory lock under which one node at a time applies migrations.
+/// The key of the advisory lock under which one node at a time applies migrations. Whoever reads for long shares it: a migration that waited
+/// for a table would have everybody else wait behind it.
 pub(super) const MIGRATION_LOCK: i64 = 0x61_67_6f_72_61;
 
 /// Connects, to look.
@@ -57,17 +58,29 @@ async fn ensure_sessions(conn: &AsyncPgConnection, connector: &Connector) -> Res
     Ok(())
 }
 
+/// Checks that a schema may be opened so; the versions of its migrations.
+async fn check(conn: &AsyncPgConnection, opening: Opening, flavor: Flavor) -> Result<Vec<String>, OpenError> {
+    let applied = applied(conn).await?;
+    version::check(&applied, opening)?;
+    lease::check_flavor(conn, &applied, flavor).await?;
+    Ok(applied)
+}
+
 /// Checks the schema; unless the database is to be inspected, brings it up to date, when no other node does.
 pub(super) async fn prepare(opening: Opening, connector: &Connector, flavor: Flavor) -> Result<Migrated, OpenError> {
     let mut conn = connector.connect_to_open().await?;
     let failed = |error: DieselError| OpenError::Migration(error.into());
-    if opening == Opening::Inspect {
-        let applied = applied(&conn).await?;
-        version::check(&applied, opening)?;
-        lease::check_flavor(&conn, &applied, flavor).await?;
-        return Ok(Migrated::default());
+    if opening != Opening::Inspect {
+        ensure_sessions(&conn, connector).await?;
     }
-    ensure_sessions(&conn, connector).await?;
+    // Nobody is waited for where there is nothing to do. On distributed engines, a schema may be brought up to date but not be theirs yet.
+    if opening == Opening::Inspect || flavor == Flavor::Postgresql {
+        let applied = check(&conn, opening, flavor).await?;
+        if Migrations::of(applied).pending.is_empty() {
+            return Ok(Migrated::default());
+        }
+    }
+    tracing::info!("the schema is brought up to date as soon as no other node does so, and no backup is taken");
     // Changing a schema, and waiting for another node that does, may take longer than any request.
     conn.batch_execute("SET statement_timeout = 0; SET lock_timeout = 0").await.map_err(failed)?;
     let lease = match flavor {
@@ -79,9 +92,7 @@ pub(super) async fn prepare(opening: Opening, connector: &Connector, flavor: Fla
         }
         Flavor::Distributed => Some(lease::to_migrate(connector).await?),
     };
-    let applied = applied(&conn).await?;
-    version::check(&applied, opening)?;
-    lease::check_flavor(&conn, &applied, flavor).await?;
+    check(&conn, opening, flavor).await?;
     let mut harness = AsyncMigrationHarness::new(conn);
     let applied = version::names(&harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?);
     let mut conn = harness.into_inner();

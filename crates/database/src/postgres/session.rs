@@ -6,7 +6,9 @@ use futures_util::future::BoxFuture;
 
 use super::connect::Connector;
 use super::dialect::Conn;
+use super::opening::MIGRATION_LOCK;
 use crate::error::{Failure, Outcome};
+use crate::options::Flavor;
 use crate::transfer::Table;
 
 /// A transaction. Dropping it undoes what is not committed, with the connection.
@@ -21,22 +23,28 @@ impl Session {
     /// with it between two steps.
     const UNLIMITED: &str = "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
 
-    /// Begins to read the database as it is now.
-    pub(crate) async fn snapshot(connector: &Connector) -> Result<Self> {
+    /// Begins to read the database as it is now. Until this is dropped, no migration is applied.
+    pub(crate) async fn snapshot(connector: &Connector, flavor: Flavor) -> Result<Self> {
+        let mut conn = connector.connect().await.map_err(Error::unavailable)?;
+        if flavor == Flavor::Postgresql {
+            // Before the transaction, which then sees no migration that is half done. It goes with the connection.
+            let lock = format!("SELECT pg_advisory_lock_shared({MIGRATION_LOCK})");
+            conn.batch_execute(&lock).await.map_err(Failure::from)?;
+        }
         // The transaction sees the database as of its first query.
         let first = "SELECT count(*) FROM users WHERE false";
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        Self::begin(connector, &format!("{begin}; {}; {first}", Self::UNLIMITED), &[]).await
+        Self::begin(conn, &format!("{begin}; {}; {first}", Self::UNLIMITED), &[]).await
     }
 
     /// Begins to change these tables, with everybody else kept from changing them. They may read.
     pub(crate) async fn change(connector: &Connector, tables: &'static [Table]) -> Result<Self> {
         let lock = format!("LOCK TABLE {} IN EXCLUSIVE MODE", names(tables));
-        Self::begin(connector, &format!("BEGIN; {}; {lock}", Self::UNLIMITED), tables).await
+        let conn = connector.connect().await.map_err(Error::unavailable)?;
+        Self::begin(conn, &format!("BEGIN; {}; {lock}", Self::UNLIMITED), tables).await
     }
 
-    async fn begin(connector: &Connector, statements: &str, tables: &'static [Table]) -> Result<Self> {
-        let mut conn = connector.connect().await.map_err(Error::unavailable)?;
+    async fn begin(mut conn: AsyncPgConnection, statements: &str, tables: &'static [Table]) -> Result<Self> {
         conn.batch_execute(statements).await.map_err(Failure::from)?;
         Ok(Self { conn, tables })
     }
