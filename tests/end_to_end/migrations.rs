@@ -119,6 +119,17 @@ async fn a_database_is_kept_as_it_was_before_its_schema_is_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_migration_that_fails_time_and_again_leaves_one_copy() {
+    let home = older().await;
+    home.backend.sql(&home.data_dir(), "DELETE FROM __diesel_schema_migrations WHERE version = '20261121000000'");
+    for _ in 0..3 {
+        run(home.agora(&["migrate", "run"]), "").expect_refusal(&["already exists"]);
+        run(home.agora(&[]), "").expect_refusal(&["already exists"]);
+    }
+    assert_eq!(copies(&home).len(), usize::from(is_file(&home)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_fresh_database_is_made_and_nothing_kept() {
     let home = Home::new();
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;

@@ -1,7 +1,7 @@
 //! Bringing a schema up to date, with the database kept as it was.
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -74,17 +74,41 @@ fn write(conn: &mut SqliteConnection, file: &Path, draft: &Path) -> Result<(), F
     Ok(())
 }
 
-/// Gives the draft the first name that is free.
+/// Gives the draft the first name that is free, unless a copy with a name before that is the same: what fails to bring the
+/// schema up to date, time and again, is not to fill the disk.
 fn place(draft: &Path, named: impl Fn(&str) -> PathBuf) -> Result<PathBuf, Failed> {
     for number in 1..=MOST_COPIES {
         let name = if number == 1 { named("") } else { named(&format!("-{number}")) };
         match fs::hard_link(draft, &name) {
             Ok(()) => return Ok(name),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                if is_same(draft, &name)? {
+                    return Ok(name);
+                }
+            }
             Err(error) => return Err(error.into()),
         }
     }
     Err("there are too many copies: delete some".into())
+}
+
+fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
+    let [mut one, mut other] = [BufReader::new(File::open(one)?), BufReader::new(File::open(other)?)];
+    if one.get_ref().metadata()?.len() != other.get_ref().metadata()?.len() {
+        return Ok(false);
+    }
+    loop {
+        let (some, others) = (one.fill_buf()?, other.fill_buf()?);
+        let length = some.len().min(others.len());
+        if length == 0 {
+            return Ok(true);
+        }
+        if some[..length] != others[..length] {
+            return Ok(false);
+        }
+        one.consume(length);
+        other.consume(length);
+    }
 }
 
 fn sync_directory(file: &Path) -> io::Result<()> {
