@@ -168,7 +168,7 @@ pub(super) fn catching_panics<T>(
     catch_unwind(AssertUnwindSafe(|| work(conn))).unwrap_or_else(panicked)
 }
 
-/// Commits the writes in groups, and counts them.
+/// Commits the writes in groups, and counts those that it has committed.
 pub(super) fn write_loop(
     mut conn: SqliteConnection,
     jobs: &Queue<Box<dyn WriteJob>>,
@@ -186,9 +186,11 @@ pub(super) fn write_loop(
         log.make_room(&mut conn, has_failed);
         has_failed = !write_group(&mut conn, group, events);
         busy.store(0, Relaxed);
-        let mut done = lock(done);
-        done.groups += 1;
-        done.writes += u64::try_from(writes).unwrap_or(u64::MAX);
+        if !has_failed {
+            let mut done = lock(done);
+            done.groups += 1;
+            done.writes += u64::try_from(writes).unwrap_or(u64::MAX);
+        }
     }
 }
 
