@@ -1,4 +1,4 @@
-//! How the program is linked, and which commit it says that it is built from.
+//! Which commit the program says that it is built from.
 
 #![forbid(unsafe_code)]
 
@@ -12,10 +12,6 @@ fn main() {
     // Not under the name of a setting: `cargo run` gives the program what it was built with.
     let commit = if is_release { given_commit().or_else(commit) } else { None };
     println!("cargo::rustc-env=BUILT_FROM={}", commit.map(|commit| format!(" ({commit})")).unwrap_or_default());
-    // Three quarters of a megabyte of relocations become a few kilobytes, which the loader reads and memory keeps.
-    if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux") {
-        println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
-    }
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed={VARIABLE}");
 }
