@@ -11,12 +11,32 @@ use tokio::net::TcpSocket;
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// Listens at an address, the first of those that a name stands for at which that is possible.
-///
-/// # Errors
-/// When there is none, with the name of the setting.
-pub fn listen(address: &str, setting: &str) -> Result<TcpListener> {
-    first(address, setting, |candidate| bind(candidate)?.listen(BACKLOG)?.into_std())
+/// An address that nobody else can have, at which connections are refused until [`listen`](Self::listen).
+pub struct Bound {
+    socket: TcpSocket,
+    /// The address.
+    pub address: SocketAddr,
+}
+
+impl Bound {
+    /// Takes an address, the first of those that a name stands for at which that is possible. It is called on a runtime.
+    ///
+    /// # Errors
+    /// When there is none, with the name of the setting.
+    pub fn new(address: &str, setting: &str) -> Result<Self> {
+        first(address, setting, |candidate| {
+            let socket = bind(candidate)?;
+            Ok(Self { address: socket.local_addr()?, socket })
+        })
+    }
+
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// When the system refuses, as where another process took the same address and was faster.
+    pub fn listen(self) -> io::Result<TcpListener> {
+        self.socket.listen(BACKLOG)?.into_std()
+    }
 }
 
 /// Returns whether anybody listens at an address, or nobody but could: without listening, so that a service may start

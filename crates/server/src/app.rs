@@ -11,7 +11,7 @@ use agora_database::{CallMeter, Database, QueryInstrumentation};
 use agora_domain::clock::Clock;
 use agora_domain::events::LiveUpdates;
 use agora_http::{EffectiveSetting, MacKeys, Settings, Stopping};
-use agora_operations::host::{listen, reachable};
+use agora_operations::host::{Bound, reachable};
 use agora_operations::live::{LagMeter, LiveFeed};
 use agora_operations::minutely::every_minute;
 use agora_operations::open::{CANNOT_OPEN, database_url};
@@ -64,7 +64,7 @@ pub struct App {
 }
 
 impl App {
-    /// Opens everything, makes the administrator that the configuration asks for, and starts to listen, all by this clock.
+    /// Opens everything, makes the administrator that the configuration asks for, and starts to listen at last, all by this clock.
     /// Administrators are shown `settings`, the configuration in effect.
     ///
     /// # Errors
@@ -72,11 +72,11 @@ impl App {
     pub async fn start(clock: Arc<dyn Clock>, config: &Config, settings: Vec<EffectiveSetting>) -> Result<Self> {
         let begun = clock.now();
         let connections = host::connections(config)?;
-        let listener = listen(&config.listen, "AGORA_LISTEN")?;
+        let bound = Bound::new(&config.listen, "AGORA_LISTEN")?;
         let metrics = config.metrics_listen.as_deref();
-        let metrics = metrics.map(|address| listen(address, "AGORA_METRICS_LISTEN")).transpose()?;
+        let metrics = metrics.map(|address| Bound::new(address, "AGORA_METRICS_LISTEN")).transpose()?;
         let metrics = metrics.map(Metrics::new);
-        let address = listener.local_addr()?;
+        let address = bound.address;
         let meter = metrics.as_ref().map(|metrics| Arc::clone(&metrics.calls) as Arc<dyn CallMeter>);
         let data_dir = data_dir::prepare(&config.data_dir)?;
         let database = Database::open_to_serve(database_url(config, &data_dir).expose(), &config.database()).await;
@@ -126,6 +126,8 @@ impl App {
         let stopping = settings.stopping.clone();
         let services = adapters.services(tokens);
         let over_replica = adapters.replica_services(&services);
+        // What came before would wait for all that is done above: a proxy had better ask another node.
+        let listener = bound.listen().context("cannot listen (AGORA_LISTEN)")?;
         let server = agora_http::serve(listener, services, over_replica, settings)?;
         let (sweep, mailer) = (adapters.sweep(config.sweep_interval), adapters.mailer());
         let (swept, mail) = (Arc::clone(&sweep.record), mailer.as_ref().map(|mailer| Arc::clone(&mailer.record)));

@@ -3,14 +3,15 @@
 
 mod service;
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::Server;
 use agora_database::{CallMeter, CallOutcome};
 use agora_http::metrics::HttpMetrics;
-use anyhow::Result;
+use agora_operations::host::Bound;
+use anyhow::{Context, Result};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -22,7 +23,7 @@ pub(crate) use self::service::ServiceMetrics;
 
 /// What is shown, before it is.
 pub(crate) struct Metrics {
-    listener: TcpListener,
+    bound: Bound,
     registry: Registry,
     /// What is measured of requests.
     pub(crate) http: Arc<HttpMetrics>,
@@ -33,8 +34,8 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Measures for those who will connect to the listener.
-    pub(crate) fn new(listener: TcpListener) -> Self {
+    /// Measures for those who will connect to the address.
+    pub(crate) fn new(bound: Bound) -> Self {
         let mut registry = Registry::default();
         registry.register("agora_build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         let http = HttpMetrics::register(&mut registry);
@@ -46,14 +47,15 @@ impl Metrics {
             Unit::Seconds,
             lag.clone(),
         );
-        Self { listener, registry, http, calls, lag }
+        Self { bound, registry, http, calls, lag }
     }
 
     /// Shows all that, and this as well: where, and the server.
     pub(crate) fn serve(mut self, service: ServiceMetrics) -> Result<(SocketAddr, Server)> {
         self.registry.register_collector(Box::new(service));
-        let address = self.listener.local_addr()?;
-        Ok((address, agora_http::metrics::serve(self.listener, self.registry)?))
+        let address = self.bound.address;
+        let listener = self.bound.listen().context("cannot listen (AGORA_METRICS_LISTEN)")?;
+        Ok((address, agora_http::metrics::serve(listener, self.registry)?))
     }
 }
 
