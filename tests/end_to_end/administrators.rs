@@ -137,3 +137,24 @@ async fn the_variables_must_be_complete_and_valid() {
     service.stop();
     run(with(home.agora(&[]), &[name, email, password]), "").expect_refusal(&["AGORA_ADMIN_USERNAME", "already"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_about_the_database_alone_needs_neither_images_nor_mail() {
+    let home = Home::new();
+    home.start().stop();
+    let none = home.path("none");
+    let elsewhere = none.join("media");
+    let away = [
+        ("AGORA_MEDIA_URL", format!("file://{}", elsewhere.display())),
+        ("AGORA_MAIL_TEMPLATES", none.display().to_string()),
+        ("AGORA_SMTP_URL", "smtp://127.0.0.1:1".to_owned()),
+        ("AGORA_MAIL_FROM", "agora@example.org".to_owned()),
+    ];
+    let create = ["admin", "create", "--username", "root", "--email", "root@example.org", "--password", PASSWORD];
+    for command in [&create[..], &["admin", "list"], &["audit"], &["reports", "list"], &["mail", "list"]] {
+        let mut command = home.agora(command);
+        command.envs(away.iter().map(|(name, value)| (name, value)));
+        run(command, "").expect_success();
+    }
+    assert!(!none.exists(), "nothing is made");
+}

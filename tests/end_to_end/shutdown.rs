@@ -1,6 +1,7 @@
 //! SIGTERM and SIGINT: what is in flight is finished, then the service ends.
 
 use std::collections::BTreeSet;
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -11,7 +12,7 @@ use serde_json::json;
 use crate::client::{FORM, JSON, PASSWORD, Response, User, eventually, form_bytes, request_bytes, text};
 use crate::connection::Connection;
 use crate::picture::picture;
-use crate::process::Home;
+use crate::process::{Home, Process};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_in_flight_are_answered_at_sigterm_and_new_connections_refused() {
@@ -177,4 +178,17 @@ async fn a_service_that_was_told_to_stop_is_alive_but_not_ready() {
     });
     let answer = answers.flatten().next().expect("it ends without a word").expect_failure(503);
     assert!(answer.text().contains("shutting down"), "{answer:?}");
+}
+
+#[test]
+fn a_signal_ends_a_start_that_waits_for_the_database() {
+    let home = Home::new();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut command = home.agora(&[]);
+    command.env("AGORA_DATABASE_URL", format!("postgres://agora@{}/agora", silent.local_addr().unwrap()));
+    let process = Process::spawn(command, "");
+    let connection = silent.accept().unwrap();
+    process.signal("TERM");
+    process.finish().expect_success();
+    drop(connection);
 }

@@ -78,8 +78,28 @@ impl Adapters {
         data_dir: PathBuf,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        let store = Arc::new(open::images(config, &data_dir).await?);
-        let smtp = open::mail(config)?.map(Arc::new);
+        let (store, smtp) = (open::images(config, &data_dir).await?, open::mail(config)?);
+        Self::of(database, store, smtp, config, data_dir, clock)
+    }
+
+    /// Makes them over a database, for a command that looks at no image and sends no mail: neither is opened.
+    ///
+    /// # Errors
+    /// What is wrong with the URL of the replica, in words for an operator.
+    pub(crate) async fn over_database(database: Database, config: &Config, data_dir: PathBuf) -> Result<Self> {
+        let store = agora_media::open("memory:").await?;
+        Self::of(Arc::new(database), store, None, config, data_dir, Arc::new(SystemClock))
+    }
+
+    fn of(
+        database: Arc<Database>,
+        store: ObjectImageStore,
+        smtp: Option<Smtp>,
+        config: &Config,
+        data_dir: PathBuf,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
+        let (store, smtp) = (Arc::new(store), smtp.map(Arc::new));
         let replica = open::replica(&database, config)?;
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
@@ -111,13 +131,14 @@ impl Adapters {
         })
     }
 
-    /// Makes them over the database that the configuration names, for a command that makes no new one.
+    /// Makes them over the database that the configuration names, as [`over_database`](Self::over_database) does, for a command
+    /// that makes no new one.
     ///
     /// # Errors
-    /// As [`over`](Self::over), and when there is no such database.
+    /// When there is no such database, or it cannot be opened.
     pub(crate) async fn over_existing(config: &Config) -> Result<Self> {
-        let database = Arc::new(open::existing_database(config).await?);
-        Self::over(database, config, std::path::absolute(&config.data_dir)?, Arc::new(SystemClock)).await
+        let database = open::existing_database(config).await?;
+        Self::over_database(database, config, std::path::absolute(&config.data_dir)?).await
     }
 
     /// Returns the use cases of accounts.

@@ -24,7 +24,7 @@ use anyhow::{Result, bail};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::adapters::Adapters;
@@ -273,7 +273,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
 /// `agora admin`; what to tell the operator.
 async fn administer(config: &Config, command: AdminCommand) -> Result<String> {
     let Opened { database, data_dir, told } = admin::open(config, &command).await?;
-    let adapters = Adapters::over(Arc::new(database), config, data_dir, Arc::new(SystemClock)).await?;
+    let adapters = Adapters::over_database(database, config, data_dir).await?;
     let done = admin::admin(config, command, &adapters.accounts()).await?;
     Ok(match told {
         Some(told) => format!("{done}\n{told}"),
@@ -339,17 +339,33 @@ fn interruptible(runtime: Runtime, interrupt: Interrupt, work: impl Future<Outpu
     done
 }
 
+/// What tells a program to stop. A signal counts from when this is made.
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    fn new() -> io::Result<Self> {
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
 /// Tells the work to end at the first signal, and the program at the second, by its sender or, when nobody listens to
 /// that, by itself.
 fn await_signals(interrupt: Interrupt, end: oneshot::Sender<()>) -> io::Result<impl Future<Output = ()> + Send> {
-    let mut interrupted = signal(SignalKind::interrupt())?;
-    let mut terminated = signal(SignalKind::terminate())?;
+    let mut signals = StopSignals::new()?;
     Ok(async move {
         for _ in 0..2 {
-            tokio::select! {
-                _ = interrupted.recv() => interrupt.cancel(),
-                _ = terminated.recv() => interrupt.cancel(),
-            }
+            signals.recv().await;
+            interrupt.cancel();
         }
         let _ = end.send(());
         tokio::time::sleep(STUCK).await;
@@ -363,17 +379,19 @@ fn await_signals(interrupt: Interrupt, end: oneshot::Sender<()>) -> io::Result<i
 const ARRIVING: Duration = Duration::from_millis(200);
 
 async fn serve(loaded: &Loaded, config: &Config) -> Result<()> {
+    let (mut at_start, mut signals) = (StopSignals::new()?, StopSignals::new()?);
+    // The database undoes what is half done, as after a crash. Without this, the first process of a container would be told in vain.
+    let starting = tokio::spawn(async move {
+        at_start.recv().await;
+        process::exit(0);
+    });
     let app = App::start(Arc::new(SystemClock), config, shown_settings(&loaded.values)).await?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
+    starting.abort();
     let (server, stopping, live) = (app.server.handle(), app.stopping.clone(), Arc::clone(&app.live));
     tokio::spawn(async move {
         // The first word lets requests in flight finish, the second does not.
         for graceful in [true, false] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
+            signals.recv().await;
             stopping.begin();
             let (server, live) = (server.clone(), Arc::clone(&live));
             tokio::spawn(async move {
