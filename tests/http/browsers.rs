@@ -67,19 +67,25 @@ async fn pages_of_other_sites_are_told_nothing_by_default() {
 async fn pages_of_the_configured_sites_may_call() {
     let server = allowing("https://app.example.org, http://localhost:3000").await;
     for origin in [APP, "http://localhost:3000"] {
-        let asked = preflight(&server, origin, "PUT", "authorization, content-type, idempotency-key, if-match").await;
+        let asked = preflight(&server, origin, "PUT", "authorization, if-match, traceparent, tracestate").await;
         let asked = asked.expect(200);
         assert_eq!(asked.header(ACCESS_CONTROL_ALLOW_ORIGIN), Some(origin));
         let methods = asked.header(ACCESS_CONTROL_ALLOW_METHODS).unwrap();
         assert!(["GET", "POST", "PUT", "DELETE"].iter().all(|method| methods.contains(method)), "{methods}");
         let headers = asked.header(ACCESS_CONTROL_ALLOW_HEADERS).unwrap().to_lowercase();
-        assert!(["authorization", "content-type", "idempotency-key"].iter().all(|name| headers.contains(name)));
+        assert!(
+            ["authorization", "content-type", "idempotency-key", "traceparent"]
+                .iter()
+                .all(|name| headers.contains(name))
+        );
 
         let answer = catalog(&server, origin).await;
         assert_eq!(answer.header(ACCESS_CONTROL_ALLOW_ORIGIN), Some(origin));
         assert!(answer.header(VARY).unwrap().contains("Origin"), "{answer:?}");
         let exposed = answer.header(ACCESS_CONTROL_EXPOSE_HEADERS).unwrap().to_lowercase();
-        for name in ["link", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "x-request-id", "etag"] {
+        for name in
+            ["link", "ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "x-request-id", "etag", "allow"]
+        {
             assert!(exposed.contains(name), "{name} is missing: {exposed}");
         }
         // A failure can be read like any other answer.

@@ -97,6 +97,8 @@ pub(crate) fn media_ids() -> Array {
         "uuid",
     );
     let ids = ArrayBuilder::new().items(id).max_items(Some(Attachment::MAX)).unique_items(true);
+    // A request that is made from the examples is not refused for images that do not exist.
+    let ids = ids.examples([json!([])]);
     ids.description(Some("The images of the post, in the order in which they are shown.")).build()
 }
 

@@ -18,6 +18,8 @@ use crate::core::ApiError;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// The sites whose pages may call the service from a browser.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,10 +71,13 @@ impl CorsOrigins {
             RANGE,
             IDEMPOTENCY_KEY,
             LAST_EVENT_ID,
+            TRACEPARENT,
+            TRACESTATE,
         ];
-        let shown = "Accept-Ranges Content-Range ETag Idempotency-Replayed Link RateLimit-Limit RateLimit-Remaining \
+        let shown =
+            "Accept-Ranges Allow Content-Range ETag Idempotency-Replayed Link RateLimit-Limit RateLimit-Remaining \
                      RateLimit-Reset Retry-After WWW-Authenticate X-Request-Id"
-            .split(' ');
+                .split(' ');
         // Answered without the headers, a request of another site's page is refused by the browser. Other clients, which
         // may send anything, are not asked where they come from.
         let cors = Cors::default().block_on_origin_mismatch(false).allowed_methods(methods).allowed_headers(taken);

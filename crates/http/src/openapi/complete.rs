@@ -21,6 +21,9 @@ use crate::routes::Endpoint;
 /// The operations that make something that can be edited.
 const CREATE_EDITABLE: [&str; 2] = ["createPost", "createProduct"];
 
+/// The operations that need no body, besides those that may have a form.
+const WITHOUT_BODY: [&str; 1] = ["muteUser"];
+
 /// The fields of forms that hold an image.
 const IMAGE_FIELDS: [&str; 2] = ["image", "profilePicture"];
 
@@ -42,7 +45,7 @@ pub(crate) fn complete(document: &mut OpenApi) {
             Entry::Vacant(entry) => drop(entry.insert(endpoint.path)),
         }
         complete_operation(&endpoint, &mut operation);
-        describe_form(&endpoint, &mut operation, &schemas);
+        describe_body(&endpoint, &mut operation, &schemas);
         examples::add(&mut operation, &schemas);
         let item = document.paths.paths.entry(endpoint.path.to_owned()).or_default();
         let slot = match endpoint.method {
@@ -161,9 +164,13 @@ fn who(access: Access) -> &'static str {
     }
 }
 
-/// Says of what types the images in a form are. A change that may come as a form may also come as nothing.
-fn describe_form(endpoint: &Endpoint, operation: &mut Operation, schemas: &Value) {
+/// Says where a body may be left out, and of what types the images in a form are. A change that may come as a form may also come as
+/// nothing.
+fn describe_body(endpoint: &Endpoint, operation: &mut Operation, schemas: &Value) {
     let Some(RefOr::T(body)) = &mut operation.request_body else { return };
+    if operation.operation_id.as_deref().is_some_and(|id| WITHOUT_BODY.contains(&id)) {
+        body.required = Some(Required::False);
+    }
     let Some(RefOr::T(form)) = body.content.get_mut("multipart/form-data") else { return };
     if endpoint.method == Method::PUT {
         body.required = Some(Required::False);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::contract::{DOCUMENT, resolve};
 
@@ -11,10 +12,26 @@ const HEAD: &str = "\
 # Every endpoint as a request, for VS Code's REST Client, the HTTP client of JetBrains' IDEs, and httpyac.
 # Made from docs/openapi.json by `just openapi`.
 #
-# Register and log in, and put the token of the answer here; likewise the ids of what a request is about.
+# Register and log in, and put the token of the answer here; likewise the ids of what a request is about. An upload
+# sends a file `picture.png` that is beside this one.
 @service = http://127.0.0.1:8080
 @token = TOKEN
 ";
+
+/// What is sent where only a form is taken: an image.
+const FORM: &str = "\
+Content-Type: multipart/form-data; boundary=part
+
+--part
+Content-Disposition: form-data; name=\"image\"; filename=\"picture.png\"
+Content-Type: image/png
+
+< ./picture.png
+--part--
+";
+
+/// An id of nothing.
+const SOME_ID: &str = "00000000-0000-0000-0000-000000000000";
 
 /// The collection, with the operations by their tags.
 pub(super) fn collection() -> String {
@@ -26,7 +43,9 @@ pub(super) fn collection() -> String {
         })
         .collect();
     let named = operations.iter().flat_map(|(.., operation)| parameters(operation, "path"));
-    let variables: BTreeMap<_, _> = named.map(|it| (it["name"].as_str().unwrap(), example(it))).collect();
+    let in_paths = named.map(|it| (it["name"].as_str().unwrap(), example(it)));
+    let in_bodies = operations.iter().filter_map(|(.., operation)| body(operation)?.get("example")).flat_map(ids);
+    let variables: BTreeMap<_, _> = in_bodies.map(|name| (name, SOME_ID)).chain(in_paths).collect();
     let mut written = HEAD.to_owned();
     for (name, value) in variables {
         writeln!(written, "@{name} = {value}").unwrap();
@@ -55,11 +74,28 @@ fn write_request(written: &mut String, tag: &str, path: &str, method: &str, oper
     if operation["security"].as_array().is_some_and(|any| any.iter().any(|it| it.get("bearerAuth").is_some())) {
         written.push_str("Authorization: Bearer {{token}}\n");
     }
-    let content = operation.get("requestBody").map(|body| &resolve(body)["content"]["application/json"]);
-    if let Some(example) = content.and_then(|content| content.get("example")) {
-        let example = serde_json::to_string_pretty(example).unwrap();
-        writeln!(written, "Content-Type: application/json\n\n{example}").unwrap();
+    if let Some(example) = body(operation).and_then(|content| content.get("example")) {
+        let mut body = example.clone();
+        for name in ids(example) {
+            body[name] = format!("{{{{{name}}}}}").into();
+        }
+        let body = serde_json::to_string_pretty(&body).unwrap();
+        writeln!(written, "Content-Type: application/json\n\n{body}").unwrap();
+    } else if operation.get("requestBody").is_some() {
+        written.push_str(FORM);
     }
+}
+
+/// The JSON that an operation takes.
+fn body(operation: &Value) -> Option<&Value> {
+    resolve(operation.get("requestBody")?)["content"].get("application/json")
+}
+
+/// The fields of a body that name something by its id.
+fn ids(body: &Value) -> impl Iterator<Item = &str> {
+    let fields = body.as_object().into_iter().flatten();
+    let named = fields.filter(|(_, value)| value.as_str().is_some_and(|text| Uuid::parse_str(text).is_ok()));
+    named.map(|(name, _)| name.as_str())
 }
 
 fn parameters<'a>(operation: &'a Value, place: &'a str) -> impl Iterator<Item = &'a Value> {
@@ -72,5 +108,5 @@ fn example(parameter: &Value) -> &str {
     let schema = resolve(&parameter["schema"]);
     let schema = schema.get("items").map_or(schema, resolve);
     let named = schema["examples"].get(0).or_else(|| schema["enum"].get(0)).and_then(Value::as_str);
-    named.unwrap_or(if schema["format"] == "uuid" { "00000000-0000-0000-0000-000000000000" } else { "example" })
+    named.unwrap_or(if schema["format"] == "uuid" { SOME_ID } else { "example" })
 }
