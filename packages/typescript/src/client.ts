@@ -71,7 +71,12 @@ export function createClient(options: Options): Agora {
 
   /** Calls a method of the client. What it takes and returns is what the interface of ours says. */
   const call = (method: "GET" | "PUT" | "POST" | "DELETE") =>
-    (async (path: string, init?: object) => (await request(http, method, path, init)).data) as unknown;
+    (async (path: string, init?: object) => {
+      const { data, response } = await request(http, method, path, init);
+      // What is asked for with `If-None-Match` may have no body, which only a response can say.
+      if (response.status === 304) throw new TypeError("It is as it was (304): ask by `http`");
+      return data;
+    }) as unknown;
 
   async function* list(path: string, init: Init = {}): AsyncGenerator<unknown, void, void> {
     let cursor: string | undefined;
@@ -140,6 +145,7 @@ function serialize(body: unknown): FormData | string {
   const form = new FormData();
   for (const [name, value] of fields) {
     if (value instanceof Blob) form.append(name, value, name);
+    else if (typeof value === "object") throw new TypeError(`${name} cannot be sent beside a file`);
     else if (value !== undefined) form.append(name, String(value));
   }
   return form;

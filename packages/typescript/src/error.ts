@@ -31,13 +31,16 @@ export class AgoraError extends Error {
   /** Reads what a response says that is no success. */
   static async from(response: Response): Promise<AgoraError> {
     const body: unknown = await response.json().catch(() => undefined);
-    const isFailure = typeof body === "object" && body !== null && "code" in body && "message" in body;
+    // What stands before the service may answer JSON of its own.
+    const isFailure = typeof body === "object" && body !== null && "success" in body && body.success === false;
     return new AgoraError(response, isFailure ? (body as Failure) : undefined);
   }
 }
 
 /** Returns after how many seconds the service wants to be asked again, if it says so. */
 export function retryAfter(response: Response): number | undefined {
-  const seconds = Number(response.headers.get("Retry-After") ?? Number.NaN);
-  return Number.isFinite(seconds) ? seconds : undefined;
+  const value = response.headers.get("Retry-After") ?? "";
+  // What stands before the service may give a date.
+  const seconds = /^\d+$/.test(value) ? Number(value) : Math.max(0, (Date.parse(value) - Date.now()) / 1_000);
+  return Number.isNaN(seconds) ? undefined : seconds;
 }

@@ -1,6 +1,7 @@
 // Reads the live updates, `GET /api/events`, with `fetch`: a stream of server-sent events. It resumes by itself after the
 // connection was lost. Nothing in here is of Node.js: it runs in browsers as well.
 
+import { retryAfter } from "./error.js";
 import { pause } from "./pause.js";
 
 export type Topic = "notifications" | "feed" | "public" | `post:${string}`;
@@ -106,7 +107,7 @@ export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, 
         const body = await response.text().catch(() => "");
         const isTemporary = response.status === 429 || response.status >= 500;
         if (!isTemporary) throw new StreamRefused(response.status, body);
-        wait = Math.max(retry, 1_000 * (Number(response.headers.get("Retry-After")) || 0));
+        wait = Math.max(retry, 1_000 * (retryAfter(response) ?? 0));
       }
     } finally {
       clearTimeout(timer);

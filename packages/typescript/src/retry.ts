@@ -7,8 +7,8 @@ const FIRST_WAIT = 500;
 /** Where the service wants a longer wait than so many milliseconds, its answer is returned at once. */
 const MAX_WAIT = 10_000;
 
-/** What is refused when it was done already: the present password is another one then. */
-const ONCE = /\/api\/users\/me\/(password|email)$/;
+/** What is refused when it was done already: the present password is another one then, and there is one export an hour. */
+const ONCE = /\/api\/users\/me\/(password|email|export)$/;
 
 /** Whether it does no harm to send a request again that may have been carried out. */
 function isSafe(request: Request): boolean {

@@ -58,11 +58,15 @@ test("a refusal is thrown with its code, and what the log calls it", async (cont
 });
 
 test("what something before the service answers has no code", async (context) => {
-  const { service } = await serve(context, [answer(400, { "Content-Type": "text/html" }, "<h1>Bad Request</h1>")]);
-  await assert.rejects(createClient({ service }).get("/api/users/me"), ({ status, code }) => {
-    assert.deepEqual([status, code], [400, undefined]);
-    return true;
-  });
+  const page = answer(400, { "Content-Type": "text/html" }, "<h1>Bad Request</h1>");
+  const { service } = await serve(context, [page, answer(400, {}, { code: 1015, message: "Slow down" })]);
+  const client = createClient({ service });
+  for (let request = 0; request < 2; request++) {
+    await assert.rejects(client.get("/api/users/me"), ({ status, code }) => {
+      assert.deepEqual([status, code], [400, undefined]);
+      return true;
+    });
+  }
 });
 
 test("a post that got no answer is sent again as it was, under the same key", async (context) => {
@@ -114,6 +118,22 @@ test("a request that is under way under its key is waited for", async (context) 
   assert.equal(asked.length, 3);
 });
 
+test("a body with a file has nothing that a form cannot have", async (context) => {
+  const { service, asked } = await serve(context, []);
+  const body = { text: "Hello", image: new Blob(["bytes"]), mediaIds: ["1"] };
+  await assert.rejects(createClient({ service }).post("/api/posts/create", { body }), /mediaIds/);
+  assert.equal(asked.length, 0);
+});
+
+test("what is as it was is told by the response alone", async (context) => {
+  const { service } = await serve(context, [answer(304, {}, ""), answer(304, {}, "")]);
+  const options = { params: { path: { postId: "1" }, header: { "If-None-Match": '"1"' } } };
+  const client = createClient({ service });
+  await assert.rejects(client.get("/api/posts/by-id/{postId}", options), /304/);
+  const { response } = await client.http.GET("/api/posts/by-id/{postId}", options);
+  assert.equal(response.status, 304);
+});
+
 test("what has no key is sent once", async (context) => {
   const { service, asked } = await serve(context, [failure(503, "unavailable"), HANG_UP]);
   const client = createClient({ service });
@@ -132,7 +152,8 @@ test("what would be refused the second time is sent once", async (context) => {
   const params = { path: { postId: "1" }, header: { "If-Match": '"1"' } };
   const edit = client.put("/api/posts/update/{postId}", { params, body: { text: "Hello" } });
   await assert.rejects(edit, { code: "unavailable" });
-  assert.equal(asked.length, 2);
+  await assert.rejects(client.get("/api/users/me/export"), { code: "unavailable" });
+  assert.equal(asked.length, 3);
 });
 
 test("it gives up after as many retries as it may make", async (context) => {
@@ -145,6 +166,15 @@ test("a long wait is left to the caller", async (context) => {
   const { service, asked } = await serve(context, [failure(429, "rate_limited", { "Retry-After": "3600" })]);
   await assert.rejects(createClient({ service }).get("/api/users/me/export"), { retryAfter: 3600 });
   assert.equal(asked.length, 1);
+});
+
+test("a wait may end at a date", async (context) => {
+  const date = new Date(Date.now() + 3_600_000).toUTCString();
+  const { service } = await serve(context, [failure(503, "unavailable", { "Retry-After": date })]);
+  await assert.rejects(createClient({ service }).get("/api/users/me"), ({ retryAfter }) => {
+    assert(retryAfter > 3500 && retryAfter <= 3600, `${retryAfter} s`);
+    return true;
+  });
 });
 
 test("what is aborted is not sent again", async (context) => {
