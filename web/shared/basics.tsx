@@ -144,6 +144,11 @@ export function Form(props: {
   );
 }
 
+/** Has what comes up be where one writes, as a `ref`. */
+export function takeFocus(field: HTMLElement | null): void {
+  field?.focus();
+}
+
 /** A text of a form; empty where it has none. */
 export function text(fields: FormData, name: string): string {
   const value = fields.get(name);
@@ -232,8 +237,9 @@ export function List<T extends { id: string }>(props: {
   );
 }
 
-/** What was read, once it is there. */
-export function Show<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
+/** What was read, once it is there. `title` is the heading of a page that has none without it. */
+export function Show<T>(props: { of: Loaded<T>; title?: string; children: (data: T) => ComponentChildren }) {
+  const { of, title, children } = props;
   if (of.data !== undefined) {
     return (
       <>
@@ -245,6 +251,7 @@ export function Show<T>({ of, children }: { of: Loaded<T>; children: (data: T) =
   if (!of.error) return <p aria-busy="true">Loading…</p>;
   return (
     <>
+      {title && <Title>{title}</Title>}
       <Failure>{of.error}</Failure>
       <button onClick={of.reload}>Try again</button>
     </>

@@ -45,17 +45,25 @@ export interface LoadedList<T> {
   change: (change: (items: T[]) => T[]) => void;
 }
 
-/** Reads the first part of a list, and again whenever one of `inputs` changes. */
-export function useList<T extends { id: string }>(list: () => AsyncGenerator<T, void, void>, inputs: unknown[]): LoadedList<T> {
+/**
+ * Reads the first part of a list, and again whenever one of `inputs` changes. When it is reloaded, or `turn` changes, what is shown
+ * stays until as much of it was read anew: somebody may be writing there.
+ */
+export function useList<T extends { id: string }>(
+  list: () => AsyncGenerator<T, void, void>,
+  inputs: unknown[],
+  turn = 0,
+): LoadedList<T> {
   const [state, setState] = useState({ items: [] as T[], isEnded: false, isReading: true, error: "" });
   const rest = useRef<AsyncGenerator<T, void, void> | undefined>(undefined);
-  const [turn, setTurn] = useState(0);
+  const shown = useRef<unknown[] | undefined>(undefined);
+  const [again, setAgain] = useState(0);
 
-  async function read(entries: AsyncGenerator<T, void, void>) {
+  async function read(entries: AsyncGenerator<T, void, void>, old: readonly T[]) {
     const found: T[] = [];
     let [isEnded, error] = [false, ""];
     try {
-      while (found.length < PAGE && !isEnded) {
+      while (found.length < Math.max(PAGE, old.length) && !isEnded) {
         const { value, done } = await entries.next();
         if (done) isEnded = true;
         else found.push(value);
@@ -66,9 +74,11 @@ export function useList<T extends { id: string }>(list: () => AsyncGenerator<T, 
     }
     if (rest.current === entries) {
       setState(({ items }) => {
+        const outdated = new Set(error ? [] : old.map(({ id }) => id));
         // What was made here is in the list before its page is.
-        const known = new Set(items.map(({ id }) => id));
-        return { items: [...items, ...found.filter(({ id }) => !known.has(id))], isEnded, isReading: false, error };
+        const kept = items.filter(({ id }) => !outdated.has(id));
+        const known = new Set(kept.map(({ id }) => id));
+        return { items: [...kept, ...found.filter(({ id }) => !known.has(id))], isEnded, isReading: false, error };
       });
     }
   }
@@ -76,21 +86,24 @@ export function useList<T extends { id: string }>(list: () => AsyncGenerator<T, 
   useEffect(() => {
     const entries = list();
     rest.current = entries;
-    setState({ items: [], isEnded: false, isReading: true, error: "" });
-    void read(entries);
+    const isSame = shown.current?.every((input, n) => Object.is(input, inputs[n]));
+    shown.current = inputs;
+    const old = isSame ? state.items : [];
+    setState({ items: old, isEnded: false, isReading: true, error: "" });
+    void read(entries, old);
     return () => {
       rest.current = undefined;
     };
-  }, [...inputs, turn]);
+  }, [...inputs, turn, again]);
 
   return {
     ...state,
     more: () => {
       if (rest.current === undefined || state.isReading) return;
       setState((before) => ({ ...before, isReading: true }));
-      void read(rest.current);
+      void read(rest.current, []);
     },
-    reload: () => setTurn((turn) => turn + 1),
+    reload: () => setAgain((again) => again + 1),
     change: (change) => setState((before) => ({ ...before, items: change(before.items) })),
   };
 }

@@ -30,7 +30,7 @@ export const agora = createClient({
     // The token of a session before may be refused late.
     const sent = new Headers(input instanceof Request ? input.headers : init?.headers).get("Authorization");
     if (response.status === 401 && token.value !== undefined && sent === `Bearer ${token.value}`) {
-      end("Your session has ended. Please log in again.");
+      expire();
     }
     return response;
   },
@@ -63,6 +63,11 @@ export async function logOut(): Promise<void> {
   end("");
 }
 
+/** Forgets a session that has ended by itself. */
+export function expire(): void {
+  end("Your session has ended. Please log in again.");
+}
+
 /** Forgets the session. */
 export function end(reason: string): void {
   store(ofTab, STORED, undefined);
@@ -71,16 +76,23 @@ export function end(reason: string): void {
   farewell.value = reason;
 }
 
+export function isAdmin(user: User | undefined): boolean {
+  return user?.authorities.some(({ authority }) => authority === "ADMIN") ?? false;
+}
+
 function keep(present: string, stays: boolean): void {
+  arrival = Date.now();
   token.value = present;
   if (stays) store(ofTab, STORED, present);
 }
 
-/** Gets a new token before the present one expires. */
+/** When the present token came; of one of before the page was loaded that is not known. */
+let arrival = 0;
+
+/** Gets a new token when half of the present one's time is over. What counts is how long that is: clocks may differ. */
 async function refresh(): Promise<void> {
   const present = token.value;
-  const left = present === undefined ? Number.POSITIVE_INFINITY : expiry(present) - Date.now();
-  if (me.value === undefined || left > 5 * MINUTE) return;
+  if (present === undefined || me.value === undefined || Date.now() - arrival < lifetime(present) / 2) return;
   const answer = await agora.post("/api/auth/refresh").catch(() => undefined);
   if (answer !== undefined && token.value === present) keep(answer.token, stored(ofTab, STORED) !== undefined);
 }
@@ -88,11 +100,12 @@ async function refresh(): Promise<void> {
 const MINUTE = 60_000;
 setInterval(() => void refresh(), MINUTE);
 
-/** When a token expires, in milliseconds since 1970, as it says itself. */
-function expiry(token: string): number {
+/** For how many milliseconds a token holds, as it says itself. */
+function lifetime(token: string): number {
   try {
     const claims: unknown = JSON.parse(atob((token.split(".")[1] ?? "").replace(/-/g, "+").replace(/_/g, "/")));
-    return 1_000 * Number((claims as { exp?: number }).exp);
+    const { iat, exp } = claims as { iat?: number; exp?: number };
+    return 1_000 * (Number(exp) - Number(iat));
   } catch {
     return Number.POSITIVE_INFINITY;
   }

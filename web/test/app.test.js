@@ -78,10 +78,24 @@ for (const [size, width] of SIZES) {
     await page.getByRole("button", { name: "There are new comments" }).click();
     const comment = page.getByRole("article", { name: `Comment by bob-${size}` });
     await comment.getByText("Welcome").waitFor();
+    await post.getByRole("link", { name: "1 comment", exact: true }).waitFor();
     await comment.getByRole("button", { name: "Like, 0 likes" }).click();
     await comment.getByRole("button", { name: "Like, 1 like", pressed: true }).waitFor();
     await comment.getByText("Reply", { exact: true }).click();
-    await comment.getByRole("textbox", { name: `Reply to bob-${size}` }).fill(`Thank you, @bob-${size}`);
+    const answer = comment.getByRole("textbox", { name: `Reply to bob-${size}` });
+    await answer.fill(`Thank you, @bob-${size}`);
+    // What she has written so far stays when more comes in: by herself, elsewhere.
+    const login = { identifier: `ada-${size}`, password: PASSWORD };
+    const logInElsewhere = async () => {
+      const { token } = await createClient({ service }).post("/api/auth/login", { body: login });
+      return createClient({ service, token });
+    };
+    const elsewhere = await logInElsewhere();
+    await elsewhere.post("/api/posts/{postId}/comments", { params: { path }, body: { content: "Well" } });
+    await page.getByRole("button", { name: "There are new comments" }).click();
+    await post.getByRole("link", { name: "2 comments" }).waitFor();
+    await page.getByText("Well", { exact: true }).waitFor();
+    assert.equal(await answer.inputValue(), `Thank you, @bob-${size}`);
     await comment.getByRole("button", { name: "Send", exact: true }).click();
     const reply = page.getByRole("article", { name: `Comment by ada-${size}` });
     await reply.getByRole("link", { name: `@bob-${size}` }).waitFor();
@@ -149,7 +163,9 @@ for (const [size, width] of SIZES) {
     await check(page, `${size}-profile`);
     await page.getByText("Mute, block, report").click();
     await page.getByRole("button", { name: /^Block/ }).click();
+    await page.getByText("You have blocked this user.").waitFor();
     await page.getByRole("button", { name: "Unblock" }).click();
+    await page.getByRole("article", { name: `Post by bob-${size}` }).getByText("Good evening").waitFor();
     await page.getByRole("button", { name: `Follow bob-${size}` }).waitFor();
 
     // She edits her post and deletes it.
@@ -199,8 +215,7 @@ for (const [size, width] of SIZES) {
     await page.reload();
     await heading(page, "Settings");
     assert.equal(await page.getByLabel("Displayed name").inputValue(), "Ada Lovelace");
-    const body = { identifier: `ada-${size}`, password: PASSWORD };
-    const { token } = await createClient({ service }).post("/api/auth/login", { body });
+    const { token } = await createClient({ service }).post("/api/auth/login", { body: login });
     await page.getByRole("button", { name: "End all others" }).click();
     await page.waitForFunction(
       async ([address, token]) =>
@@ -217,5 +232,16 @@ for (const [size, width] of SIZES) {
     await page.getByRole("button", { name: "Log out here" }).click();
     await heading(page, "Log in");
     assert.equal(await page.evaluate(() => sessionStorage.getItem("agora-token")), null);
+
+    // A visitor finds back from the catalog; when her session is ended elsewhere, she is told.
+    await page.getByRole("link", { name: "Products" }).click();
+    await heading(page, "Products");
+    await page.getByRole("link", { name: "Log in" }).click();
+    await page.getByLabel("Name or address").fill(login.identifier);
+    await page.getByLabel("Password").fill(PASSWORD);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await heading(page, "Home");
+    await (await logInElsewhere()).delete("/api/users/me/sessions");
+    await page.getByText("Your session has ended").waitFor();
   });
 }

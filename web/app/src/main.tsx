@@ -2,7 +2,7 @@
 
 import { unread, useNumbers } from "./live";
 import { Login } from "../../shared/login";
-import { Avatar } from "../../shared/basics";
+import { Avatar, Title } from "../../shared/basics";
 import { Navigation, type Places, show } from "../../shared/frame";
 import { Catalog, ProductPage } from "./pages/catalog";
 import { Forgot, Register } from "./pages/door";
@@ -11,7 +11,7 @@ import { Search, UserPage } from "./pages/people";
 import { Bookmarks, Feed, PostPage, Public, Tag } from "./pages/posts";
 import { Settings } from "./pages/settings";
 import { at, route } from "../../shared/router";
-import { me } from "../../shared/session";
+import { farewell, me } from "../../shared/session";
 import "../../shared/theme";
 
 const PLACES: Places = [
@@ -52,9 +52,10 @@ function Place() {
       return <Tag key={one} tag={one} />;
     default:
       return (
-        <p>
-          There is nothing here. <a href="#/">Go home</a>
-        </p>
+        <>
+          <Title>There is nothing here</Title>
+          <a href="#/">Go home</a>
+        </>
       );
   }
 }
@@ -93,10 +94,14 @@ function Visitor() {
         <Register />
       ) : place === "forgot" ? (
         <Forgot />
-      ) : place === "products" ? (
-        <Catalog query={query} />
-      ) : place === "product" ? (
-        <ProductPage key={one} id={one} />
+      ) : place === "products" || place === "product" ? (
+        <>
+          {farewell.value && <p role="status">{farewell.value}</p>}
+          {place === "products" ? <Catalog query={query} /> : <ProductPage key={one} id={one} />}
+          <p>
+            <a href="#/">Log in</a>
+          </p>
+        </>
       ) : (
         <>
           <Login />

@@ -4,7 +4,7 @@ import { Action, Title } from "../../shared/basics";
 import { Navigation, type Places, show } from "../../shared/frame";
 import { Login } from "../../shared/login";
 import { route } from "../../shared/router";
-import { logOut, type User } from "../../shared/session";
+import { isAdmin, logOut, type User } from "../../shared/session";
 import "../../shared/theme";
 import { AccountPage, Accounts } from "./accounts";
 import { Audit } from "./audit";
@@ -53,15 +53,12 @@ function Place() {
       return <Backup />;
     default:
       return (
-        <p>
-          There is nothing here. <a href="#/">To the dashboard</a>
-        </p>
+        <>
+          <Title>There is nothing here</Title>
+          <a href="#/">To the dashboard</a>
+        </>
       );
   }
-}
-
-function isAdmin(user: User): boolean {
-  return user.authorities.some(({ authority }) => authority === "ADMIN");
 }
 
 function Console({ user }: { user: User }) {

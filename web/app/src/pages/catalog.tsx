@@ -48,7 +48,7 @@ export function Catalog({ query }: { query: URLSearchParams }) {
 export function ProductPage({ id }: { id: string }) {
   const product = useLoaded(async () => (await agora.get("/api/products/{id}", { params: { path: { id } } })).product, [id]);
   return (
-    <Show of={product}>
+    <Show of={product} title="Product">
       {(data) => (
         <>
           <Title small={<span class="faint">{data.sku}</span>}>{data.name}</Title>

@@ -1,10 +1,12 @@
 // Coming in for the first time, or with a forgotten password.
 
 import { Check, Form, Input, text, Title } from "../../../shared/basics";
+import { useKey } from "../../../shared/load";
 import { go } from "../../../shared/router";
 import { agora, logIn } from "../../../shared/session";
 
 export function Register() {
+  const keyed = useKey();
   return (
     <>
       <Title>Register</Title>
@@ -13,8 +15,12 @@ export function Register() {
         submit="Register"
         does={async (fields) => {
           const [username, password] = [text(fields, "username"), text(fields, "password")];
-          await agora.post("/api/auth/register", { body: { username, email: text(fields, "email"), password } });
-          await logIn(username, password, fields.has("stays"));
+          const body = { username, email: text(fields, "email"), password };
+          // Whoever tries again after a login that failed is registered already.
+          await keyed(JSON.stringify(body), async (header) => {
+            await agora.post("/api/auth/register", { params: { header }, body });
+            await logIn(username, password, fields.has("stays"));
+          });
           go("#/");
         }}
       >

@@ -6,7 +6,7 @@ import { Action, Avatar, Choice, Form, Input, List, More, Show, text, Title, Use
 import { Follow, Person, type Profile } from "../parts/people";
 import { Report } from "../parts/report";
 import { at, go } from "../../../shared/router";
-import { agora, me } from "../../../shared/session";
+import { agora, isAdmin, me } from "../../../shared/session";
 import { count, exactly, nameOf } from "../../../shared/words";
 import { ProductRow } from "./catalog";
 import { Posts } from "./posts";
@@ -15,11 +15,11 @@ export function UserPage({ id, list }: { id: string; list: string | undefined })
   const path = { userId: id };
   const profile = useLoaded(async () => (await agora.get("/api/users/{userId}/profile", { params: { path } })).data, [id]);
   return (
-    <Show of={profile}>
+    <Show of={profile} title="Profile">
       {(data) => (
         <>
           <Title small={<span class="faint">@{data.username}</span>}>{nameOf(data)}</Title>
-          <Card profile={data} onChange={profile.set} />
+          <Card profile={data} onChange={profile.set} onBlock={profile.reload} />
           <nav class="tabs" aria-label="Of this user">
             <a href={at("user", id)} aria-current={list === undefined ? "page" : undefined}>
               {count(data.postCount, "post")}
@@ -31,14 +31,21 @@ export function UserPage({ id, list }: { id: string; list: string | undefined })
               {data.followedCount === null ? "Follows" : `Follows ${data.followedCount.toLocaleString("en")}`}
             </a>
           </nav>
-          {list === "followers" || list === "followed" ? <Follows key={list} id={id} list={list} /> : <PostsOf id={id} />}
+          {data.relationship?.blocking && !isAdmin(me.value) ? (
+            <p class="empty">You have blocked this user.</p>
+          ) : list === "followers" || list === "followed" ? (
+            <Follows key={list} id={id} list={list} />
+          ) : (
+            <PostsOf id={id} />
+          )}
         </>
       )}
     </Show>
   );
 }
 
-function Card({ profile, onChange }: { profile: Profile; onChange: (profile: Profile) => void }) {
+function Card(props: { profile: Profile; onChange: (profile: Profile) => void; onBlock: () => void }) {
+  const { profile, onChange, onBlock } = props;
   const { relationship } = profile;
   const path = { userId: profile.id };
   const change = (change: Partial<NonNullable<Profile["relationship"]>>) =>
@@ -80,6 +87,7 @@ function Card({ profile, onChange }: { profile: Profile; onChange: (profile: Pro
               does={async () => {
                 await agora.delete("/api/users/{userId}/block", { params: { path } });
                 change({ blocking: false });
+                onBlock();
               }}
             >
               Unblock
@@ -90,6 +98,7 @@ function Card({ profile, onChange }: { profile: Profile; onChange: (profile: Pro
               does={async () => {
                 await agora.put("/api/users/{userId}/block", { params: { path } });
                 change({ blocking: true, following: false, followedBy: false });
+                onBlock();
               }}
             >
               Block: neither sees the other

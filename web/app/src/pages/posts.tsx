@@ -116,8 +116,8 @@ export function PostPage({ id }: { id: string }) {
           <>
             <PostCard post={data} onChange={post.set} onDelete={() => go("#/")} />
             {data.likeCount > 0 && (
-              <More label={count(data.likeCount, "like")}>
-                <Likers postId={id} />
+              <More label={count(data.likeCount, "like")} isLazy>
+                <Likers postId={id} likeCount={data.likeCount} />
               </More>
             )}
             <div role="status">
@@ -126,13 +126,14 @@ export function PostPage({ id }: { id: string }) {
                   onClick={() => {
                     setComments([]);
                     setTurn(turn + 1);
+                    post.reload();
                   }}
                 >
                   There are new comments: show them
                 </button>
               )}
             </div>
-            <Comments postId={id} turn={turn} />
+            <Comments postId={id} turn={turn} onCount={post.reload} />
           </>
         )}
       </Show>
@@ -140,8 +141,9 @@ export function PostPage({ id }: { id: string }) {
   );
 }
 
-function Likers({ postId }: { postId: string }) {
-  const likers = useList(() => agora.list("/api/posts/{postId}/likes", { params: { path: { postId } } }), [postId]);
+function Likers({ postId, likeCount }: { postId: string; likeCount: number }) {
+  const options = { params: { path: { postId }, query: { size: 20 } } };
+  const likers = useList(() => agora.list("/api/posts/{postId}/likes", options), [postId], likeCount);
   return (
     <List of={likers} label="Likes" empty="Nobody.">
       {(liker) => (

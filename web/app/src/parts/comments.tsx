@@ -2,11 +2,11 @@
 
 import type { components } from "@agora/client";
 import { signal } from "@preact/signals";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { deleted, replaced, useKey, useList, without } from "../../../shared/load";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
-import { Action, Avatar, Form, List, More, text, Time, UserLink } from "../../../shared/basics";
+import { Action, Avatar, Form, List, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
 import { Report } from "./report";
 import { Text } from "../../../shared/text";
@@ -25,9 +25,11 @@ async function create(postId: string, header: Header, content: string, replyToId
   return data;
 }
 
-export function Comments({ postId, turn }: { postId: string; turn: number }) {
+/** The threads of a post; they are read again when `turn` changes. `onCount` is told that there are more or fewer. */
+export function Comments(props: { postId: string; turn: number; onCount: () => void }) {
+  const { postId, turn, onCount } = props;
   const path = { postId };
-  const threads = useList(() => agora.list("/api/posts/{postId}/comments", { params: { path } }), [postId, turn]);
+  const threads = useList(() => agora.list("/api/posts/{postId}/comments", { params: { path } }), [postId], turn);
   return (
     <section aria-label="Comments">
       <h2>Comments</h2>
@@ -36,6 +38,7 @@ export function Comments({ postId, turn }: { postId: string; turn: number }) {
         onSend={async (content, header) => {
           const comment = await create(postId, header, content);
           threads.change((items) => [...items, comment]);
+          onCount();
         }}
       />
       <List of={threads} label="Threads" empty="Nobody has said anything yet.">
@@ -43,8 +46,15 @@ export function Comments({ postId, turn }: { postId: string; turn: number }) {
           <Thread
             comment={thread}
             postId={postId}
-            onChange={(changed) => threads.change((items) => replaced(items, changed))}
-            onDelete={() => threads.change((items) => without(items, thread))}
+            turn={turn}
+            onChange={(changed) => {
+              threads.change((items) => replaced(items, changed));
+              if (changed.replyCount !== thread.replyCount) onCount();
+            }}
+            onDelete={() => {
+              threads.change((items) => without(items, thread));
+              onCount();
+            }}
           />
         )}
       </List>
@@ -59,11 +69,11 @@ interface CommentProps {
   onDelete: () => void;
 }
 
-function Thread(props: CommentProps) {
+function Thread(props: CommentProps & { turn: number }) {
   const { comment } = props;
-  // Answers that were given here come after those that are shown.
   const [isOpen, setOpen] = useState(false);
-  const [turn, setTurn] = useState(0);
+  // Answers that were given here come after those that are shown.
+  const [answers, setAnswers] = useState(0);
   return (
     <>
       <CommentCard
@@ -71,7 +81,7 @@ function Thread(props: CommentProps) {
         onReply={() => {
           props.onChange({ ...comment, replyCount: comment.replyCount + 1 });
           setOpen(true);
-          setTurn(turn + 1);
+          setAnswers(answers + 1);
         }}
       />
       {comment.replyCount > 0 && (
@@ -79,14 +89,14 @@ function Thread(props: CommentProps) {
           {isOpen ? "Hide" : "Show"} {count(comment.replyCount, "reply", "replies")}
         </button>
       )}
-      {isOpen && <Replies {...props} key={turn} />}
+      {isOpen && <Replies {...props} turn={props.turn + answers} />}
     </>
   );
 }
 
-function Replies({ comment: thread, postId, onChange }: CommentProps) {
+function Replies({ comment: thread, postId, onChange, turn }: CommentProps & { turn: number }) {
   const path = { commentId: thread.id };
-  const replies = useList(() => agora.list("/api/comments/{commentId}/replies", { params: { path } }), [thread.id]);
+  const replies = useList(() => agora.list("/api/comments/{commentId}/replies", { params: { path } }), [thread.id], turn);
   return (
     <div class="replies">
       <List of={replies} label={`Replies to ${thread.author.username}`} empty="There are no replies.">
@@ -115,7 +125,12 @@ function CommentCard(props: CommentProps & { onReply: () => void }) {
   const [isEdited, setEdited] = useState(false);
   const path = { commentId: comment.id };
   const isMine = comment.author.id === me.value?.id;
+  const card = useRef<HTMLElement>(null);
 
+  function stopEditing() {
+    setEdited(false);
+    card.current?.focus();
+  }
   async function toggleLike() {
     const likedByMe = !comment.likedByMe;
     const like = "/api/comments/{commentId}/like";
@@ -124,7 +139,7 @@ function CommentCard(props: CommentProps & { onReply: () => void }) {
   }
 
   return (
-    <article class="comment" aria-label={`Comment by ${comment.author.username}`}>
+    <article ref={card} tabIndex={-1} class="comment" aria-label={`Comment by ${comment.author.username}`}>
       <header>
         <Avatar user={comment.author} />
         <UserLink user={comment.author} />
@@ -135,11 +150,12 @@ function CommentCard(props: CommentProps & { onReply: () => void }) {
         <Reply
           label="Edit this comment"
           content={comment.content}
+          onCancel={stopEditing}
           onSend={async (content) => {
             await agora.put("/api/comments/update", { body: { commentId: comment.id, content } });
             // What it names is worked out by the service.
             onChange({ ...comment, content, entities: [] });
-            setEdited(false);
+            stopEditing();
           }}
         />
       ) : (
@@ -158,7 +174,7 @@ function CommentCard(props: CommentProps & { onReply: () => void }) {
             }}
           />
         </More>
-        {isMine && !isEdited && <button onClick={() => setEdited(true)}>Edit</button>}
+        {isMine && !isEdited && !comment.hidden && <button onClick={() => setEdited(true)}>Edit</button>}
         {isMine ? (
           <More label="Delete">
             <Action
@@ -179,7 +195,13 @@ function CommentCard(props: CommentProps & { onReply: () => void }) {
   );
 }
 
-function Reply(props: { label: string; content?: string; onSend: (content: string, header: Header) => Promise<void> }) {
+/** A form for a comment; one that is changed can be left as it is. */
+function Reply(props: {
+  label: string;
+  content?: string;
+  onCancel?: () => void;
+  onSend: (content: string, header: Header) => Promise<void>;
+}) {
   const keyed = useKey();
   return (
     <Form
@@ -193,8 +215,19 @@ function Reply(props: { label: string; content?: string; onSend: (content: strin
     >
       <label>
         {props.label}
-        <textarea name="content" rows={2} required defaultValue={props.content ?? ""} />
+        <textarea
+          ref={props.onCancel ? takeFocus : null}
+          name="content"
+          rows={2}
+          required
+          defaultValue={props.content ?? ""}
+        />
       </label>
+      {props.onCancel && (
+        <button type="button" onClick={props.onCancel}>
+          Cancel
+        </button>
+      )}
     </Form>
   );
 }

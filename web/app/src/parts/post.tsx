@@ -1,12 +1,12 @@
 // Posts: one of a list, and the form for a new one.
 
 import { AgoraError, type components } from "@agora/client";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { deleted, useKey } from "../../../shared/load";
 import { at } from "../../../shared/router";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
-import { Action, Avatar, Choice, Form, More, text, Time, UserLink } from "../../../shared/basics";
+import { Action, Avatar, Choice, Form, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
 import { Pictures } from "./pictures";
 import { Report } from "./report";
@@ -33,7 +33,12 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (post: P) =
   const [isEdited, setEdited] = useState(false);
   const path = { postId: post.id };
   const isMine = post.author.id === me.value?.id;
+  const card = useRef<HTMLElement>(null);
 
+  function stopEditing() {
+    setEdited(false);
+    card.current?.focus();
+  }
   async function toggleLike() {
     const likedByMe = !post.likedByMe;
     const like = "/api/posts/like/{postId}";
@@ -48,7 +53,7 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (post: P) =
   }
 
   return (
-    <article class="post" aria-label={`Post by ${post.author.username}`}>
+    <article ref={card} tabIndex={-1} class="post" aria-label={`Post by ${post.author.username}`}>
       <header>
         <Avatar user={post.author} />
         <UserLink user={post.author} />
@@ -69,15 +74,15 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (post: P) =
             const body = { text: text(fields, "text"), visibility: chosen(fields) };
             const { data } = await agora.put("/api/posts/update/{postId}", { params: { path }, body });
             onChange({ ...post, content: data.content, entities: data.entities, visibility: data.visibility });
-            setEdited(false);
+            stopEditing();
           }}
         >
           <label>
             Text
-            <textarea name="text" rows={4} defaultValue={post.content} />
+            <textarea ref={takeFocus} name="text" rows={4} defaultValue={post.content} />
           </label>
           <Choice label="Who may see it" name="visibility" value={post.visibility} of={VISIBILITIES} />
-          <button type="button" onClick={() => setEdited(false)}>
+          <button type="button" onClick={stopEditing}>
             Cancel
           </button>
         </Form>
