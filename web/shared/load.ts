@@ -16,10 +16,17 @@ export interface Loaded<T> {
 export function useLoaded<T>(read: () => Promise<T>, inputs: unknown[]): Loaded<T> {
   const [state, setState] = useState<{ data: T | undefined; error: string }>({ data: undefined, error: "" });
   const [turn, setTurn] = useState(0);
+  const changes = useRef(0);
   useEffect(() => {
     let isWanted = true;
+    const before = changes.current;
     read().then(
-      (data) => isWanted && setState({ data, error: "" }),
+      (data) => {
+        if (!isWanted) return;
+        // What was changed here meanwhile may not be in it.
+        if (changes.current === before) setState({ data, error: "" });
+        else setTurn((turn) => turn + 1);
+      },
       // What is there stays.
       (error: unknown) => isWanted && setState(({ data }) => ({ data, error: inWords(error) })),
     );
@@ -27,11 +34,18 @@ export function useLoaded<T>(read: () => Promise<T>, inputs: unknown[]): Loaded<
       isWanted = false;
     };
   }, [...inputs, turn]);
-  return { ...state, set: (data) => setState({ data, error: "" }), reload: () => setTurn((turn) => turn + 1) };
+  const set = (data: T) => {
+    changes.current += 1;
+    setState({ data, error: "" });
+  };
+  return { ...state, set, reload: () => setTurn((turn) => turn + 1) };
 }
 
 /** How many entries of a list are shown at first, and more at a time. */
 const PAGE = 20;
+
+/** Of a list that is read again, as many at most are at once. */
+const MOST_READ_AGAIN = 100;
 
 /** A list that grows as it is read. */
 export interface LoadedList<T> {
@@ -63,7 +77,7 @@ export function useList<T extends { id: string }>(
     const found: T[] = [];
     let [isEnded, error] = [false, ""];
     try {
-      while (found.length < Math.max(PAGE, old.length) && !isEnded) {
+      while (found.length < Math.max(PAGE, Math.min(old.length, MOST_READ_AGAIN)) && !isEnded) {
         const { value, done } = await entries.next();
         if (done) isEnded = true;
         else found.push(value);
@@ -73,13 +87,9 @@ export function useList<T extends { id: string }>(
       [isEnded, error] = [true, inWords(failure)];
     }
     if (rest.current === entries) {
-      setState(({ items }) => {
-        const outdated = new Set(error ? [] : old.map(({ id }) => id));
-        // What was made here is in the list before its page is.
-        const kept = items.filter(({ id }) => !outdated.has(id));
-        const known = new Set(kept.map(({ id }) => id));
-        return { items: [...kept, ...found.filter(({ id }) => !known.has(id))], isEnded, isReading: false, error };
-      });
+      // What could not be read again stays.
+      const isStale = error !== "" && old.length > 0;
+      setState(({ items }) => ({ items: isStale ? items : merged(old, items, found), isEnded, isReading: false, error }));
     }
   }
 
@@ -88,9 +98,8 @@ export function useList<T extends { id: string }>(
     rest.current = entries;
     const isSame = shown.current?.every((input, n) => Object.is(input, inputs[n]));
     shown.current = inputs;
-    const old = isSame ? state.items : [];
-    setState({ items: old, isEnded: false, isReading: true, error: "" });
-    void read(entries, old);
+    setState(({ items }) => ({ items: isSame ? items : [], isEnded: false, isReading: true, error: "" }));
+    void read(entries, isSame ? state.items : []);
     return () => {
       rest.current = undefined;
     };
@@ -106,6 +115,22 @@ export function useList<T extends { id: string }>(
     reload: () => setAgain((again) => again + 1),
     change: (change) => setState((before) => ({ ...before, items: change(before.items) })),
   };
+}
+
+/** Returns what is shown once `found` was read in the place of `old`, while what was shown has become `now`. */
+function merged<T extends { id: string }>(old: readonly T[], now: readonly T[], found: readonly T[]): T[] {
+  const byId = (items: readonly T[]) => new Map(items.map((item) => [item.id, item]));
+  const [before, present] = [byId(old), byId(now)] as const;
+  // What was made here is in the list before its page is.
+  const made = now.filter(({ id }) => !before.has(id));
+  // Neither that, nor what was taken away here meanwhile.
+  const others = found.filter(({ id }) => before.has(id) === present.has(id));
+  const shown = others.map((item) => {
+    const here = present.get(item.id);
+    // What was changed here meanwhile may not be in what was read.
+    return here !== undefined && here !== before.get(item.id) ? here : item;
+  });
+  return [...made, ...shown];
 }
 
 /** Returns a list in which an entry is replaced by what became of it. */

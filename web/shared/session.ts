@@ -89,10 +89,12 @@ function keep(present: string, stays: boolean): void {
 /** When the present token came; of one of before the page was loaded that is not known. */
 let arrival = 0;
 
-/** Gets a new token when half of the present one's time is over. What counts is how long that is: clocks may differ. */
+/** Gets a new token when half of the present one's time is over, or little is left. What counts is how long that is: clocks may differ. */
 async function refresh(): Promise<void> {
   const present = token.value;
-  if (present === undefined || me.value === undefined || Date.now() - arrival < lifetime(present) / 2) return;
+  if (present === undefined || me.value === undefined) return;
+  const whole = lifetime(present);
+  if (Date.now() - arrival < Math.min(whole / 2, whole - 2 * MINUTE)) return;
   const answer = await agora.post("/api/auth/refresh").catch(() => undefined);
   if (answer !== undefined && token.value === present) keep(answer.token, stored(ofTab, STORED) !== undefined);
 }

@@ -3,7 +3,7 @@
 import { type LiveEvent, StreamRefused, type Topic } from "@agora/client";
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { agora, expire, me } from "../../shared/session";
+import { agora, expire, hasToken, me } from "../../shared/session";
 
 /** How many notifications are unread. */
 export const unread = signal(0);
@@ -69,7 +69,7 @@ async function follow(topics: Topic[], ending: AbortSignal): Promise<void> {
   try {
     for await (const event of agora.events({ topics, signal: ending, onPosition, ...resuming })) {
       if (ending.aborted) return;
-      if (event.event === "end" && event.data.reason === "session_ended") expire();
+      if (event.event === "end" && event.data.reason === "session_ended" && hasToken()) expire();
       for (const listener of [...listeners]) {
         if (listener.topics.some((topic) => isAbout(event, topic))) listener.onEvent(event);
       }

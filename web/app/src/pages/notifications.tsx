@@ -42,7 +42,14 @@ export function Notifications() {
       <Title>Notifications</Title>
       <div role="status">
         {unread.value > 0 && (isMarked || notifications.items.length === 0) && (
-          <button class="main wide" onClick={notifications.reload}>
+          <button
+            class="main wide"
+            onClick={() => {
+              notifications.reload();
+              // What was new may be taken back.
+              void readUnread();
+            }}
+          >
             Show what is new
           </button>
         )}
