@@ -27,8 +27,11 @@ impl Session {
     pub(crate) async fn snapshot(connector: &Connector, flavor: Flavor) -> Result<Self> {
         let mut conn = connector.connect().await.map_err(Error::unavailable)?;
         if flavor == Flavor::Postgresql {
-            // Before the transaction, which then sees no migration that is half done. It goes with the connection.
-            let lock = format!("SELECT pg_advisory_lock_shared({MIGRATION_LOCK})");
+            // Before the transaction, which then sees no migration that is half done. It goes with the connection, and is waited for as
+            // long as a migration takes.
+            let lock = format!(
+                "SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock_shared({MIGRATION_LOCK})"
+            );
             conn.batch_execute(&lock).await.map_err(Failure::from)?;
         }
         // The transaction sees the database as of its first query.
