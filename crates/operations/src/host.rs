@@ -6,16 +6,17 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
 use agora_config::Config;
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Resource, getrlimit, setrlimit};
-use tokio::net::TcpSocket;
+use tokio::net::{TcpListener as TokioListener, TcpSocket};
 
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// An address that nobody else can have, at which connections are refused until [`listen`](Self::listen).
+/// An address at which nobody listens, and connections are refused until [`listen`](Self::listen).
 pub struct Bound {
     socket: TcpSocket,
     /// The address.
     pub address: SocketAddr,
+    setting: &'static str,
 }
 
 impl Bound {
@@ -23,19 +24,21 @@ impl Bound {
     ///
     /// # Errors
     /// When there is none, with the name of the setting.
-    pub fn new(address: &str, setting: &str) -> Result<Self> {
+    pub fn new(address: &str, setting: &'static str) -> Result<Self> {
         first(address, setting, |candidate| {
             let socket = bind(candidate)?;
-            Ok(Self { address: socket.local_addr()?, socket })
+            Ok(Self { address: socket.local_addr()?, socket, setting })
         })
     }
 
     /// Begins to listen.
     ///
     /// # Errors
-    /// When the system refuses, as where another process took the same address and was faster.
-    pub fn listen(self) -> io::Result<TcpListener> {
-        self.socket.listen(BACKLOG)?.into_std()
+    /// When another process took the same address meanwhile, with the name of the setting.
+    pub fn listen(self) -> Result<TcpListener> {
+        let Self { socket, address, setting } = self;
+        let listener = socket.listen(BACKLOG).and_then(TokioListener::into_std);
+        listener.with_context(|| format!("cannot listen on {address} ({setting})"))
     }
 }
 

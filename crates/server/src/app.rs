@@ -127,7 +127,7 @@ impl App {
         let services = adapters.services(tokens);
         let over_replica = adapters.replica_services(&services);
         // What came before would wait for all that is done above: a proxy had better ask another node.
-        let listener = bound.listen().context("cannot listen (AGORA_LISTEN)")?;
+        let listener = bound.listen()?;
         let server = agora_http::serve(listener, services, over_replica, settings)?;
         let (sweep, mailer) = (adapters.sweep(config.sweep_interval), adapters.mailer());
         let (swept, mail) = (Arc::clone(&sweep.record), mailer.as_ref().map(|mailer| Arc::clone(&mailer.record)));

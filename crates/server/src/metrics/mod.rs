@@ -11,7 +11,7 @@ use actix_web::dev::Server;
 use agora_database::{CallMeter, CallOutcome};
 use agora_http::metrics::HttpMetrics;
 use agora_operations::host::Bound;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -54,8 +54,7 @@ impl Metrics {
     pub(crate) fn serve(mut self, service: ServiceMetrics) -> Result<(SocketAddr, Server)> {
         self.registry.register_collector(Box::new(service));
         let address = self.bound.address;
-        let listener = self.bound.listen().context("cannot listen (AGORA_METRICS_LISTEN)")?;
-        Ok((address, agora_http::metrics::serve(listener, self.registry)?))
+        Ok((address, agora_http::metrics::serve(self.bound.listen()?, self.registry)?))
     }
 }
 
