@@ -61,6 +61,8 @@ fn a_machine_that_has_nothing_but_systemd_takes_the_files() {
     for command in commands {
         // Any file will do for the program, which may not be built.
         let command = command.replace(" target/dist/agora ", " Cargo.toml ").replace(" /", " \"$ROOT\"/");
+        // Nor need the group be here, which a command before makes.
+        let command = command.replace(" -g agora ", " ");
         let mut shell = Command::new("sh");
         shell.args(["-c", &command]).env("ROOT", root.path()).current_dir(repository("."));
         assert!(shell.status().unwrap().success(), "{command}");
