@@ -4,11 +4,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use lettre::message::Mailbox;
-use lettre::transport::smtp::PoolConfig;
-use lettre::transport::smtp::authentication::Credentials;
-use lettre::transport::smtp::client::{Tls, TlsParameters};
+use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
-use lettre::{AsyncSmtpTransport, Tokio1Executor};
 use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use url::Url;
@@ -112,33 +110,60 @@ pub(crate) fn parse_sender(sender: &str) -> Result<Mailbox, ServerError> {
     sender.parse().map_err(|_| ServerError::Sender)
 }
 
-/// How long the server may take to answer a command.
-const COMMAND_TIME: Duration = Duration::from_secs(10);
+/// How long it may take to reach one of a server's addresses.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// How long a connection is kept after a mail, for the next one.
-const IDLE_TIME: Duration = Duration::from_secs(20);
+/// How a connection is encrypted.
+enum Encryption {
+    /// Before anything is said.
+    AtOnce(TlsParameters),
+    /// Once the server has said that it does.
+    Asked(TlsParameters),
+    /// Not at all.
+    None,
+}
 
-/// Returns what connects to a server, as the machine that a domain belongs to.
-pub(crate) fn connector(url: &str, domain: &str) -> Result<AsyncSmtpTransport<Tokio1Executor>, ServerError> {
-    let Server { host, port, security, credentials } = Server::parse(url)?;
-    let parameters = || TlsParameters::new(host.clone()).map_err(|error| ServerError::Tls(error.to_string()));
-    let tls = match security {
-        Security::StartTls => Tls::Required(parameters()?),
-        Security::Tls => Tls::Wrapper(parameters()?),
-        Security::None => Tls::None,
-    };
-    let mut builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(host)
-        .port(port)
-        .tls(tls)
-        .timeout(Some(COMMAND_TIME))
-        .pool_config(PoolConfig::new().max_size(1).idle_timeout(IDLE_TIME));
-    if domain.is_ascii() {
-        builder = builder.hello_name(ClientId::Domain(domain.to_owned()));
+/// Connects to a server.
+pub(crate) struct Connector {
+    address: (String, u16),
+    encryption: Encryption,
+    hello: ClientId,
+    credentials: Option<Credentials>,
+}
+
+impl Connector {
+    /// Connects to the server that a URL names, as the machine that a domain belongs to.
+    pub(crate) fn new(url: &str, domain: &str) -> Result<Self, ServerError> {
+        let Server { host, port, security, credentials } = Server::parse(url)?;
+        let parameters = || TlsParameters::new(host.clone()).map_err(|error| ServerError::Tls(error.to_string()));
+        let encryption = match security {
+            Security::StartTls => Encryption::Asked(parameters()?),
+            Security::Tls => Encryption::AtOnce(parameters()?),
+            Security::None => Encryption::None,
+        };
+        let hello = if domain.is_ascii() { ClientId::Domain(domain.to_owned()) } else { ClientId::default() };
+        let credentials = credentials.map(|(user, password)| Credentials::new(user, password));
+        Ok(Self { address: (host, port), encryption, hello, credentials })
     }
-    if let Some((user, password)) = credentials {
-        builder = builder.credentials(Credentials::new(user, password));
+
+    /// Connects, encrypts and logs in, as the server is to be spoken to.
+    pub(crate) async fn connect(&self) -> Result<AsyncSmtpConnection, lettre::transport::smtp::Error> {
+        let (host, port) = &self.address;
+        let at_once = match &self.encryption {
+            Encryption::AtOnce(parameters) => Some(parameters.clone()),
+            Encryption::Asked(_) | Encryption::None => None,
+        };
+        let address = (host.as_str(), *port);
+        let connecting = AsyncSmtpConnection::connect_tokio1(address, Some(CONNECT_TIME), &self.hello, at_once, None);
+        let mut connection = connecting.await?;
+        if let Encryption::Asked(parameters) = &self.encryption {
+            connection.starttls(parameters.clone(), &self.hello).await?;
+        }
+        if let Some(credentials) = &self.credentials {
+            connection.auth(DEFAULT_MECHANISMS, credentials).await?;
+        }
+        Ok(connection)
     }
-    Ok(builder.build())
 }
 
 #[cfg(test)]
