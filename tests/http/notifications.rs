@@ -101,6 +101,15 @@ async fn what_was_read_is_unread_again_when_it_grows() {
     let grown = &told(&server, &alice, "").await[0];
     assert_eq!((&grown["id"], &grown["count"], &grown["read"]), (&listed[1]["id"], &json!(2), &json!(false)));
     assert_eq!(unread(&server, &alice).await, json!({ "count": 1 }));
+    // As it was shown before it grew, and as it is shown now.
+    for (shown, left) in [(&listed[1], 1), (grown, 0)] {
+        let mark = json!({ "upTo": shown["id"], "updatedAt": shown["updatedAt"] });
+        server.call_json(&alice, Method::PUT, "/api/notifications/read", mark).await.expect(200);
+        assert_eq!(unread(&server, &alice).await, json!({ "count": left }), "{shown}");
+    }
+    let mark = json!({ "upTo": grown["id"], "updatedAt": "yesterday" });
+    let refused = server.call_json(&alice, Method::PUT, "/api/notifications/read", mark).await.expect(400).json();
+    assert_eq!(refused["data"], json!({ "updatedAt": ["updatedAt must be an RFC 3339 time or a date"] }));
     read(&json!(NOTHING)).await.expect(404);
     for (id, status) in [(json!("x"), 400), (json!(7), 400), (Value::Null, 400)] {
         let refused = read(&id).await.expect(status).json();

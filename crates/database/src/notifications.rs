@@ -64,8 +64,9 @@ impl NotificationRepository for Database {
         })
     }
 
-    async fn mark_read(&self, recipient: UserId, up_to: NotificationId) -> Result<()> {
-        call!(self, write notifications::mark_read(DbId(recipient.uuid()), DbId(up_to.uuid())))
+    async fn mark_read(&self, recipient: UserId, up_to: NotificationId, updated_at: Option<Timestamp>) -> Result<()> {
+        let (recipient, up_to, updated_at) = (DbId(recipient.uuid()), DbId(up_to.uuid()), updated_at.map(DbInstant));
+        call!(self, write notifications::mark_read(recipient, up_to, updated_at))
     }
 
     async fn list_actors(

@@ -359,6 +359,8 @@ pub enum FieldName {
     SearchAuthor,
     /// Up to which notification.
     UpTo,
+    /// When something had last changed, as it was seen.
+    UpdatedAt,
     /// What is listened to.
     Topics,
     /// Whose likes of posts are told.

@@ -305,6 +305,7 @@ contract! { $
         nothing_is_told_of_what_may_not_be_viewed_or_is_gone,
         a_recipient_is_told_what_they_want_to_be,
         what_is_read_stays_read_until_it_grows,
+        what_changed_since_it_was_shown_stays_unread,
         notifications_and_actors_are_read_page_by_page,
         old_notifications_are_deleted_some_rows_at_a_time,
         of_very_many_notifications_the_newest_are_kept,

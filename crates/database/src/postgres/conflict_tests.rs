@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use agora_domain::Error;
 use agora_domain::media::{Attachment, AttachmentsEdit, ImageKey};
+use agora_domain::notifications::MAX_NOTIFICATIONS;
 use agora_domain::posts::{PostEdit, Visibility};
 use diesel::dsl::sql;
 use diesel::sql_types::BigInt;
@@ -308,7 +309,9 @@ async fn whoever_reads_notifications_waits_for_whoever_locks_the_account() {
     (&mut &blocking).batch_execute("BEGIN; SELECT FROM users ORDER BY id FOR NO KEY UPDATE").await.unwrap();
     let reading = tokio::spawn({
         let database = Arc::clone(&database);
-        async move { database.write(move |conn| Box::pin(queries::notifications::mark_read(conn, recipient, told))).await }
+        async move {
+            database.write(move |conn| Box::pin(queries::notifications::mark_read(conn, recipient, told, None))).await
+        }
     });
     waits_for_users_or_ends(&watching, &reading).await;
     assert!(!reading.is_finished(), "it does not wait");
@@ -316,6 +319,32 @@ async fn whoever_reads_notifications_waits_for_whoever_locks_the_account() {
     (&mut &blocking).batch_execute("SELECT FROM notifications FOR UPDATE NOWAIT; COMMIT").await.unwrap();
     reading.await.unwrap().unwrap();
     write(&database, "DO $$ BEGIN ASSERT (SELECT is_read FROM notifications); END $$").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_moves_up_while_it_is_about_to_be_trimmed_is_kept() {
+    let (database, [recipient, _], _) = inhabited().await;
+    let tell = format!(
+        "INSERT INTO notifications (id, recipient_id, kind, actor_id, created_at, updated_at, count, is_empty, is_read)
+            SELECT gen_random_uuid(), '{0}', 4, '{0}', at, at, 1, false, false
+            FROM (SELECT to_timestamp(n) AS at FROM generate_series(1, {1} + 2) AS n) AS made",
+        recipient.0, MAX_NOTIFICATIONS
+    );
+    write(&database, tell).await.unwrap();
+    let [growing, watching] =
+        [database.connector.connect().await.unwrap(), database.connector.connect().await.unwrap()];
+    let grow = "BEGIN; UPDATE notifications SET updated_at = now() WHERE updated_at = to_timestamp(1)";
+    (&mut &growing).batch_execute(grow).await.unwrap();
+    let trimming = tokio::spawn({
+        let database = Arc::clone(&database);
+        async move { database.write(move |conn| Box::pin(queries::notifications::trim(conn, recipient))).await }
+    });
+    waits_or_ends(&watching, "notifications", &trimming).await;
+    assert!(!trimming.is_finished(), "it does not wait");
+    (&mut &growing).batch_execute("COMMIT").await.unwrap();
+    assert_eq!(trimming.await.unwrap().unwrap(), 1);
+    let left = "DO $$ BEGIN ASSERT (SELECT max(updated_at) > to_timestamp(1e6) FROM notifications); END $$";
+    write(&database, left).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

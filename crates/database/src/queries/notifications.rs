@@ -241,13 +241,19 @@ pub(crate) async fn find_state(
     Ok((unread, seen))
 }
 
-/// Marks what a recipient sees as read, up to one.
-pub(crate) async fn mark_read(conn: &mut Conn<'_>, recipient: DbId, up_to: DbId) -> Outcome<()> {
+/// Marks what a recipient sees as read, up to one, or up to where that was at an instant.
+pub(crate) async fn mark_read(
+    conn: &mut Conn<'_>,
+    recipient: DbId,
+    up_to: DbId,
+    updated_at: Option<DbInstant>,
+) -> Outcome<()> {
     // A block, a mute and another call like this change several as well, in whatever order they find them.
     super::lock_user(conn, recipient).await?;
     let place = notifications::table.find(up_to).filter(notifications::recipient_id.eq(recipient));
     let place = place.select(notifications::updated_at).get_result(conn).await.optional()?;
-    let at: DbInstant = place.ok_or(Failure::Rule(Error::NotFound(Resource::Notification)))?;
+    let now: DbInstant = place.ok_or(Failure::Rule(Error::NotFound(Resource::Notification)))?;
+    let at = updated_at.map_or(now, |seen| seen.min(now));
     let older = notifications::updated_at.le(at).and(notifications::updated_at.lt(at).or(notifications::id.le(up_to)));
     let unread = notifications::table
         .filter(notifications::recipient_id.eq(recipient))
@@ -329,7 +335,7 @@ pub(crate) async fn delete_before(conn: &mut Conn<'_>, at: DbInstant, id: DbId) 
     let old = notifications::table.filter(notifications::id.lt(id)).filter(notifications::created_at.lt(at));
     let old = old.order(notifications::id).limit(DELETED_AT_ONCE);
     let old: Vec<(DbId, i64)> = old.select((notifications::id, notifications::count)).load(conn).await?;
-    delete(conn, old).await
+    delete(conn, old, DbInstant::MAX).await
 }
 
 /// Looks at some recipients after one, in their order: the last of them, and those of whom more is kept than may be.
@@ -354,20 +360,22 @@ pub(crate) async fn trim(conn: &mut Conn<'_>, recipient: DbId) -> Outcome<usize>
         .order((notifications::updated_at.desc(), notifications::id.desc()))
         .offset(limit(MAX_NOTIFICATIONS))
         .limit(DELETED_AT_ONCE);
-    let beyond: Vec<(DbId, i64)> = beyond.select((notifications::id, notifications::count)).load(conn).await?;
-    delete(conn, beyond).await
+    let columns = (notifications::id, notifications::count, notifications::updated_at);
+    let beyond: Vec<(DbId, i64, DbInstant)> = beyond.select(columns).load(conn).await?;
+    let newest = beyond.iter().map(|(.., updated_at)| *updated_at).max().unwrap_or(DbInstant::MIN);
+    delete(conn, beyond.into_iter().map(|(id, count, _)| (id, count)).collect(), newest).await
 }
 
 /// Deletes some of what a recipient was told, whatever is kept; how many rows.
 pub(super) async fn delete_of(conn: &mut Conn<'_>, recipient: DbId) -> Outcome<usize> {
     let told = notifications::table.filter(notifications::recipient_id.eq(recipient)).limit(DELETED_AT_ONCE);
     let told: Vec<(DbId, i64)> = told.select((notifications::id, notifications::count)).load(conn).await?;
-    delete(conn, told).await
+    delete(conn, told, DbInstant::MAX).await
 }
 
 /// Deletes the first of some notifications, each given with of how many it tells, or some actors of the first: no more rows
-/// than others can wait for; how many.
-async fn delete(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>) -> Outcome<usize> {
+/// than others can wait for; how many. What has changed after an instant has moved up since it was found, and stays.
+async fn delete(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>, until: DbInstant) -> Outcome<usize> {
     let [(first, told), ..] = rows[..] else { return Ok(0) };
     let mut total = 0;
     let small = rows.into_iter().take_while(|(_, count)| {
@@ -377,12 +385,14 @@ async fn delete(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>) -> Outcome<usize> {
     let small: Vec<DbId> = small.map(|(id, _)| id).collect();
     if !small.is_empty() {
         // First, so that nobody adds an actor meanwhile.
-        let of_small = notifications::table.filter(id_in(notifications::id, small.clone()));
-        let deleted = diesel::delete(of_small).execute(conn).await?;
-        let of_small = id_in(notification_withdrawals::notification_id, small.clone());
-        diesel::delete(notification_withdrawals::table.filter(of_small)).execute(conn).await?;
-        let of_small = notification_actors::table.filter(id_in(notification_actors::notification_id, small));
-        return Ok(deleted + diesel::delete(of_small).execute(conn).await?);
+        let of_small = notifications::table.filter(id_in(notifications::id, small));
+        let deleted = diesel::delete(of_small.filter(notifications::updated_at.le(until)));
+        let deleted: Vec<DbId> = deleted.returning(notifications::id).load(conn).await?;
+        let count = deleted.len();
+        let of_deleted = id_in(notification_withdrawals::notification_id, deleted.clone());
+        diesel::delete(notification_withdrawals::table.filter(of_deleted)).execute(conn).await?;
+        let of_deleted = notification_actors::table.filter(id_in(notification_actors::notification_id, deleted));
+        return Ok(count + diesel::delete(of_deleted).execute(conn).await?);
     }
     let actors = notification_actors::table.filter(notification_actors::notification_id.eq(first));
     let some = actors.select(notification_actors::id).limit(DELETED_AT_ONCE);

@@ -44,10 +44,11 @@ pub trait NotificationRepository: Send + Sync {
     /// the viewer's are unread.
     async fn find_state(&self, visible: VisibleTo, ids: Vec<NotificationId>) -> Result<NotificationState>;
 
-    /// Marks a recipient's notification and all older ones as read, those out of sight as well.
+    /// Marks a recipient's notification and all older ones as read, those out of sight as well; with the instant at which it had last
+    /// changed when it was seen, as it was then: one that has changed since stays as it is, and so does what came in between.
     ///
     /// MUST fail with [`Error::NotFound`](crate::Error::NotFound) when the recipient was never told so, or it is no longer kept.
-    async fn mark_read(&self, recipient: UserId, up_to: NotificationId) -> Result<()>;
+    async fn mark_read(&self, recipient: UserId, up_to: NotificationId, updated_at: Option<Timestamp>) -> Result<()>;
 
     /// Returns those of whose acts one of a viewer's notifications tells, newest act first; `None` when there is none.
     async fn list_actors(

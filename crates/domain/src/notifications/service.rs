@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{KEPT_MILLIS, Notification, NotificationPolicy, NotificationRepository, NotificationSettings};
 use crate::accounts::{Member, UserPreview};
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Resource, Result};
 use crate::id::NotificationId;
 use crate::notices::NotificationKind;
@@ -39,12 +39,13 @@ impl Notifications {
         self.notifications.count_unread(VisibleTo::of(caller)).await
     }
 
-    /// Marks one of the caller's notifications and all older ones as read.
+    /// Marks one of the caller's notifications and all older ones as read; with the instant at which it had last changed when the
+    /// caller saw it, nothing that changed after it.
     ///
     /// # Errors
     /// [`Error::NotFound`] when the caller has no such notification.
-    pub async fn mark_read(&self, caller: &Member, up_to: NotificationId) -> Result<()> {
-        self.notifications.mark_read(caller.id(), up_to).await
+    pub async fn mark_read(&self, caller: &Member, up_to: NotificationId, updated_at: Option<Timestamp>) -> Result<()> {
+        self.notifications.mark_read(caller.id(), up_to, updated_at).await
     }
 
     /// Returns those of whose acts one of the caller's notifications tells, newest act first.

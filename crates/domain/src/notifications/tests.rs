@@ -15,6 +15,7 @@ use crate::posts::VisibleTo;
 
 const ADA: UserId = UserId::new(Uuid::from_u128(1));
 const ID: NotificationId = NotificationId::new(Uuid::from_u128(10));
+const SEEN: Timestamp = Timestamp::from_unix_millis(7);
 
 fn member(roles: Roles) -> Member {
     let session = Session { id: SessionId::new(Uuid::nil()), user: ADA, opened_at: Timestamp::from_unix_millis(0) };
@@ -43,7 +44,7 @@ async fn everybody_reads_their_own_and_what_they_may_view() {
                 .withf(move |by, of, page| *by == visible && kinds(of) && *page == PageRequest::FIRST)
                 .returning(|_, _, _| Ok(empty()));
             mock.expect_count_unread().once().with(eq(visible)).returning(|_| Ok(7));
-            mock.expect_mark_read().once().with(eq(ADA), eq(ID)).returning(|_, _| Ok(()));
+            mock.expect_mark_read().once().with(eq(ADA), eq(ID), eq(Some(SEEN))).returning(|_, _, _| Ok(()));
             mock.expect_list_actors()
                 .once()
                 .with(eq(visible), eq(ID), eq(PageRequest::FIRST))
@@ -51,7 +52,7 @@ async fn everybody_reads_their_own_and_what_they_may_view() {
         });
         assert!(notifications.list(&caller, &[NotificationKind::Reply], PageRequest::FIRST).await.is_ok());
         assert_eq!(notifications.count_unread(&caller).await.unwrap(), 7);
-        notifications.mark_read(&caller, ID).await.unwrap();
+        notifications.mark_read(&caller, ID, Some(SEEN)).await.unwrap();
         assert!(notifications.list_actors(&caller, ID, PageRequest::FIRST).await.is_ok());
     }
 }

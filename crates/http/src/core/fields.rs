@@ -65,6 +65,7 @@ spellings! {
     Kind "type",
     SearchAuthor "from",
     UpTo "upTo",
+    UpdatedAt "updatedAt",
     Topics "topics",
     LikePolicy "like",
     CommentPolicy "comment",

@@ -245,6 +245,7 @@ schemas! {
     updated_notification_at =
         instant("When it last came to tell of somebody more; at first, when it was made. By this they are ordered.");
     muted_until = nullable(instant("When the mute ends; null where it does not."));
+    read_updated_at = instant("Its `updatedAt` when it was read: what has changed since, itself as well, stays unread.");
     hidden = boolean("Whether it is hidden: then only administrators and its author see it.");
     reason = bounded("Why, in words for the audit log, trimmed.", "Against the rules of the house", 1, Reason::MAX_CHARS);
     report_target_type = word("What kind of thing is reported.", ReportTargetKind::ALL.map(ReportTargetKind::as_str));

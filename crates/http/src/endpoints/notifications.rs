@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use actix_web::web::Data;
 use agora_domain::FieldErrors;
 use agora_domain::accounts::{Member, UserPreview};
+use agora_domain::clock::Timestamp;
 use agora_domain::error::FieldName;
 use agora_domain::id::NotificationId;
 use agora_domain::notices::NotificationKind;
@@ -130,6 +131,9 @@ pub(crate) struct ReadMark {
     #[garde(custom(required))]
     #[schema(value_type = Uuid)]
     up_to: Field<NotificationId>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::read_updated_at, required = false)]
+    updated_at: Field<Timestamp>,
 }
 
 /// Mark notifications as read
@@ -138,8 +142,8 @@ pub(crate) struct ReadMark {
 #[utoipa::path(get, path = "", operation_id = "markNotificationsRead", tag = "Notifications", request_body = ReadMark,
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn mark_read(state: Data<State>, caller: Auth<Member>, body: Body) -> HandlerResult {
-    let ReadMark { up_to } = body.valid_json().await?;
-    state.services.notifications.mark_read(&caller, up_to.validated()?).await?;
+    let ReadMark { up_to, updated_at } = body.valid_json().await?;
+    state.services.notifications.mark_read(&caller, up_to.validated()?, updated_at.value()).await?;
     done(SUCCESS)
 }
 

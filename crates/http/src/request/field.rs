@@ -9,6 +9,7 @@ use agora_domain::accounts::{
 };
 use agora_domain::audit::Reason;
 use agora_domain::blocks::MuteHours;
+use agora_domain::clock::Timestamp;
 use agora_domain::comments::CommentText;
 use agora_domain::error::{Violation, ViolationKind};
 use agora_domain::id::{CommentId, MediaId, NotificationId, PostId};
@@ -27,7 +28,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::core::{field_code, field_spelled, schema};
-use crate::request::parse_uuid;
+use crate::request::{parse_instant, parse_uuid};
 
 /// Stands for the name of the field at the beginning of a message.
 const NAME: &str = "{field}";
@@ -259,6 +260,9 @@ texts! {
     CommentId: parse_id;
     NotificationId: parse_id;
     NotificationPolicy: str::parse;
+    Timestamp: |text| parse_instant(text).ok_or_else(|| {
+        Violation::new(ViolationKind::InvalidFormat, format!("{NAME} must be an RFC 3339 time or a date"))
+    });
     Sku: Sku::parse;
     ProductName: ProductName::parse;
     Description: Description::parse;

@@ -18,6 +18,7 @@ pub(crate) use self::extract::{Auth, PathId, PathTag, PathText, RequestedBy, Sen
 pub(crate) use self::field::{Field, VariantInput, optional, required, violations};
 pub(crate) use self::multipart::{FormBody, Submission};
 pub(crate) use self::paging::Query;
+pub(crate) use self::paging::parse_instant;
 pub(crate) use self::parameters::{
     AuditLogFilter, CategoryFilter, CommentAuthorQuery, CommentPaging, FeedPaging, IfMatchHeader, IfNoneMatch,
     ImageConditions, MailFilter, NotificationFilter, Paging, ReportFilter, SearchQuery, ShortPaging, StreamParameters,

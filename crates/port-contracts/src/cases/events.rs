@@ -276,7 +276,7 @@ pub async fn the_state_of_notifications_is_what_their_recipient_sees(db: Reposit
         NotificationState { unread: 3, seen: BTreeSet::from([told[0], told[2]]) }
     );
     assert_eq!(of(Viewer::ordinary(bob)).await.seen, BTreeSet::new());
-    db.notifications.mark_read(ada, told[1]).await.unwrap();
+    db.notifications.mark_read(ada, told[1], None).await.unwrap();
     assert_eq!(of(Viewer::ordinary(ada)).await.unread, 1);
     db.posts.delete(post, w.now()).await.unwrap();
     assert_eq!(of(Viewer::ordinary(ada)).await.seen, BTreeSet::new());

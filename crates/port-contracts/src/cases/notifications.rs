@@ -100,7 +100,7 @@ pub async fn toggling_back_and_forth_tells_once(db: Repositories) {
         let of_kind = async || told_of(&db, member(ada), &[kind]).await;
         telling.act(kind, ben, at(0)).await;
         let [first] = &of_kind().await[..] else { panic!("one") };
-        db.notifications.mark_read(ada, first.id).await.unwrap();
+        db.notifications.mark_read(ada, first.id, None).await.unwrap();
         for n in 1..4 {
             telling.undo(kind, ben).await;
             telling.act(kind, ben, at(n)).await;
@@ -177,7 +177,7 @@ pub async fn nothing_is_told_of_what_may_not_be_viewed_or_is_gone(db: Repositori
     assert_eq!(told(&db, ben).await, []);
     assert_eq!(unread(&db, ben).await, 0);
     // It can still be named as what was read.
-    db.notifications.mark_read(ben, listed[0].id).await.unwrap();
+    db.notifications.mark_read(ben, listed[0].id, None).await.unwrap();
 }
 
 pub async fn a_recipient_is_told_what_they_want_to_be(db: Repositories) {
@@ -227,23 +227,44 @@ pub async fn what_is_read_stays_read_until_it_grows(db: Repositories) {
     assert_eq!(unread(&db, ada).await, 4);
     let read = async || told(&db, ada).await.iter().filter(|told| told.read).map(|told| told.id).collect::<Vec<_>>();
     // Two devices, the one behind the other.
-    db.notifications.mark_read(ada, follow.id).await.unwrap();
-    db.notifications.mark_read(ada, like.id).await.unwrap();
+    db.notifications.mark_read(ada, follow.id, None).await.unwrap();
+    db.notifications.mark_read(ada, like.id, None).await.unwrap();
     assert_eq!(read().await, [follow.id, comment.id, like.id]);
     assert_eq!(unread(&db, ada).await, 1);
     telling.act(Like, cleo, at(9)).await;
     assert_eq!(told(&db, ada).await[0].id, like.id, "moved up");
     assert_eq!(read().await, [follow.id, comment.id]);
     // A clock that was set back: it is unread in its place.
-    db.notifications.mark_read(ada, like.id).await.unwrap();
+    db.notifications.mark_read(ada, like.id, None).await.unwrap();
     telling.act(Like, w.users::<1>().await[0], at(5)).await;
     let [first, ..] = &told(&db, ada).await[..] else { panic!("four") };
     assert_eq!((first.id, first.updated_at, first.read), (like.id, at(9), false));
     assert_eq!(read().await, [reply.id, follow.id, comment.id]);
     for (user, id) in [(ben, like.id), (ada, NotificationId::new(Uuid::nil()))] {
-        assert_fails!(db.notifications.mark_read(user, id).await, Error::NotFound(Resource::Notification));
+        assert_fails!(db.notifications.mark_read(user, id, None).await, Error::NotFound(Resource::Notification));
         assert_eq!(db.notifications.list_actors(member(user), id, PageRequest::FIRST).await.unwrap(), None);
     }
+}
+
+pub async fn what_changed_since_it_was_shown_stays_unread(db: Repositories) {
+    let w = Arc::new(World::new(&db));
+    let [ada, ben, cleo] = w.users().await;
+    let telling = Telling::new(&db, &w, ada).await;
+    for (n, kind) in (0..).zip([Follow, Like]) {
+        telling.act(kind, ben, at(n)).await;
+    }
+    let shown = told(&db, ada).await[0].clone();
+    // While it is read, something comes in, and it moves up over that.
+    telling.act(Comment, ben, at(2)).await;
+    telling.act(Like, cleo, at(3)).await;
+    let unread =
+        async || told(&db, ada).await.iter().filter(|told| !told.read).map(|told| told.kind).collect::<Vec<_>>();
+    db.notifications.mark_read(ada, shown.id, Some(shown.updated_at)).await.unwrap();
+    assert_eq!(unread().await, [Like, Comment]);
+    // Nothing is newer than what it is now, whatever is said.
+    telling.act(Reply, ben, at(4)).await;
+    db.notifications.mark_read(ada, shown.id, Some(at(9))).await.unwrap();
+    assert_eq!(unread().await, [Reply]);
 }
 
 async fn paged<T>(read: impl AsyncFn(PageRequest) -> Result<agora_domain::page::Page<T>>) -> Vec<T> {
@@ -344,7 +365,7 @@ pub async fn of_very_many_notifications_the_newest_are_kept(db: Repositories) {
         all
     };
     let all = seen().await;
-    db.notifications.mark_read(ada, all[most as usize - 5].id).await.unwrap();
+    db.notifications.mark_read(ada, all[most as usize - 5].id, None).await.unwrap();
     assert_eq!(unread(&db, ada).await, most as u64 - 5);
     let (mut deleted, mut after) = (0, None);
     loop {

@@ -28,7 +28,8 @@ export function Notifications() {
   useEffect(() => {
     if (newest === undefined) return;
     // What is shown is read; what comes in from here on is news.
-    const marking = newest.read ? Promise.resolve() : agora.put("/api/notifications/read", { body: { upTo: newest.id } });
+    const shown = { upTo: newest.id, updatedAt: newest.updatedAt };
+    const marking = newest.read ? Promise.resolve() : agora.put("/api/notifications/read", { body: shown });
     marking.then(
       () => {
         setMarked(true);

@@ -295,7 +295,7 @@ pub async fn whatever_happens_everybody_is_told_what_the_model_says(db: Reposito
             (36..39, ..) => {
                 let shown: Vec<_> = both.model.shown(user).iter().map(|told| (told.updated_at, told.id)).collect();
                 if let Some(up_to) = (!shown.is_empty()).then(|| shown[roll(shown.len())]) {
-                    db.notifications.mark_read(user, up_to.1).await.unwrap();
+                    db.notifications.mark_read(user, up_to.1, None).await.unwrap();
                     // Those out of sight as well.
                     let is_older = |told: &&mut Told| {
                         told.recipient == user && !told.actors.is_empty() && (told.updated_at, told.id) <= up_to
