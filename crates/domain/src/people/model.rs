@@ -184,4 +184,9 @@ impl UserIds {
     pub fn as_slice(&self) -> &[UserId] {
         &self.0
     }
+
+    /// Returns those behind one of them.
+    pub fn after(&self, id: UserId) -> &[UserId] {
+        self.0.iter().position(|named| *named == id).map_or(&[], |last| &self.0[last + 1..])
+    }
 }

@@ -41,10 +41,11 @@ impl People {
     ///
     /// # Errors
     /// Those of the repository.
-    pub async fn get_all(&self, viewer: &Member, ids: &UserIds) -> Result<Vec<Profile>> {
-        let found = self.people.find_all(ids.as_slice(), viewer.id()).await?;
+    pub async fn get_all(&self, viewer: &Member, ids: &UserIds, after: Option<UserId>) -> Result<Vec<Profile>> {
+        let ids = after.map_or(ids.as_slice(), |last| ids.after(last));
+        let found = self.people.find_all(ids, viewer.id()).await?;
         let mut found: HashMap<_, _> = found.into_iter().map(|person| (person.id, person)).collect();
-        Ok(ids.as_slice().iter().filter_map(|id| found.remove(id)?.seen_by(viewer)).collect())
+        Ok(ids.iter().filter_map(|id| found.remove(id)?.seen_by(viewer)).collect())
     }
 
     /// Returns the profiles of those who want to be found, newest account first.

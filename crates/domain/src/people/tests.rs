@@ -136,7 +136,7 @@ async fn profiles_come_in_the_order_they_were_asked_for_without_those_that_are_n
                 .returning(|_, _| Ok(vec![person(ALICE), Person { enabled: false, ..person(BOB) }, person(CAROL)]));
         });
         let ids = UserIds::parse(vec![CAROL, unknown, BOB, CAROL, ALICE, BOB]).unwrap();
-        let found = service.get_all(&viewer, &ids).await.unwrap();
+        let found = service.get_all(&viewer, &ids, None).await.unwrap();
         assert_eq!(found.into_iter().map(|profile| profile.id).collect::<Vec<_>>(), expected);
     }
 }

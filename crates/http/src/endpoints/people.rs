@@ -5,7 +5,7 @@ use agora_domain::FieldErrors;
 use agora_domain::accounts::{Member, Username};
 use agora_domain::error::{FieldName, Violation, ViolationKind};
 use agora_domain::id::UserId;
-use agora_domain::page::{Keyset, Page, PageRequest};
+use agora_domain::page::{Keyset, Page, PageRequest, Position};
 use agora_domain::people::{Profile, UserIds};
 
 use crate::core::{ApiError, State};
@@ -53,9 +53,13 @@ fn username(query: &Query) -> Result<Username, ApiError> {
     responses((status = 200, description = "The profiles.", body = ProfilesAnswer)))]
 pub(crate) async fn get_all(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
     let (people, ids) = (&request.state.services.people, user_ids(&request.query)?);
-    // All of them are one part of a list: no answer with so many is too large.
-    let read = async |_| {
-        let items = people.get_all(&caller, &ids).await?;
+    // All of them are one part of a list, since no answer with so many is too large; but it may wait for memory in between.
+    let read = async |page: PageRequest| {
+        let last = match page.from {
+            Position::After(last) => Some(UserId::new(last.id)),
+            Position::Before(_) | Position::Start | Position::End => None,
+        };
+        let items = people.get_all(&caller, &ids, last).await?;
         let keys = items.iter().map(|profile| Keyset { at: profile.created_at, id: profile.id.uuid() }).collect();
         Ok(Page { items, keys, prev: None, next: None })
     };

@@ -1,8 +1,9 @@
 //! How much of a list is read for a request, and how large its answer is.
 
-use agora_domain::accounts::{Role, Roles, Session, SessionState, Username};
+use agora_domain::accounts::{Biography, Role, Roles, Session, SessionState, Username};
 use agora_domain::id::{PostId, ProductId};
 use agora_domain::page::{Keyset, Page, PageRequest, Position};
+use agora_domain::people::{Person, PostCounts, Relationship};
 use agora_domain::posts::{Liker, PostAccess, Visibility};
 use agora_domain::products::{Category, Description, Price, Product, ProductName, Sku, Stock};
 use agora_domain::relation::Standing;
@@ -163,8 +164,8 @@ async fn a_page_of_the_catalog_has_a_tag_of_its_own_in_each_state() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn for_the_headers_of_a_list_one_entry_is_read_and_rights_are_checked() {
+/// Ports on which every token is a member's.
+fn with_member() -> Ports {
     let user = UserId::new(Uuid::from_u128(1));
     let mut ports = Ports::default();
     let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: Timestamp::from_unix_millis(0) };
@@ -177,6 +178,46 @@ async fn for_the_headers_of_a_list_one_entry_is_read_and_rights_are_checked() {
         let last_seen_at = Timestamp::from_unix_millis(i64::MAX);
         Ok(Some(SessionState { session, revoked: false, enabled: true, roles, last_seen_at }))
     });
+    ports
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn profiles_that_wait_for_memory_are_shown_once_each() {
+    const PROFILES: u128 = 100;
+    let mut ports = with_member();
+    ports.load = LoadLimits { answer_bytes: MEBIBYTE, ..LoadLimits::default() };
+    let person = |id: &UserId| Person {
+        id: *id,
+        username: Username::restore("ann".to_owned()),
+        display_name: None,
+        biography: Some(Biography::restore("x".repeat(500))),
+        profile_picture: None,
+        created_at: Timestamp::from_unix_millis(0),
+        enabled: true,
+        discoverable: true,
+        hide_counts: false,
+        posts: PostCounts { public: 0, followers: 0, private: 0 },
+        follower_count: 0,
+        followed_count: 0,
+        relationship: Relationship::default(),
+        blocks_viewer: false,
+    };
+    ports.people.expect_find_all().returning(move |ids, _| Ok(ids.iter().map(person).collect()));
+    let api = ports.start();
+    let ids: Vec<_> = (1..=PROFILES).map(|n| Uuid::from_u128(n).to_string()).collect();
+    let path = format!("/api/users/profiles?id={}", ids.join("&id="));
+    // Together they need more memory than there is.
+    for answer in join_all((0..20).map(|_| api.send(api.request(Method::GET, &path).bearer_auth("token")))).await {
+        assert!(answer.body.len() > MEBIBYTE / 16, "{}", answer.body.len());
+        let answer = answer.expect(200).json();
+        let shown: Vec<_> = entries(&answer["data"]).iter().map(|it| it["id"].as_str().unwrap()).collect();
+        assert!(shown == ids, "{} profiles", shown.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn for_the_headers_of_a_list_one_entry_is_read_and_rights_are_checked() {
+    let mut ports = with_member();
     ports.posts.expect_find_access().returning(move |id, _| {
         let visibility = if id.uuid().is_nil() { Visibility::Private } else { Visibility::Public };
         let author = UserId::new(Uuid::from_u128(2));
