@@ -419,6 +419,7 @@ async fn a_filter_beyond_its_bounds_is_refused() {
     server.fetch(&format!("{FIND_ALL}?q={longest}")).await.expect(200);
     server.fetch(&format!("{FIND_ALL}?q={too_long}")).await.expect_invalid(&["q"]);
     server.fetch(&format!("{FIND_ALL}?q={too_long}&category={too_long}")).await.expect_invalid(&["category", "q"]);
-    server.fetch(&format!("{PRODUCTS}/category/{too_long}")).await.expect_invalid(&["category"]);
+    server.fetch(&format!("{FIND_ALL}?q={too_long}&size=0&cursor=x")).await.expect_invalid(&["cursor", "q", "size"]);
+    server.fetch(&format!("{PRODUCTS}/category/{too_long}?size=0")).await.expect_invalid(&["category", "size"]);
     server.fetch(&format!("{PRODUCTS}/category/%20")).await.expect_invalid(&["category"]);
 }

@@ -2,6 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
+use agora_domain::FieldErrors;
 use agora_domain::accounts::{Admin, Member};
 use agora_domain::error::FieldName;
 use agora_domain::id::ProductId;
@@ -11,7 +12,6 @@ use agora_domain::products::{
     SearchText, Sku, Stock, Variant,
 };
 use agora_domain::version::Versions;
-use agora_domain::{Error, FieldErrors};
 use garde::Validate;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 use uuid::Uuid;
 
-use crate::core::{State, schema, schema_variants};
+use crate::core::{ApiError, State, schema, schema_variants};
 use crate::middleware::CarriedOutAs;
 use crate::request::{
     Auth, Body, CategoryFilter, Field, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId, PathText, TextFilter,
@@ -165,12 +165,13 @@ fn one(status: StatusCode, message: &'static str, product: &Product) -> agora_do
 /// that no product is read for a client that has the page, nor for a HEAD.
 async fn page_of_catalog<T, E: Serialize>(
     request: &ListRequest,
+    page: PageRequest,
     cache: Cache,
     empty: impl FnOnce(bool) -> E,
     read: impl AsyncFnMut(PageRequest) -> agora_domain::Result<Page<T>>,
     render: impl Fn(&T, Entry<'_>) -> serde_json::Result<()>,
 ) -> HandlerResult {
-    let (state, page) = (&request.state, request.query.page(List::Products)?);
+    let state = &request.state;
     // Before the products: of one that changes in between, the new form would otherwise stand under the old tag for ever.
     let version = state.services.products.version().await?.uuid();
     let parts = [version.as_bytes(), request.address().as_bytes(), state.public_url.as_bytes()];
@@ -187,14 +188,26 @@ fn given(request: &ListRequest, field: FieldName) -> Option<&str> {
     request.query.get(field).filter(|text| !text.trim().is_empty())
 }
 
-async fn list_filtered(request: &ListRequest, filter: ProductFilter) -> HandlerResult {
+/// Parses what is asked of the catalog.
+fn filtered_page(request: &ListRequest, category: Option<&str>) -> Result<(ProductFilter, PageRequest), ApiError> {
+    let mut errors = FieldErrors::default();
+    let category = errors.check_given(FieldName::Category, category, Category::parse);
+    let text = errors.check_given(FieldName::SearchText, given(request, FieldName::SearchText), SearchText::parse);
+    match errors.absorb(request.query.checked_page(List::Products))? {
+        Some(page) if errors.is_empty() => Ok((ProductFilter::new(category.as_ref(), text.as_ref()), page)),
+        _ => Err(errors.into()),
+    }
+}
+
+async fn list_filtered(request: &ListRequest, category: Option<&str>) -> HandlerResult {
+    let (filter, page) = filtered_page(request, category)?;
     let empty = |is_empty| {
         let message = if is_empty { "No products found" } else { "Products retrieved successfully" };
         ProductsAnswer { message, products: Vec::new() }
     };
     let read = async |page| request.state.services.products.list(&filter, page).await;
     let render = |product: &Product, entry: Entry<'_>| entry.write(&ProductBody::of(product));
-    page_of_catalog(request, Cache::Public, empty, read, render).await
+    page_of_catalog(request, page, Cache::Public, empty, read, render).await
 }
 
 /// List the catalog
@@ -204,11 +217,7 @@ async fn list_filtered(request: &ListRequest, filter: ProductFilter) -> HandlerR
     params(CategoryFilter, TextFilter, Paging, IfNoneMatch),
     responses((status = 200, description = "A page of products.", body = ProductsAnswer)))]
 pub(crate) async fn list(request: ListRequest) -> HandlerResult {
-    let mut errors = FieldErrors::default();
-    let category = errors.check_given(FieldName::Category, given(&request, FieldName::Category), Category::parse);
-    let text = errors.check_given(FieldName::SearchText, given(&request, FieldName::SearchText), SearchText::parse);
-    errors.into_result()?;
-    list_filtered(&request, ProductFilter::new(category.as_ref(), text.as_ref())).await
+    list_filtered(&request, given(&request, FieldName::Category)).await
 }
 
 /// List the catalog of a category
@@ -219,10 +228,7 @@ pub(crate) async fn list(request: ListRequest) -> HandlerResult {
     responses((status = 200, description = "A page of products.", body = ProductsAnswer)))]
 pub(crate) async fn list_by_category(request: ListRequest, PathText(category): PathText) -> HandlerResult {
     // In the path a category is always asked for, even a blank one.
-    let category = Category::parse(&category).map_err(|violation| Error::field(FieldName::Category, violation))?;
-    let text = given(&request, FieldName::SearchText).map(SearchText::parse).transpose();
-    let text = text.map_err(|violation| Error::field(FieldName::SearchText, violation))?;
-    list_filtered(&request, ProductFilter::new(Some(&category), text.as_ref())).await
+    list_filtered(&request, Some(&category)).await
 }
 
 /// List the catalog in short
@@ -234,7 +240,8 @@ pub(crate) async fn list_short(request: ListRequest, caller: Auth<Member>) -> Ha
     let read = async |page| request.state.services.products.list_short(&caller, page).await;
     let render = |product: &ProductSummary, entry: Entry<'_>| entry.write(&ShortProduct::of(product));
     let empty = |_| ShortProductsAnswer { products: Vec::new() };
-    page_of_catalog(&request, Cache::Private, empty, read, render).await
+    let page = request.query.page(List::Products)?;
+    page_of_catalog(&request, page, Cache::Private, empty, read, render).await
 }
 
 /// Read a product

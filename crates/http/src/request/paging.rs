@@ -40,7 +40,7 @@ impl Query {
 
     /// Parses the page of a list that `size` and `cursor` ask for.
     pub(crate) fn page(&self, list: List) -> Result<PageRequest, ApiError> {
-        Ok(self.checked_page(list, PageSize::LIST_DEFAULT)?)
+        Ok(self.checked_page(list)?)
     }
 
     /// Parses the page of a list that is never returned as a whole.
@@ -60,12 +60,17 @@ impl Query {
         }
     }
 
-    /// Like [`short_page`](Self::short_page), for one of several things that may be invalid.
-    pub(crate) fn checked_short_page(&self, list: List) -> agora_domain::Result<PageRequest> {
-        self.checked_page(list, PageSize::SHORT_DEFAULT)
+    /// Like [`page`](Self::page), for one of several things that may be invalid.
+    pub(crate) fn checked_page(&self, list: List) -> agora_domain::Result<PageRequest> {
+        self.page_or(list, PageSize::LIST_DEFAULT)
     }
 
-    fn checked_page(&self, list: List, default: PageSize) -> agora_domain::Result<PageRequest> {
+    /// Like [`short_page`](Self::short_page), for one of several things that may be invalid.
+    pub(crate) fn checked_short_page(&self, list: List) -> agora_domain::Result<PageRequest> {
+        self.page_or(list, PageSize::SHORT_DEFAULT)
+    }
+
+    fn page_or(&self, list: List, default: PageSize) -> agora_domain::Result<PageRequest> {
         let mut errors = FieldErrors::default();
         let size = errors.check_given(FieldName::PageSize, self.get(FieldName::PageSize), PageSize::parse);
         let from = errors.check_given(FieldName::Position, self.get(FieldName::Position), |given| {
