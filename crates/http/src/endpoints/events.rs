@@ -142,7 +142,8 @@ impl Parameters {
         })?;
         let last =
             request.headers().get(parameters::LAST_EVENT_ID).map(|value| value.to_str().unwrap_or("?").to_owned());
-        let last = last.or_else(|| given("lastEventId")).filter(|last| !last.is_empty());
+        let is_given = |last: &String| !last.is_empty();
+        let last = last.filter(is_given).or_else(|| given("lastEventId")).filter(is_given);
         let resume = last.map_or(Resume::Now, |last| Resume::After(last.parse().ok()));
         Ok(Self { topics, resume })
     }
