@@ -156,7 +156,8 @@ schemas! {
         .max_length(Some(Email::MAX_CHARS));
     password = bounded(
         "8 to 72 bytes of UTF-8, not trimmed. It is never returned.", "correct horse",
-        Password::MIN_BYTES, Password::MAX_BYTES,
+        // A character has four of them at most.
+        Password::MIN_BYTES / 4, Password::MAX_BYTES,
     )
     .format(format("password"));
     /// A password that need not be one which could be chosen.
@@ -244,8 +245,8 @@ schemas! {
     );
     updated_notification_at =
         instant("When it last came to tell of somebody more; at first, when it was made. By this they are ordered.");
-    muted_until = nullable(instant("When the mute ends; null where it does not."));
     read_updated_at = instant("Its `updatedAt` when it was read: what has changed since, itself as well, stays unread.");
+    muted_until = nullable(instant("When the mute ends; null where it does not."));
     hidden = boolean("Whether it is hidden: then only administrators and its author see it.");
     reason = bounded("Why, in words for the audit log, trimmed.", "Against the rules of the house", 1, Reason::MAX_CHARS);
     report_target_type = word("What kind of thing is reported.", ReportTargetKind::ALL.map(ReportTargetKind::as_str));
