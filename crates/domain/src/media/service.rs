@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
+use futures_util::future::join_all;
 
 use super::{AltText, Attachment, ByteRange, CleanImage, ImageKey, ImagePorts, MediaIds, OpenImage, Rendition};
 use crate::accounts::Member;
@@ -165,11 +166,13 @@ impl Images {
 
     /// Deletes images that no row names, and then the record of them. A failure leaves both to the sweep.
     pub(crate) async fn drop_unnamed(&self, keys: impl Keys) {
-        for key in keys {
+        let dropped = keys.into_iter().map(async |key| {
             if self.ports.store.delete(&key).await.is_ok() {
                 let _ = self.ports.unnamed.forget(&[key]).await;
             }
-        }
+        });
+        // Of a store that does not answer, all of them are waited for no longer than one.
+        join_all(dropped).await;
     }
 }
 

@@ -2,14 +2,19 @@ mod check;
 mod previews;
 mod uploads;
 
+use std::future::pending;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::stream::BoxStream;
 use mockall::Sequence;
 
 use super::*;
 use crate::clock::{MockClock, Timestamp};
-use crate::error::{Error, ImageCollected, Resource};
+use crate::error::{Error, ImageCollected, Resource, Result};
 
 fn key(n: u8) -> ImageKey {
     ImageKey::new([n; 16], ImageFormat::Png)
@@ -118,10 +123,14 @@ async fn a_store_that_is_away_ends_the_sweep() {
 const NOW: Timestamp = Timestamp::from_unix_millis(5_000);
 
 fn images(store: MockImageStore, unnamed: MockUnreferencedImages) -> Images {
+    images_in(Arc::new(store), unnamed)
+}
+
+fn images_in(store: Arc<dyn ImageStore>, unnamed: MockUnreferencedImages) -> Images {
     let mut clock = MockClock::new();
     clock.expect_now().return_const(NOW);
     let cleaner = Arc::new(MockImageCleaner::new());
-    let ports = ImagePorts { cleaner, store: Arc::new(store), unnamed: Arc::new(unnamed) };
+    let ports = ImagePorts { cleaner, store, unnamed: Arc::new(unnamed) };
     Images::new(ports, Arc::new(clock))
 }
 
@@ -178,6 +187,52 @@ async fn an_image_is_taken_back_only_when_its_row_was_surely_refused() {
     images.take_back(Some(key(2)), Error::unavailable(ImageCollected)).await;
     images.take_back(Some(key(3)), Error::unavailable("connection lost")).await;
     images.take_back(Some(key(4)), Error::internal("disk I/O error")).await;
+}
+
+/// Never answers.
+#[derive(Default)]
+struct SilentStore {
+    asked: AtomicUsize,
+}
+
+#[async_trait]
+impl ImageStore for SilentStore {
+    fn new_key(&self, _: ImageFormat) -> Result<ImageKey> {
+        unreachable!()
+    }
+
+    async fn put(&self, _: &ImageKey, _: Rendition, _: Bytes) -> Result<()> {
+        unreachable!()
+    }
+
+    async fn open(&self, _: &ImageKey, _: Rendition, _: Option<ByteRange>) -> Result<Option<OpenImage>> {
+        unreachable!()
+    }
+
+    async fn delete(&self, _: &ImageKey) -> Result<()> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        pending().await
+    }
+
+    async fn list(&self) -> Result<BoxStream<'static, Result<ImageKey>>> {
+        unreachable!()
+    }
+
+    async fn list_folder(&self, _: u8) -> Result<BoxStream<'static, Result<StoredImage>>> {
+        unreachable!()
+    }
+
+    fn public_url(&self, _: &ImageKey, _: Rendition) -> Option<String> {
+        None
+    }
+}
+
+#[test]
+fn a_store_that_does_not_answer_is_waited_for_once_for_all_images() {
+    let store = Arc::new(SilentStore::default());
+    let images = images_in(Arc::clone(&store) as Arc<dyn ImageStore>, MockUnreferencedImages::new());
+    assert!(images.drop_unnamed([1, 2, 3, 4].map(key)).now_or_never().is_none());
+    assert_eq!(store.asked.load(Ordering::Relaxed), 4);
 }
 
 #[tokio::test]

@@ -231,7 +231,8 @@ impl Posts {
     }
 
     /// Hides a post, or shows it again; nothing happens when it is hidden, or shown, already. Its images get other keys when it
-    /// is hidden, so that nobody who knows the old ones is served them (`contract`: Safety).
+    /// is hidden, so that nobody who knows the old ones is served them (`contract`: Safety); but while the store is out of reach,
+    /// the post is hidden without.
     ///
     /// # Errors
     /// [`Error::NotFound`] when the post was deleted meanwhile; [`Error::Stale`] when its images are changed again and again.
@@ -252,7 +253,10 @@ impl Posts {
             return Ok(());
         }
         let before = post.attachments;
-        let after = if *hidden { self.images.copy(&before).await? } else { before.clone() };
+        let after = match if *hidden { self.images.copy(&before).await } else { Ok(before.clone()) } {
+            Err(Error::Unavailable(_)) => before.clone(),
+            after => after?,
+        };
         let action = if *hidden { Action::PostHidden } else { Action::PostShown };
         let (actor, now) = (Actor::Account(admin.id()), self.clock.now());
         let entry = AuditEntry::new(&*self.ids, now, actor, action, Target::Post(id)).with_details(reason.as_str());

@@ -13,7 +13,7 @@ const USER: UserId = UserId::new(Uuid::from_u128(3));
 type Checked = Result<CleanImage, ImageProblem>;
 
 /// Looks at an image that is there or not, and of which a check tells this; what is stored of it, if that is to be.
-async fn look(is_there: bool, checked: fn() -> Checked, stored: Option<Option<Preview>>) -> crate::Result<()> {
+async fn look(is_there: bool, checked: fn() -> Checked, stored: Option<Option<Preview>>) -> Result<()> {
     let (mut backlog, mut store, mut cleaner) =
         (MockPreviewBacklog::new(), MockImageStore::new(), MockImageCleaner::new());
     let mut order = Sequence::new();
@@ -70,11 +70,7 @@ async fn what_is_not_there_or_cannot_be_checked_now_is_passed_over() {
 }
 
 /// Looks at the picture of a user, of which a check tells this, when there is none of a post; what is stored of it.
-async fn look_at_picture(
-    last: Option<ShownBy>,
-    checked: fn() -> Checked,
-    small: Option<Rendition>,
-) -> crate::Result<()> {
+async fn look_at_picture(last: Option<ShownBy>, checked: fn() -> Checked, small: Option<Rendition>) -> Result<()> {
     let (mut backlog, mut store, mut cleaner) =
         (MockPreviewBacklog::new(), MockImageStore::new(), MockImageCleaner::new());
     let before = match last {

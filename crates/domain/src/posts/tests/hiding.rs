@@ -157,6 +157,22 @@ async fn a_post_is_hidden_with_a_copy_of_its_image_whose_original_is_deleted() {
 }
 
 #[tokio::test]
+async fn a_post_is_hidden_while_its_image_cannot_be_copied() {
+    let mut ports = with_post(Some(old_image()), false);
+    ports.images.expect_open().once().returning(|_, _, _| Err(Error::unavailable("no answer")));
+    ports
+        .posts
+        .expect_set_hidden()
+        .once()
+        .withf(|_, change, entry| {
+            let expected = PostHiding { hidden: true, before: bare(old_image), after: bare(old_image) };
+            *change == expected && is_entry(entry, Action::PostHidden)
+        })
+        .returning(|_, _, _| Ok(true));
+    set_hidden(ports, true).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_post_is_shown_again_with_the_image_that_it_has() {
     let mut ports = with_post(Some(old_image()), true);
     ports
