@@ -138,7 +138,11 @@ impl ImageStore for ObjectImageStore {
         for rendition in [Rendition::Thumbnail, Rendition::Original] {
             found(traced("delete", within(ANSWER, self.objects.delete(&path_of(key, rendition)))).await)?;
         }
-        Ok(())
+        // The record of the image is forgotten next: after a power failure nothing would know of a file that is back.
+        match self.directory.clone() {
+            Some(directory) => sync(directory.join(folder_of(key))).await,
+            None => Ok(()),
+        }
     }
 
     async fn list(&self) -> Result<BoxStream<'static, Result<ImageKey>>> {
@@ -191,10 +195,22 @@ fn listed(objects: &dyn ObjectStore, folder: u8) -> BoxStream<'static, object_st
     each_within(ANSWER, objects.list(Some(&Path::from(format!("{folder:02x}")))))
 }
 
+/// Has what was done to a folder outlast a power failure, if the folder is there.
+async fn sync(folder: PathBuf) -> Result<()> {
+    let synced = tokio::task::spawn_blocking(|| match std::fs::File::open(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        folder => folder?.sync_all(),
+    });
+    let synced = async { synced.await.unwrap_or_else(|error| Err(error.into())).map_err(unreadable) };
+    within(ANSWER, synced).await.map_err(unavailable)
+}
+
+fn folder_of(key: &ImageKey) -> String {
+    key.as_str().chars().take(2).collect()
+}
+
 fn path_of(key: &ImageKey, rendition: Rendition) -> Path {
-    let name = key.file_name(rendition);
-    let folder: String = name.chars().take(2).collect();
-    Path::from_iter([folder, name])
+    Path::from_iter([folder_of(key), key.file_name(rendition)])
 }
 
 /// Returns the image, and which file of it an object is; `None` for anything else.
