@@ -1,5 +1,6 @@
 //! What every response carries, what the log says of it, and what is measured of it.
 
+use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::core::{
     shared,
 };
 use crate::middleware::load_shedding::{ResponseBody, close_if_over};
-use crate::middleware::{HttpMetrics, Traffic};
+use crate::middleware::{HttpMetrics, Traffic, known_method};
 use crate::transport::Answering;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -99,16 +100,16 @@ impl RequestLog {
 
     /// Returns the span of a request, for traces. Probes of health have none.
     fn span(&self, request: &HttpRequest, route: Option<&'static str>, context: RequestContext) -> Span {
-        let method = request.method();
+        let method = known_method(request.method());
         let Some(remote_parent) = self.remote_parent.filter(|_| !is_health_probe(request.path())) else {
             return Span::none();
         };
         let span = tracing::info_span!(
             "request",
-            otel.name = %format_args!("{method}{}{}", if route.is_some() { " " } else { "" }, route.unwrap_or_default()),
+            otel.name = %SpanName(method, route),
             otel.kind = "server",
             otel.status_code = Empty,
-            http.request.method = %method,
+            http.request.method = method.unwrap_or("_OTHER"),
             http.route = route,
             http.response.status_code = Empty,
             request.id = %context.id(),
@@ -123,6 +124,16 @@ impl RequestLog {
     /// away makes thousands a second: of each cause the first is, then how many more there were, every ten seconds.
     pub(crate) fn should_log(&self, status: StatusCode, causes: &str) -> bool {
         status != StatusCode::SERVICE_UNAVAILABLE || self.failures.is_first(causes)
+    }
+}
+
+/// What OpenTelemetry calls the span of a request with one of the known methods, or another, to an endpoint, or none.
+struct SpanName(Option<&'static str>, Option<&'static str>);
+
+impl Display for SpanName {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.unwrap_or("HTTP"))?;
+        self.1.map_or(Ok(()), |route| write!(f, " {route}"))
     }
 }
 
