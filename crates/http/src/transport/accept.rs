@@ -3,10 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_http::Protocol;
 use actix_http::error::DispatchError;
 use actix_web::rt::net::TcpStream;
+use socket2::SockRef;
 use tokio::sync::Semaphore;
 
 use crate::core::{Capacity, State};
@@ -41,9 +43,34 @@ impl Acceptor {
             }
             return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into());
         };
-        // A client that is gone already is noticed when it is read from.
-        let _ = tcp.set_nodelay(true);
+        configure(&tcp, self.capacity.limits.answer_time);
         let address = tcp.peer_addr().ok();
         Ok((Stream::new(tcp, self.state, &self.capacity.limits, permit), Protocol::Http1, address))
+    }
+}
+
+/// Sends what is to be sent at once, and ends a connection whose client has vanished: one that acknowledges nothing for as long as
+/// it has to take an answer. The system would wait for some 15 minutes.
+fn configure(tcp: &TcpStream, answer_time: Duration) {
+    // A client that is gone already is noticed when it is read from.
+    let _ = tcp.set_nodelay(true);
+    let _ = SockRef::from(tcp).set_tcp_user_timeout(Some(answer_time));
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_vanishes_is_noticed_in_the_time_that_it_has_to_take_an_answer() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap());
+        let (_client, accepted) = tokio::join!(client, listener.accept());
+        let (tcp, _) = accepted.unwrap();
+        configure(&tcp, Duration::from_secs(30));
+        assert_eq!(SockRef::from(&tcp).tcp_user_timeout().unwrap(), Some(Duration::from_secs(30)));
+        assert!(tcp.nodelay().unwrap());
     }
 }
