@@ -1,12 +1,14 @@
 //! Lists that are read from a replica of PostgreSQL, which may be behind, and away.
 
+use std::time::Instant;
+
 use reqwest::Method;
 use serde_json::json;
 use tokio::task::block_in_place;
 
 use super::honest::attempt;
-use crate::client::{Client, PASSWORD, User, eventually, list, text};
-use crate::private_postgres::Server;
+use crate::client::{Client, HANG, PASSWORD, User, eventually, list, text};
+use crate::private_postgres::{Server, Session};
 use crate::process::{Home, Service};
 
 const PUBLIC: &str = "/api/posts/public";
@@ -57,14 +59,29 @@ impl Replicated {
         block_in_place(|| self.replica.session("postgres").run(count).trim().parse().unwrap())
     }
 
-    /// Has the replica show what is committed only so much later, in seconds.
-    fn delay(&self, seconds: u32) {
-        let set = format!("ALTER SYSTEM SET recovery_min_apply_delay = '{seconds}s'; SELECT pg_reload_conf();");
+    /// Has the replica show what is committed by now, and nothing of what is from now on.
+    fn freeze(&self) {
         block_in_place(|| {
-            self.replica.session("postgres").run(&set);
-            let shown = "SELECT extract(epoch FROM current_setting('recovery_min_apply_delay')::interval)::integer;";
-            while self.replica.session("postgres").run(shown).trim() != seconds.to_string() {}
+            let position = self.primary.session("postgres").run("SELECT pg_current_wal_insert_lsn();");
+            let mut replica = self.replica.session("postgres");
+            let is_shown = format!("SELECT pg_last_wal_replay_lsn() >= '{}';", position.trim());
+            eventually_is(&mut replica, &is_shown, "t");
+            replica.run("SELECT pg_wal_replay_pause();");
+            eventually_is(&mut replica, "SELECT pg_get_wal_replay_pause_state();", "paused");
         });
+    }
+
+    /// Has the replica show everything again.
+    fn thaw(&self) {
+        block_in_place(|| self.replica.session("postgres").run("SELECT pg_wal_replay_resume();"));
+    }
+}
+
+/// Asks until something is answered.
+fn eventually_is(session: &mut Session, query: &str, expected: &str) {
+    let begun = Instant::now();
+    while session.run(query).trim() != expected {
+        assert!(begun.elapsed() < HANG, "{query}");
     }
 }
 
@@ -101,14 +118,15 @@ async fn who_wrote_sees_it_on_every_node_however_far_the_replica_is_behind() {
         list(&there.send(request).await.expect(200).json()["products"]).len()
     };
 
-    servers.delay(300);
+    servers.freeze();
     for n in 2..6 {
         let content = format!("number {n}");
         here.post(&author, &content, None).await;
         assert_eq!(texts(there, &author, PUBLIC).await[0], content, "on another node, at once");
         assert_eq!(texts(here, &author, PUBLIC).await[0], content);
     }
-    assert_eq!(texts(there, &reader, PUBLIC).await, ["first"], "who wrote nothing reads from the replica");
+    // Who wrote nothing reads from the replica, as soon as the node knows that it shows the registration.
+    eventually_texts(there, &reader, PUBLIC, &["first"]).await;
     here.product(&root, json!({ "sku": "A-1", "name": "Lamp" })).await;
     assert_eq!(catalog(Some(&root)).await, 1, "whose token is sent where none is needed");
     assert_eq!(catalog(None).await, 0, "of whom nothing is known");
@@ -125,7 +143,7 @@ async fn who_wrote_sees_it_on_every_node_however_far_the_replica_is_behind() {
     let answer = eventually("a list", async || attempt(posts()).await.filter(|answer| answer.status == 200)).await;
     assert_eq!(list(&answer.expect(200).json()["data"]).len(), 5, "none of them is forgotten");
 
-    servers.delay(0);
+    servers.thaw();
     let late = here.user("late").await;
     eventually_texts(there, &late, "/api/posts/public?size=1", &["number 5"]).await;
     for service in [one, two] {
@@ -142,10 +160,11 @@ async fn a_node_on_which_the_replica_serves_nobody_records_who_wrote() {
     beginning.api.post(&author, "first", None).await;
     eventually_texts(&with.api, &reader, PUBLIC, &["first"]).await;
 
-    servers.delay(300);
+    servers.freeze();
     beginning.api.post(&author, "second", None).await;
     assert_eq!(texts(&with.api, &author, PUBLIC).await.len(), 2, "who wrote");
-    assert_eq!(texts(&with.api, &reader, PUBLIC).await.len(), 1, "from the replica");
+    // From the replica, as soon as the node knows that it shows the registration.
+    eventually_texts(&with.api, &reader, PUBLIC, &["first"]).await;
     assert_eq!(texts(&beginning.api, &reader, PUBLIC).await.len(), 2, "from the primary");
     for service in [beginning, with] {
         service.stop();
