@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each suite uses a part")]
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::PathBuf;
 
 use diesel::connection::SimpleConnection;
@@ -53,6 +54,22 @@ impl Store {
             Kind::Postgres => private_postgres::fresh_database_by_name(),
         };
         Self { kind, url, place }
+    }
+
+    /// A copy of it, whose every connection is closed.
+    pub(crate) fn copy(&self, home: &Home, name: &str) -> Self {
+        match self.kind {
+            Kind::Sqlite => {
+                let copy = Self::new(self.kind, home, name);
+                fs::copy(&self.place, &copy.place).unwrap();
+                copy
+            }
+            Kind::Postgres => {
+                let url = private_postgres::copy_of(&self.place);
+                let (_, place) = url.rsplit_once('/').unwrap();
+                Self { kind: self.kind, place: place.to_owned(), url }
+            }
+        }
     }
 
     /// Runs statements, in which placeholders stand for what the databases write differently: `{id 1}`, `{time 1}`, in
@@ -111,20 +128,25 @@ impl Store {
 
     /// The same, with those by which things are found.
     pub(crate) fn all_rows(&self, columns: &Columns) -> Rows {
-        let read = |(table, columns): (&String, &Vec<String>)| {
-            let select = match self.kind {
-                Kind::Sqlite => {
-                    let columns = columns.iter().filter(|it| *it != "indexed");
-                    let pairs: Vec<_> = columns.map(|it| format!("'{it}', quote(\"{it}\")")).collect();
-                    format!("SELECT json_object({}) AS line FROM {table}", pairs.join(", "))
-                }
-                Kind::Postgres => format!("SELECT (to_jsonb({table}) - 'indexed')::text AS line FROM {table}"),
-            };
-            let mut lines = self.lines(&select);
-            lines.sort();
-            (table.clone(), lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect())
+        let select = |(table, columns): (&String, &Vec<String>)| match self.kind {
+            Kind::Sqlite => {
+                let columns = columns.iter().filter(|it| *it != "indexed");
+                let pairs: Vec<_> = columns.map(|it| format!("'{it}', quote(\"{it}\")")).collect();
+                format!("SELECT '{table} ' || json_object({}) AS line FROM {table}", pairs.join(", "))
+            }
+            Kind::Postgres => {
+                format!("SELECT '{table} ' || (to_jsonb({table}) - 'indexed')::text AS line FROM {table}")
+            }
         };
-        columns.iter().map(read).collect()
+        let selects: Vec<_> = columns.iter().map(select).collect();
+        let mut lines = self.lines(&selects.join(" UNION ALL "));
+        lines.sort();
+        let mut rows: Rows = columns.keys().map(|table| (table.clone(), Vec::new())).collect();
+        for line in lines {
+            let (table, row) = line.split_once(' ').unwrap();
+            rows.get_mut(table).unwrap().push(serde_json::from_str(row).unwrap());
+        }
+        rows
     }
 
     fn lines(&self, select: &str) -> Vec<String> {
