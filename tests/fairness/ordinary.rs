@@ -29,7 +29,7 @@ pub(crate) struct Reader {
 }
 
 /// How long reads took from when they were due, and what was answered other than 200.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Reads {
     times: Vec<Duration>,
     pub(crate) failures: Vec<String>,
