@@ -30,11 +30,12 @@ pub(crate) fn fresh_database() -> String {
     fresh_database_by_name().1
 }
 
-/// The URL of a fresh copy of a database of the shared server that nobody is connected to.
-pub(crate) fn copy_of(template: &str) -> String {
+/// The name and the URL of a fresh copy of a database of the shared server that nobody is connected to.
+pub(crate) fn copy_of(template: &str) -> (String, String) {
     let name = fresh_name();
     run(shared().client("createdb").args(["--template", template]).arg(&name));
-    shared().url(&name)
+    let url = shared().url(&name);
+    (name, url)
 }
 
 fn fresh_name() -> String {

@@ -65,9 +65,8 @@ impl Store {
                 copy
             }
             Kind::Postgres => {
-                let url = private_postgres::copy_of(&self.place);
-                let (_, place) = url.rsplit_once('/').unwrap();
-                Self { kind: self.kind, place: place.to_owned(), url }
+                let (place, url) = private_postgres::copy_of(&self.place);
+                Self { kind: self.kind, place, url }
             }
         }
     }
