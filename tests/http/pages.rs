@@ -37,6 +37,10 @@ async fn a_page_is_asked_for_each_time_and_its_parts_are_kept_for_ever() {
                 other => panic!("{other}"),
             };
             assert_eq!(part.header(CONTENT_TYPE), Some(content_type), "{path}");
+            // Another spelling of the same file would be kept beside it.
+            for other in ["%2F", "%2F.", "%2F%2F", "/"] {
+                server.fetch(&format!("{path}{other}")).await.expect(404);
+            }
             assert_eq!(part.header(CACHE_CONTROL), Some("public, max-age=31536000, immutable"), "{path}");
         }
     }

@@ -68,7 +68,9 @@ impl WebPage {
     async fn file(&self, name: &str, state: &State, request: &HttpRequest) -> HandlerResult {
         self.expect_on()?;
         let make = || {
-            let file = self.dir.get_file(name).ok_or(ApiError::UnknownRoute)?;
+            // By its very name: as a path, `index.html/.` would be the same file, and each spelling would be kept.
+            let mut files = self.dir.files();
+            let file = files.find(|file| file.path().to_str() == Some(name)).ok_or(ApiError::UnknownRoute)?;
             let content_type = match name.rsplit_once('.').map(|(_, extension)| extension) {
                 Some("css") => "text/css; charset=utf-8",
                 Some("html") => "text/html; charset=utf-8",
