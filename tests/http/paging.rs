@@ -50,7 +50,8 @@ async fn the_pages_of_every_list_make_up_the_whole() {
 async fn links_are_absolute_in_one_header_and_keep_what_was_asked_for() {
     let world = World::start().await;
     for list in world.lists() {
-        let first = world.read(&list, "size=1").await.expect(200);
+        // What the list knows nothing of, and what is said again, is not repeated.
+        let first = world.read(&list, "size=1&unknown=!!!&size=9").await.expect(200);
         let second = world.server.get(&list.reader, &first.next().unwrap()).await.expect(200);
         let link = second.header(LINK).expect("links").to_owned();
         assert_eq!(second.headers.get_all(LINK).iter().count(), 1);
