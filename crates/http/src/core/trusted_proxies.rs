@@ -48,6 +48,8 @@ impl TrustedProxies {
         let mut named: Vec<_> = lines.flat_map(|line| line.split(',')).collect();
         while self.trust(client) {
             match named.pop().and_then(address) {
+                // Nobody but this machine knows who on it has asked.
+                Some(address) if address.to_canonical().is_loopback() && !peer.to_canonical().is_loopback() => break,
                 Some(address) => client = address,
                 None => break,
             }
@@ -96,6 +98,11 @@ mod tests {
             ("::1", "::1", &["[2001:db8::1]:4711"], "2001:db8::1"),
             ("::1", "::1", &["[2001:db8::1]"], "2001:db8::1"),
             ("::1", "::1", &["198.51.100.7:4711"], "198.51.100.7"),
+            // Only a proxy on this machine knows who else is on it.
+            ("10.0.0.0/8", "10.0.0.1", &["127.0.0.1"], "10.0.0.1"),
+            ("10.0.0.0/8", "10.0.0.1", &["::ffff:127.0.0.1, 10.0.0.2"], "10.0.0.2"),
+            ("127.0.0.1", "127.0.0.1", &["127.0.0.1"], "127.0.0.1"),
+            ("127.0.0.1", "127.0.0.1", &["::1"], "::1"),
             // All of them are proxies: the first one is as far as is known.
             ("10.0.0.0/8", "10.0.0.1", &["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
         ] {
