@@ -126,6 +126,7 @@ fn services() -> Services {
         outbox: OutboxCare { outbox: Arc::new(MockOutbox::new()), clock: clock.clone() },
         exports: Exports {
             accounts: Arc::new(MockAccountRepository::new()),
+            sessions: Arc::new(MockSessionRepository::new()),
             posts: Arc::new(MockPostRepository::new()),
             exports: Arc::new(MockExportRepository::new()),
             images: Arc::new(MockImageStore::new()),

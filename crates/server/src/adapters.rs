@@ -204,6 +204,7 @@ impl Adapters {
             },
             exports: Exports {
                 accounts: database(),
+                sessions: self.sessions.clone(),
                 posts: database(),
                 exports: database(),
                 images: Arc::clone(&self.images.store),

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::{ExportRepository, ExportedComment, ExportedRelation, RelationKind};
-use crate::accounts::{Account, AccountRepository, Caller, Viewer};
+use crate::accounts::{Account, AccountRepository, Caller, SessionRepository, Viewer};
 use crate::error::{Error, Resource, Result};
-use crate::id::UserId;
+use crate::id::{SessionId, UserId};
 use crate::limits::{Counted, Limits};
 use crate::media::{ImageKey, ImageStore, OpenImage, Rendition};
 use crate::page::{Page, PageRequest, Position};
@@ -17,6 +17,8 @@ use crate::reports::Report;
 pub struct Exports {
     /// Where accounts are kept.
     pub accounts: Arc<dyn AccountRepository>,
+    /// Where sessions are.
+    pub sessions: Arc<dyn SessionRepository>,
     /// Where posts are.
     pub posts: Arc<dyn PostRepository>,
     /// Where everything else is read.
@@ -57,10 +59,12 @@ enum Stage {
 /// An export that is being made, piece by piece: nothing is read before it is asked for.
 pub struct Export {
     accounts: Arc<dyn AccountRepository>,
+    sessions: Arc<dyn SessionRepository>,
     posts: Arc<dyn PostRepository>,
     exports: Arc<dyn ExportRepository>,
     images: Arc<dyn ImageStore>,
     user: UserId,
+    session: SessionId,
     stage: Stage,
 }
 
@@ -73,10 +77,12 @@ impl Exports {
         self.limits.count(&Counted::Exports(caller.user))?;
         Ok(Export {
             accounts: Arc::clone(&self.accounts),
+            sessions: Arc::clone(&self.sessions),
             posts: Arc::clone(&self.posts),
             exports: Arc::clone(&self.exports),
             images: Arc::clone(&self.images),
             user: caller.user,
+            session: caller.session.id,
             stage: Stage::Account,
         })
     }
@@ -86,8 +92,12 @@ impl Export {
     /// Returns the next piece; `None` at the end.
     ///
     /// # Errors
-    /// Those of the repositories and of the image store. It cannot go on then.
+    /// [`Error::InvalidToken`] when the session has ended, or the account was disabled, since it was begun; those of the repositories
+    /// and of the image store. It cannot go on then.
     pub async fn next(&mut self) -> Result<Option<ExportPart>> {
+        // Whoever reads slowly reads for hours.
+        let session = self.sessions.find(self.session).await?;
+        session.and_then(Caller::of).ok_or(Error::InvalidToken)?;
         let request = |from| PageRequest { from, ..PageRequest::PART };
         let start = Position::Start;
         let (part, stage) = match &mut self.stage {

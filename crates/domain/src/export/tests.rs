@@ -7,7 +7,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{
-    Account, Author, Caller, Email, MockAccountRepository, Privacy, ProfilePicture, Roles, Session, Username, Viewer,
+    Account, Author, Caller, Email, MockAccountRepository, MockSessionRepository, Privacy, ProfilePicture, Roles,
+    Session, SessionState, Username, Viewer,
 };
 use crate::clock::{MockClock, Timestamp};
 use crate::comments::{Comment, CommentText};
@@ -80,9 +81,19 @@ fn page<T>(items: Vec<T>, next: Option<Position>) -> Page<T> {
     Page { items, keys, prev: None, next }
 }
 
+const LIVE: SessionState = SessionState {
+    session: Session { id: SessionId::new(Uuid::nil()), user: ALICE, opened_at: NOW },
+    revoked: false,
+    enabled: true,
+    roles: Roles::NONE,
+    last_seen_at: NOW,
+};
+
 fn exports(images: MockImageStore) -> Exports {
     let (mut accounts, mut posts) = (MockAccountRepository::new(), MockPostRepository::new());
     let (mut exports, mut clock) = (MockExportRepository::new(), MockClock::new());
+    let mut sessions = MockSessionRepository::new();
+    sessions.expect_find().with(eq(alice().session.id)).returning(|_| Ok(Some(LIVE)));
     accounts.expect_find().with(eq(ALICE)).returning(|_| Ok(Some(account())));
     // Two pages of everything: the second one is asked for where the first one ends.
     posts.expect_list_by_author().returning(|author, visible, viewer, request| {
@@ -114,6 +125,7 @@ fn exports(images: MockImageStore) -> Exports {
     let limits = Limits { counters: Arc::new(CountersInMemory::default()), clock: Arc::new(clock) };
     Exports {
         accounts: Arc::new(accounts),
+        sessions: Arc::new(sessions),
         posts: Arc::new(posts),
         exports: Arc::new(exports),
         images: Arc::new(images),
@@ -182,4 +194,17 @@ async fn an_account_that_is_gone_is_not_exported() {
     let mut export =
         Exports { accounts: Arc::new(accounts), ..exports(MockImageStore::new()) }.begin(&alice()).unwrap();
     assert!(matches!(export.next().await, Err(Error::NotFound(Resource::User))));
+}
+
+#[tokio::test]
+async fn an_export_ends_with_the_session_that_it_was_begun_in() {
+    for end in [Some(SessionState { revoked: true, ..LIVE }), Some(SessionState { enabled: false, ..LIVE }), None] {
+        let mut sessions = MockSessionRepository::new();
+        sessions.expect_find().times(1).returning(|_| Ok(Some(LIVE)));
+        sessions.expect_find().times(1).returning(move |_| Ok(end));
+        let exports = Exports { sessions: Arc::new(sessions), ..exports(MockImageStore::new()) };
+        let mut export = exports.begin(&alice()).unwrap();
+        export.next().await.unwrap();
+        assert!(matches!(export.next().await, Err(Error::InvalidToken)), "{end:?}");
+    }
 }

@@ -178,7 +178,7 @@ impl Ports {
                 log: Arc::new(MockEventLog::new()),
                 audience: Arc::new(MockEventAudience::new()),
                 notifications: Arc::new(MockNotificationRepository::new()),
-                sessions,
+                sessions: sessions.clone(),
                 clock: clock.clone(),
             })),
             notifications: Notifications { notifications: Arc::new(MockNotificationRepository::new()) },
@@ -196,6 +196,7 @@ impl Ports {
             },
             exports: Exports {
                 accounts: accounts.clone(),
+                sessions,
                 posts: posts.clone(),
                 exports: Arc::new(MockExportRepository::new()),
                 images: Arc::new(MockImageStore::new()),
