@@ -1,13 +1,17 @@
 //! Handing mails to a server.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use agora_domain::mail::{MailTransport, NotTaken, OutgoingMail};
 use async_trait::async_trait;
 use lettre::Address;
+use lettre::address::Envelope;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, Message};
 use lettre::transport::smtp::client::AsyncSmtpConnection;
+use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
+use lettre::transport::smtp::extension::{Extension, MailBodyParameter, MailParameter};
 use tokio::time::timeout;
 
 use crate::server::{Connector, ServerError, parse_sender};
@@ -18,19 +22,22 @@ use crate::templates::Templates;
 struct Patience {
     /// Until it is ready for a mail.
     greeting: Duration,
-    /// Until it has taken a mail.
+    /// Until it has heard from whom and to whom the mail is.
+    envelope: Duration,
+    /// Until it has read the mail and said whether it takes it.
     verdict: Duration,
     /// Until it has said goodbye.
     goodbye: Duration,
 }
 
 impl Patience {
-    /// A server may read a mail for as long before it says whether it takes it (RFC 5321, 4.5.3.2.6). Given up before, a mail that
+    /// A server may look at a mail for ten minutes before it says whether it takes it (RFC 5321, 4.5.3.2.6). Given up before, a mail that
     /// it takes all the same would be sent again.
     const USUAL: Self = Self {
         greeting: Duration::from_secs(30),
+        envelope: Duration::from_secs(30),
         verdict: Duration::from_secs(10 * 60),
-        goodbye: Duration::from_secs(2),
+        goodbye: Duration::from_secs(10),
     };
 }
 
@@ -58,7 +65,7 @@ impl Smtp {
     /// # Errors
     /// [`NotTaken`].
     pub async fn probe(&self) -> Result<(), NotTaken> {
-        self.end(self.connect().await?).await;
+        self.end(self.connect().await?);
         Ok(())
     }
 
@@ -66,9 +73,10 @@ impl Smtp {
         in_time(self.patience.greeting, self.connector.connect()).await
     }
 
-    /// Ends a connection. Whatever the server says to that, what it has said before holds.
-    async fn end(&self, mut connection: AsyncSmtpConnection) {
-        let _ = timeout(self.patience.goodbye, connection.quit()).await;
+    /// Ends a connection, while nobody waits for it: whatever the server says to that, what it has said before holds.
+    fn end(&self, mut connection: AsyncSmtpConnection) {
+        let goodbye = self.patience.goodbye;
+        tokio::spawn(async move { timeout(goodbye, connection.quit()).await.is_ok() });
     }
 
     fn message(&self, mail: &OutgoingMail) -> Result<Message, NotTaken> {
@@ -91,14 +99,33 @@ impl Smtp {
 }
 
 /// Waits for the server, but not for ever.
-async fn in_time<T>(
-    time: Duration,
-    work: impl Future<Output = Result<T, lettre::transport::smtp::Error>>,
-) -> Result<T, NotTaken> {
+async fn in_time<T, E: Display>(time: Duration, work: impl Future<Output = Result<T, E>>) -> Result<T, NotTaken> {
     match timeout(time, work).await {
         Ok(done) => done.map_err(|error| NotTaken(error.to_string())),
         Err(_) => Err(NotTaken(format!("the server took longer than {} s", time.as_secs()))),
     }
+}
+
+/// Says from whom and to whom a mail is, and that it comes now.
+async fn announce(connection: &mut AsyncSmtpConnection, envelope: &Envelope) -> Result<(), String> {
+    let mut addresses = envelope.from().into_iter().chain(envelope.to());
+    let mut parameters = Vec::new();
+    // An address is the only part of a mail that may be beyond ASCII.
+    if addresses.any(|address| !AsRef::<str>::as_ref(address).is_ascii()) {
+        let needed = [Extension::SmtpUtfEight, Extension::EightBitMime];
+        if !needed.into_iter().all(|extension| connection.server_info().supports_feature(extension)) {
+            return Err("the server takes no addresses beyond ASCII".to_owned());
+        }
+        parameters = vec![MailParameter::SmtpUtfEight, MailParameter::Body(MailBodyParameter::EightBitMime)];
+    }
+    let said = async {
+        connection.command(Mail::new(envelope.from().cloned(), parameters)).await?;
+        for address in envelope.to() {
+            connection.command(Rcpt::new(address.clone(), Vec::new())).await?;
+        }
+        connection.command(Data).await
+    };
+    said.await.map(drop).map_err(|error: lettre::transport::smtp::Error| error.to_string())
 }
 
 #[async_trait]
@@ -107,8 +134,9 @@ impl MailTransport for Smtp {
         let message = self.message(mail)?;
         // Of its own for each mail: on one that was given up, the answer to the last mail would count as one to the next.
         let mut connection = self.connect().await?;
-        in_time(self.patience.verdict, connection.send(message.envelope(), &message.formatted())).await?;
-        self.end(connection).await;
+        in_time(self.patience.envelope, announce(&mut connection, message.envelope())).await?;
+        in_time(self.patience.verdict, connection.message(&message.formatted())).await?;
+        self.end(connection);
         Ok(())
     }
 }
@@ -158,9 +186,11 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
     const SHORT: Duration = Duration::from_millis(100);
 
+    const PATIENT: Patience = Patience { greeting: LONG, envelope: LONG, verdict: LONG, goodbye: LONG };
+
     #[tokio::test]
     async fn a_server_that_says_nothing_is_given_up() {
-        let (_listener, smtp) = server(Patience { greeting: SHORT, verdict: LONG, goodbye: LONG }).await;
+        let (_listener, smtp) = server(Patience { greeting: SHORT, ..PATIENT }).await;
         for given_up in [smtp.probe().await, smtp.send(&mail()).await] {
             let said = given_up.unwrap_err().0;
             assert!(said.contains("took longer"), "{said}");
@@ -168,8 +198,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_takes_a_mail_need_not_say_goodbye() {
-        let (listener, smtp) = server(Patience { greeting: LONG, verdict: LONG, goodbye: SHORT }).await;
+    async fn a_server_that_does_not_say_whether_it_knows_the_address_is_given_up() {
+        let (listener, smtp) = server(Patience { envelope: SHORT, ..PATIENT }).await;
+        let mail = mail();
+        let served = async {
+            let mut stream = BufReader::new(listener.accept().await.unwrap().0);
+            let mut line = String::new();
+            for said in ["220 ready\r\n", "250 fine\r\n"] {
+                stream.write_all(said.as_bytes()).await.unwrap();
+                stream.read_line(&mut line).await.unwrap();
+            }
+            stream
+        };
+        let (sent, _stream) = tokio::join!(smtp.send(&mail), served);
+        let said = sent.unwrap_err().0;
+        assert!(said.contains("took longer"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn what_a_server_says_to_goodbye_is_not_waited_for() {
+        let (listener, smtp) = server(PATIENT).await;
         let mail = mail();
         let served = async {
             let mut stream = take_mail(&listener).await;
@@ -182,19 +230,20 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_server_says_too_late_is_no_answer_to_the_next_mail() {
-        let (listener, impatient) = server(Patience { greeting: LONG, verdict: SHORT, goodbye: SHORT }).await;
+        let (listener, impatient) = server(Patience { verdict: SHORT, ..PATIENT }).await;
         let mail = mail();
         let (given_up, mut late) = tokio::join!(impatient.send(&mail), take_mail(&listener));
         let said = given_up.unwrap_err().0;
         assert!(said.contains("took longer"), "{said}");
         // Of the same server by then.
-        let patient = Smtp { patience: Patience { verdict: LONG, ..impatient.patience }, ..impatient };
+        let patient = Smtp { patience: PATIENT, ..impatient };
         let refused = async {
             let mut stream = take_mail(&listener).await;
             let _ = late.write_all(b"250 taken\r\n").await;
             stream.write_all(b"554 refused\r\n").await.unwrap();
+            stream
         };
-        let (sent, ()) = tokio::join!(patient.send(&mail), refused);
+        let (sent, _stream) = tokio::join!(patient.send(&mail), refused);
         let said = sent.unwrap_err().0;
         assert!(said.contains("refused"), "{said}");
     }

@@ -33,7 +33,7 @@ const REQUEST_TIME: Duration = Duration::from_secs(30);
 /// a few.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 
-/// How long a stop waits for the mail that is on its way: a server takes one in less.
+/// How long a stop waits for the mail that is on its way: most servers take one in less.
 const LAST_MAIL: Duration = Duration::from_secs(5);
 
 /// A started service.

@@ -6,8 +6,8 @@ use agora_domain::mail::{
     Claim, ClaimedMail, DEAD_KEPT_MILLIS, MAILS_AN_HOUR, MailKind, MailStatus, NewMail, PATIENCE_MILLIS,
     SENT_KEPT_MILLIS, pause_millis,
 };
-use diesel::dsl::exists;
-use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
+use diesel::dsl::{case_when, exists};
+use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::accounts::{lock_account, lock_confirmed, revoke_sessions};
 use super::kept_names::{Name, ensure_free};
@@ -16,7 +16,7 @@ use super::{Conn, RunQueryDsl};
 use crate::error::{Failure, Outcome};
 use crate::mail::{MailRow, kind, kind_code, status_code};
 use crate::schema::{mail_tokens, mails, users};
-use crate::sql_types::{DbId, DbInstant};
+use crate::sql_types::{DbId, DbInstant, Instant};
 
 const WAITING: i16 = status_code(MailStatus::Waiting);
 const SENT: i16 = status_code(MailStatus::Sent);
@@ -176,7 +176,9 @@ pub(crate) async fn set_failed(
         let is_dead = (mails::status.eq(DEAD), mails::due_at.eq(forgotten_at));
         diesel::update(mail).set((failure, is_dead)).execute(conn).await?;
     } else {
-        diesel::update(mail).set(failure).execute(conn).await?;
+        // One that took longer than its pause waits behind those that became due meanwhile.
+        let due_at = case_when(mails::due_at.lt(at), at.into_sql::<Instant>()).otherwise(mails::due_at);
+        diesel::update(mail).set((failure, mails::due_at.eq(due_at))).execute(conn).await?;
     }
     Ok(())
 }

@@ -205,6 +205,12 @@ pub async fn a_mail_that_fails_says_why_until_it_is_sent_or_forgotten(db: Reposi
     assert_eq!((view.id, view.kind, view.address), (mail.id, mail.kind, ada.email.as_str().to_owned()));
     assert_eq!((view.created_at, view.attempts, view.due_at), (at(0), 1, at(10 + pause_millis(1))));
     assert_eq!(view.failure.as_deref(), Some("no such mailbox"));
+    // One that took longer than its pause waits behind what became due meanwhile.
+    let again = at(10 + pause_millis(1));
+    claim(&db, "1b", again).await;
+    let end = again.plus_millis(10 * MINUTE);
+    db.outbox.set_failed(mail.id, "took longer", false, end).await.unwrap();
+    assert_eq!(db.outbox.list(MailStatus::Waiting, 1).await.unwrap()[0].due_at, end);
     let late = at(PATIENCE_MILLIS);
     claim(&db, "2", late).await;
     db.outbox.set_failed(mail.id, &"é".repeat(10_000), true, late).await.unwrap();
