@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt;
-use futures_util::future::join_all;
+use futures_util::future::{join_all, try_join_all};
 
 use super::{AltText, Attachment, ByteRange, CleanImage, ImageKey, ImagePorts, MediaIds, OpenImage, Rendition};
 use crate::accounts::Member;
@@ -130,23 +130,25 @@ impl Images {
         self.ports.unnamed.find_uploads(owner, ids.as_slice()).await
     }
 
-    /// Stores the files of images under other keys as well, which are on record before; an image that is not there stays as it
-    /// is.
+    /// Stores the files of images under other keys as well, which are on record before. An image that is not there, or that the store
+    /// cannot read or store now, stays as it is.
     pub(crate) async fn copy(&self, attachments: &[Attachment]) -> Result<Vec<Attachment>> {
-        let mut copies = Vec::with_capacity(attachments.len());
-        for attachment in attachments {
-            let original = &attachment.key;
-            let Some(bytes) = self.read(original, Rendition::Original).await? else {
-                copies.push(attachment.clone());
-                continue;
-            };
-            let thumbnail = self.read(original, Rendition::Thumbnail).await?;
-            let copy = Attachment { key: self.ports.store.new_key(original.format())?, ..attachment.clone() };
-            self.ports.unnamed.announce(&copy.key, self.clock.now()).await?;
-            self.put_files(&copy.key, bytes, thumbnail).await?;
-            copies.push(copy);
-        }
-        Ok(copies)
+        // Of a store that does not answer, all of them are waited for no longer than one.
+        try_join_all(
+            attachments
+                .iter()
+                .map(async |attachment| Ok(self.copy_one(attachment).await?.unwrap_or_else(|| attachment.clone()))),
+        )
+        .await
+    }
+
+    async fn copy_one(&self, attachment: &Attachment) -> Result<Option<Attachment>> {
+        let key = &attachment.key;
+        let Some(Some(original)) = if_available(self.read(key, Rendition::Original).await)? else { return Ok(None) };
+        let Some(thumbnail) = if_available(self.read(key, Rendition::Thumbnail).await)? else { return Ok(None) };
+        let copy = Attachment { key: self.ports.store.new_key(key.format())?, ..attachment.clone() };
+        self.ports.unnamed.announce(&copy.key, self.clock.now()).await?;
+        Ok(if_available(self.put_files(&copy.key, original, thumbnail).await)?.map(|()| copy))
     }
 
     async fn read(&self, key: &ImageKey, rendition: Rendition) -> Result<Option<Bytes>> {
@@ -173,6 +175,14 @@ impl Images {
         });
         // Of a store that does not answer, all of them are waited for no longer than one.
         join_all(dropped).await;
+    }
+}
+
+/// Returns what the store did; nothing where it is out of reach.
+fn if_available<T>(outcome: Result<T>) -> Result<Option<T>> {
+    match outcome {
+        Err(Error::Unavailable(_)) => Ok(None),
+        outcome => outcome.map(Some),
     }
 }
 

@@ -231,13 +231,13 @@ impl Posts {
     }
 
     /// Hides a post, or shows it again; nothing happens when it is hidden, or shown, already. Its images get other keys when it
-    /// is hidden, so that nobody who knows the old ones is served them (`contract`: Safety); but while the store is out of reach,
-    /// the post is hidden without.
+    /// is hidden, so that nobody who knows the old ones is served them (`contract`: Safety). Those that the store cannot copy now
+    /// keep theirs: returns how many.
     ///
     /// # Errors
     /// [`Error::NotFound`] when the post was deleted meanwhile; [`Error::Stale`] when its images are changed again and again.
-    pub async fn set_hidden(&self, ManagedPost(id, admin): ManagedPost, hiding: &Hiding) -> Result<()> {
-        let mut outcome = Ok(());
+    pub async fn set_hidden(&self, ManagedPost(id, admin): ManagedPost, hiding: &Hiding) -> Result<usize> {
+        let mut outcome = Ok(0);
         for _ in 0..HIDING_ATTEMPTS {
             outcome = self.try_set_hidden(&admin, id, hiding).await;
             if !matches!(outcome, Err(Error::Stale)) {
@@ -247,16 +247,13 @@ impl Posts {
         outcome
     }
 
-    async fn try_set_hidden(&self, admin: &Admin, id: PostId, Hiding { hidden, reason }: &Hiding) -> Result<()> {
+    async fn try_set_hidden(&self, admin: &Admin, id: PostId, Hiding { hidden, reason }: &Hiding) -> Result<usize> {
         let post = self.posts.find(id, admin.viewer()).await?.ok_or(NO_POST)?.view.post;
         if post.is_hidden == *hidden {
-            return Ok(());
+            return Ok(0);
         }
         let before = post.attachments;
-        let after = match if *hidden { self.images.copy(&before).await } else { Ok(before.clone()) } {
-            Err(Error::Unavailable(_)) => before.clone(),
-            after => after?,
-        };
+        let after = if *hidden { self.images.copy(&before).await? } else { before.clone() };
         let action = if *hidden { Action::PostHidden } else { Action::PostShown };
         let (actor, now) = (Actor::Account(admin.id()), self.clock.now());
         let entry = AuditEntry::new(&*self.ids, now, actor, action, Target::Post(id)).with_details(reason.as_str());
@@ -269,12 +266,13 @@ impl Posts {
         };
         match outcome {
             Ok(true) => {
+                let kept = after.iter().filter(|it| *hidden && before.contains(it)).count();
                 self.images.drop_unnamed(only_in(&before, &after)).await;
-                Ok(())
+                Ok(kept)
             }
             Ok(false) => {
                 self.images.drop_unnamed(only_in(&after, &before)).await;
-                Ok(())
+                Ok(0)
             }
             Err(error) => Err(self.images.take_back(only_in(&after, &before), error).await),
         }

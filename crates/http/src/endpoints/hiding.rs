@@ -43,7 +43,10 @@ pub(crate) async fn set_post_hidden(
 ) -> HandlerResult {
     let post = state.services.posts.managed(&admin, id.0).await?;
     let hiding = body.valid_json::<HiddenChange>().await?.hiding()?;
-    state.services.posts.set_hidden(post, &hiding).await?;
+    let kept = state.services.posts.set_hidden(post, &hiding).await?;
+    if kept > 0 {
+        tracing::warn!(post = %id.0.uuid(), images = kept, "a post was hidden, and its images keep their addresses");
+    }
     done(SUCCESS)
 }
 

@@ -131,7 +131,7 @@ fn bare(key: fn() -> ImageKey) -> Vec<Attachment> {
     vec![Attachment::bare(key())]
 }
 
-async fn set_hidden(ports: Ports, hidden: bool) -> Result<()> {
+async fn set_hidden(ports: Ports, hidden: bool) -> Result<usize> {
     let posts = ports.build();
     let managed = posts.managed(&admin(), POST).await.unwrap();
     posts.set_hidden(managed, &hiding(hidden)).await
@@ -169,7 +169,17 @@ async fn a_post_is_hidden_while_its_image_cannot_be_copied() {
             *change == expected && is_entry(entry, Action::PostHidden)
         })
         .returning(|_, _, _| Ok(true));
-    set_hidden(ports, true).await.unwrap();
+    assert_eq!(set_hidden(ports, true).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn an_image_that_cannot_be_put_on_record_leaves_its_post_shown() {
+    let mut ports = with_post(Some(old_image()), false);
+    let stored = || OpenImage { size: 0, range: Some(0..0), bytes: stream::empty().boxed() };
+    ports.images.expect_open().returning(move |_, _, _| Ok(Some(stored())));
+    ports.images.expect_new_key().returning(|_| Ok(new_image()));
+    ports.unnamed.expect_announce().once().returning(|_, _| Err(Error::unavailable("no connection")));
+    assert!(matches!(set_hidden(ports, true).await, Err(Error::Unavailable(_))));
 }
 
 #[tokio::test]
