@@ -394,6 +394,12 @@ async fn delete(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>, until: DbInstant) -
         let of_deleted = notification_actors::table.filter(id_in(notification_actors::notification_id, deleted));
         return Ok(count + diesel::delete(of_deleted).execute(conn).await?);
     }
+    // First as well.
+    let first_row =
+        notifications::table.filter(notifications::id.eq(first)).filter(notifications::updated_at.le(until));
+    if diesel::update(first_row).set(notifications::count.eq(notifications::count)).execute(conn).await? == 0 {
+        return Ok(0);
+    }
     let actors = notification_actors::table.filter(notification_actors::notification_id.eq(first));
     let some = actors.select(notification_actors::id).limit(DELETED_AT_ONCE);
     let some: Vec<DbId> = some.load(conn).await?;
