@@ -17,7 +17,7 @@ pub(crate) use self::account_concurrency::{AccountConcurrency, AccountPermit};
 pub(crate) use self::compress::{CompressionLimit, Precompressed};
 pub use self::cors::CorsOrigins;
 pub(crate) use self::idempotency::CarriedOutAs;
-pub(crate) use self::metrics::{HttpMetrics, known_method};
+pub(crate) use self::metrics::HttpMetrics;
 pub use self::rate_limit::Throttling;
 pub(crate) use self::rate_limit::{RateLimiter, Refusals};
 pub use self::request_log::RemoteParent;

@@ -19,7 +19,7 @@ use crate::core::{
     shared,
 };
 use crate::middleware::load_shedding::{ResponseBody, close_if_over};
-use crate::middleware::{HttpMetrics, Traffic, known_method};
+use crate::middleware::{HttpMetrics, Traffic};
 use crate::transport::Answering;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -100,7 +100,7 @@ impl RequestLog {
 
     /// Returns the span of a request, for traces. Probes of health have none.
     fn span(&self, request: &HttpRequest, route: Option<&'static str>, context: RequestContext) -> Span {
-        let method = known_method(request.method());
+        let method = METHODS.into_iter().find(|known| *known == request.method().as_str());
         let Some(remote_parent) = self.remote_parent.filter(|_| !is_health_probe(request.path())) else {
             return Span::none();
         };
@@ -126,6 +126,9 @@ impl RequestLog {
         status != StatusCode::SERVICE_UNAVAILABLE || self.failures.is_first(causes)
     }
 }
+
+/// The methods that HTTP has (RFC 9110, RFC 5789): clients could make up as many others as they like.
+const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
 /// What OpenTelemetry calls the span of a request with one of the known methods, or another, to an endpoint, or none.
 struct SpanName(Option<&'static str>, Option<&'static str>);

@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 use crate::core::Capacity;
 use crate::middleware::Refusals;
 pub use crate::middleware::metrics::page::Page;
-pub(crate) use crate::middleware::metrics::requests::{Requests, known_method};
+pub(crate) use crate::middleware::metrics::requests::Requests;
 pub use crate::middleware::metrics::server::serve;
 
 /// What is measured of requests.

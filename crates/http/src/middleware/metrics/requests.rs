@@ -62,18 +62,13 @@ impl Requests {
     }
 
     /// Counts a request to an endpoint's path, or to none, that was answered like this after so long. Methods that no
-    /// endpoint has count as one.
+    /// endpoint has count as one: clients could make up as many as they like.
     pub(crate) fn count(&self, path: Option<&'static str>, method: &Method, status: StatusCode, time: Duration) {
         let route = path.unwrap_or("-");
-        let method = known_method(method).unwrap_or("other");
+        let method = METHODS.into_iter().find(|it| *it == method.as_str()).unwrap_or("other");
         self.times.get_or_create(&Asked { method, route }).observe(time.as_secs_f64());
         self.counts.get_or_create(&Answered { method, route, status: status.as_u16() }).inc();
     }
-}
-
-/// Returns a method by its name, if any endpoint has it: clients could make up as many others as they like.
-pub(crate) fn known_method(method: &Method) -> Option<&'static str> {
-    METHODS.into_iter().find(|known| *known == method.as_str())
 }
 
 #[cfg(test)]
