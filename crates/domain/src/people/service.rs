@@ -37,7 +37,8 @@ impl People {
         profile(viewer, self.people.find_by_username(username, viewer.id()).await?)
     }
 
-    /// Returns the profiles of users in the order they are named; those that [`get`](Self::get) would not find are left out.
+    /// Returns the profiles of users in the order they are named, of those behind one if one is given; those that
+    /// [`get`](Self::get) would not find are left out.
     ///
     /// # Errors
     /// Those of the repository.

@@ -141,6 +141,16 @@ async fn profiles_come_in_the_order_they_were_asked_for_without_those_that_are_n
     }
 }
 
+#[tokio::test]
+async fn profiles_are_asked_for_from_behind_one_on() {
+    let service = people(|people, _| {
+        people.expect_find_all().once().withf(|ids, _| ids == [ALICE]).returning(|_, _| Ok(vec![person(ALICE)]));
+    });
+    let ids = UserIds::parse(vec![CAROL, BOB, ALICE]).unwrap();
+    assert_eq!(service.get_all(&alice(), &ids, Some(BOB)).await.unwrap().len(), 1);
+    assert!(ids.after(ALICE).is_empty());
+}
+
 #[test]
 fn one_to_a_hundred_users_are_named_at_once() {
     let named = |count: u128| UserIds::parse((0..count).map(|n| UserId::new(Uuid::from_u128(n))).collect());
