@@ -136,6 +136,19 @@ fn undecodable() -> ImageProblem {
     ImageProblem::Unacceptable("Image cannot be decoded".to_owned())
 }
 
+/// The most chunks of a file: a list of them takes a mebibyte or two, as much as is reckoned for tables. Pictures have hundreds, and long
+/// animations some thousands.
+const MAX_CHUNKS: usize = 1 << 15;
+
+/// Adds a chunk to those of a file.
+fn push_chunk<T>(chunks: &mut Vec<T>, chunk: T) -> Result<()> {
+    if chunks.len() == MAX_CHUNKS {
+        return Err(undecodable());
+    }
+    chunks.push(chunk);
+    Ok(())
+}
+
 /// Takes the first `count` bytes off `rest`.
 fn take<'a>(rest: &mut &'a [u8], count: usize) -> Result<&'a [u8]> {
     let (taken, left) = rest.split_at_checked(count).ok_or_else(undecodable)?;

@@ -10,7 +10,7 @@ use image::metadata::Orientation;
 use super::orientation::{orientation_of, oriented_size, stored_position};
 use super::pixels::Pixels;
 use super::shrink::{Place, Shrinker, Shrunk};
-use super::{ImageLimits, Result, buffer, icc, take, take_array, undecodable};
+use super::{ImageLimits, Result, buffer, icc, push_chunk, take, take_array, undecodable};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -131,7 +131,7 @@ fn chunks(upload: &[u8]) -> Result<Vec<Chunk<'_>>> {
     loop {
         let chunk = next_chunk(&mut rest)?;
         let is_last = chunk.kind == *b"IEND";
-        chunks.push(chunk);
+        push_chunk(&mut chunks, chunk)?;
         if is_last {
             return Ok(chunks);
         }

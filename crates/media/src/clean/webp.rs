@@ -13,7 +13,7 @@ use image::{DynamicImage, ImageDecoder, ImageEncoder};
 use super::orientation::{orientation_of, profile_fits};
 use super::pixels::Pixels;
 use super::shrink::{Shrinker, Shrunk, shrink};
-use super::{ImageLimits, Result, icc, take, take_array, undecodable, vp8l};
+use super::{ImageLimits, Result, icc, push_chunk, take, take_array, undecodable, vp8l};
 
 /// The most bytes that the prefix codes of a lossless picture may take in memory. Those of a screenshot of 35 megapixels
 /// take 1.4 MiB.
@@ -153,7 +153,7 @@ fn chunks(mut body: &[u8]) -> Result<Vec<Chunk<'_>>> {
         let kind = take_array(&mut body)?;
         let size = u32::from_le_bytes(take_array(&mut body)?) as usize;
         let data = take(&mut body, size)?;
-        chunks.push(Chunk { kind, data });
+        push_chunk(&mut chunks, Chunk { kind, data })?;
         // The padding to an even length; some writers leave it out at the end.
         let padding = (size % 2).min(body.len());
         take(&mut body, padding)?;

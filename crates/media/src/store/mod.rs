@@ -53,7 +53,7 @@ impl ObjectImageStore {
         Self { objects, directory: None, describes: false, public_base: None }
     }
 
-    /// Says in which directory the objects are files, to notice when it is gone.
+    /// Says in which directory the objects are files, to notice when it is gone, and to have deletions outlast a power failure.
     pub fn in_directory(self, directory: PathBuf) -> Self {
         Self { directory: Some(directory), ..self }
     }

@@ -61,6 +61,23 @@ async fn an_image_beyond_the_limit_on_pixels_is_refused_by_its_header() {
 }
 
 #[tokio::test]
+async fn a_file_of_more_chunks_than_any_picture_has_is_refused() {
+    let (plain, picture) = (png(&picture()), webp_picture(&picture()));
+    let with_empty = |count: usize| {
+        let [of_png, of_webp] = [png_chunk(b"prVt", b""), samples::webp_chunk(b"prVt", b"")].map(|it| it.repeat(count));
+        let webp = webp_file(&[webp_header(0, 32, 16), picture.clone(), of_webp]);
+        [samples::with_chunks(&plain, &[of_png]), webp]
+    };
+    // With those of the picture itself.
+    for upload in with_empty(MAX_CHUNKS - 3) {
+        clean(&upload).await.unwrap();
+    }
+    for upload in with_empty(MAX_CHUNKS) {
+        assert_unacceptable(clean(&upload).await, "Image cannot be decoded");
+    }
+}
+
+#[tokio::test]
 async fn an_image_without_pixels_is_refused() {
     let mut empty = jpeg(&picture());
     let frame = empty.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
