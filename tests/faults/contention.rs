@@ -185,6 +185,8 @@ async fn contend(database: Option<(&str, &str)>) {
     assert!(errors <= refused && (errors > 0) == (refused > 0), "{refused}: {log}");
     // Not even one that was resolved: each would have cost a second.
     if let Some((name, _)) = database {
+        // The number is complete once those who counted are gone.
+        expect_no_leak(private_postgres::shared(), name, 0).await;
         let sql = format!("SELECT deadlocks FROM pg_stat_database WHERE datname = '{name}';");
         let deadlocks = block_in_place(|| private_postgres::shared().session("postgres").run(&sql));
         assert_eq!(deadlocks.trim(), "0");

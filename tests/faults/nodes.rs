@@ -184,6 +184,7 @@ async fn each_mail_is_sent_once_whichever_node_it_was_asked_of() {
     let again = nodes[0].api.post_json("/api/auth/email/verify", &verified).await;
     again.expect_invalid(&["token"]);
     stop(nodes);
+    assert_eq!(smtp.taken().len(), USERS + 1, "one was sent again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
