@@ -258,7 +258,7 @@ pub(crate) async fn mark_read(
     let unread = notifications::table
         .filter(notifications::recipient_id.eq(recipient))
         .filter(notifications::is_empty.eq(false))
-        .filter(notifications::updated_at.ge(oldest_kept(recipient)))
+        // What is older than the oldest kept may be kept again, until it is deleted.
         .filter(older)
         .filter(notifications::is_read.eq(false));
     diesel::update(unread).set(notifications::is_read.eq(true)).execute(conn).await?;

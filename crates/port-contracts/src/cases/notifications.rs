@@ -379,6 +379,14 @@ pub async fn of_very_many_notifications_the_newest_are_kept(db: Repositories) {
     assert_eq!(deleted, 20);
     assert_eq!(told(&db, ada).await.len() as i64, most);
     assert_eq!(told(&db, cleo).await.len(), 1);
+    // What newer ones push out of sight is marked as well, and is read when it is back.
+    for n in most + 20..most + 40 {
+        of_ada.act(Comment, cleo, at(n)).await;
+    }
+    db.notifications.mark_read(ada, told(&db, ada).await[0].id, None).await.unwrap();
+    w.mute(ada, cleo, None).await;
+    assert_eq!(told(&db, ada).await.len() as i64, most);
+    assert_eq!(unread(&db, ada).await, 0);
 }
 
 pub async fn whatever_many_do_at_once_is_counted_exactly(db: Repositories) {
