@@ -138,15 +138,16 @@ pub(super) async fn erase_post(conn: &mut Conn<'_>, post: DbId) -> Outcome<usize
     let some: Vec<DbId> = some.select(likes::user_id).load(conn).await?;
     if !some.is_empty() {
         let these = likes::table.filter(likes::post_id.eq(post).and(likes::user_id.eq_any(some)));
-        return Ok(diesel::delete(these).execute(conn).await?);
+        // Others may erase the same post: what they took is no end.
+        return Ok(diesel::delete(these).execute(conn).await?.max(1));
     }
     let some = bookmarks::table.filter(bookmarks::post_id.eq(post)).limit(ERASED_AT_ONCE);
     let some: Vec<DbId> = some.select(bookmarks::user_id).load(conn).await?;
     if !some.is_empty() {
         let these = bookmarks::table.filter(bookmarks::post_id.eq(post).and(bookmarks::user_id.eq_any(some)));
-        return Ok(diesel::delete(these).execute(conn).await?);
+        return Ok(diesel::delete(these).execute(conn).await?.max(1));
     }
-    Ok(diesel::delete(posts::table.find(post)).execute(conn).await?)
+    Ok(diesel::delete(posts::table.find(post)).execute(conn).await?.max(1))
 }
 
 /// Stores a post, and tells of it; the post as its author sees it.
