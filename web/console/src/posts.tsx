@@ -3,6 +3,7 @@
 import type { components } from "@agora/client";
 import { Input, List, More, Time, Title, UserLink } from "../../shared/basics";
 import { replaced, useList } from "../../shared/load";
+import { Pictures } from "../../shared/pictures";
 import { agora } from "../../shared/session";
 import { Text } from "../../shared/text";
 import { Comments } from "./comments";
@@ -41,7 +42,7 @@ function Found({ q }: { q: string }) {
             {post.hidden && <span class="tag">Hidden</span>}
           </header>
           {post.content && <Text content={post.content} entities={[]} />}
-          {post.image && <img class="picture" src={post.image} alt="" loading="lazy" />}
+          <Pictures of={post.attachments} />
           <footer>
             <More key={String(post.hidden)} label={post.hidden ? "Show again" : "Hide"}>
               <HideForm

@@ -5,6 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Action, Failure, Form, Input, List, More, Show, text, Time, Title, UserLink } from "../../shared/basics";
 import { type LoadedList, useList, useLoaded, without } from "../../shared/load";
 import { at } from "../../shared/router";
+import { Pictures } from "../../shared/pictures";
 import { agora } from "../../shared/session";
 import { Text } from "../../shared/text";
 import { inWords } from "../../shared/words";
@@ -189,7 +190,7 @@ function Post({ report, onDone }: { report: Report; onDone: () => void }) {
         <blockquote>
           <UserLink user={data.author} /> {data.hidden && <span class="tag">Hidden</span>}
           <Text content={data.content} entities={[]} />
-          {data.image && <img class="picture" src={data.image} alt="" loading="lazy" />}
+          <Pictures of={data.attachments} />
           {data.hidden ? (
             <More label="Show again">
               <HideForm target={{ type: "POST", id: data.id }} hidden onDone={post.reload} />

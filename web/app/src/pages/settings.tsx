@@ -62,15 +62,17 @@ function ProfileForm({ user }: { user: User }) {
         done="Saved."
         does={async (fields) => {
           const picture = file(fields, "profilePicture");
-          const body = {
+          const given = {
             displayName: text(fields, "displayName"),
             biography: text(fields, "biography"),
             discoverable: fields.has("discoverable"),
             searchable: fields.has("searchable"),
             hideCounts: fields.has("hideCounts"),
-            ...(picture && { profilePicture: picture }),
           };
-          await agora.put("/api/users/me", { body });
+          // What was left as it is may have been changed elsewhere.
+          const changed = Object.entries(given).filter(([name, value]) => value !== (user[name as keyof typeof given] ?? ""));
+          const body = Object.fromEntries(changed) as Partial<typeof given>;
+          await agora.put("/api/users/me", { body: { ...body, ...(picture && { profilePicture: picture }) } });
           await readMe();
         }}
       >

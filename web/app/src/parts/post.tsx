@@ -8,7 +8,7 @@ import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
 import { Action, Avatar, Choice, Form, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
-import { Pictures } from "./pictures";
+import { Pictures } from "../../../shared/pictures";
 import { Report } from "./report";
 import { Text } from "../../../shared/text";
 
@@ -71,7 +71,9 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (post: P) =
           label="Edit this post"
           submit="Save"
           does={async (fields) => {
-            const body = { text: text(fields, "text"), visibility: chosen(fields) };
+            const visibility = chosen(fields);
+            // What was left as it is may have been changed elsewhere.
+            const body = { text: text(fields, "text"), ...(visibility !== post.visibility && { visibility }) };
             const { data } = await agora.put("/api/posts/update/{postId}", { params: { path }, body });
             onChange({ ...post, content: data.content, entities: data.entities, visibility: data.visibility });
             stopEditing();
