@@ -37,10 +37,13 @@ async fn a_report_is_made_read_and_decided() {
         assert_eq!(again, json!({ "message": "success", "data": { "id": id } }));
         let read = server.get(&root, &format!("/api/admin/reports/{id}")).await.expect(200).data();
         assert_eq!(read["createdAt"].as_str().unwrap().len(), "2025-07-15T00:24:54.124+00:00".len());
-        let reporter = json!({ "id": bob.id, "username": "bob", "displayName": null, "profilePicture": null, "profilePictureThumbnail": null });
+        let mini = |user: &User, name: &str| json!({ "id": user.id, "username": name, "displayName": null, "profilePicture": null, "profilePictureThumbnail": null });
+        let reporter = mini(&bob, "bob");
+        let reported = json!({ "postId": post, "author": mini(&alice, "alice"), "content": "Indeed", "hidden": false });
         let expected = json!({
             "id": id, "createdAt": read["createdAt"], "reporter": reporter, "targetType": kind, "targetId": target,
             "category": "ABUSE", "comment": "Rude \u{1f620}", "status": "OPEN", "note": null,
+            "reportedComment": if kind == "COMMENT" { reported } else { Value::Null },
         });
         assert_eq!(read, expected);
         made.insert(0, id);

@@ -2,13 +2,14 @@
 
 use agora_domain::Result;
 use agora_domain::audit::AuditEntry;
+use agora_domain::comments::CommentText;
 use agora_domain::id::ReportId;
 use agora_domain::idempotency::{AttemptId, Outcome as Done};
 use agora_domain::notices::Notice;
 use agora_domain::page::{Page, PageRequest};
 use agora_domain::reports::{
     Report, ReportCategory, ReportComment, ReportDecision, ReportNote, ReportRepository, ReportStatus, ReportTarget,
-    ReportTargetKind, ReportView, Reported,
+    ReportTargetKind, ReportView, Reported, ReportedComment,
 };
 use async_trait::async_trait;
 
@@ -56,8 +57,19 @@ impl ReportRecord {
     }
 }
 
-fn view((record, reporter): (ReportRecord, PreviewRow)) -> Outcome<ReportView> {
-    Ok(ReportView { report: record.report()?, reporter: reporter.preview()? })
+/// A report with who made it, and the comment that it is about, if that is there.
+pub(crate) type FoundReport = (ReportRecord, PreviewRow, Option<FoundComment>);
+
+/// The post that a comment is on, its author, what it says, and whether it is hidden.
+pub(crate) type FoundComment = (DbId, PreviewRow, String, bool);
+
+fn view((record, reporter, comment): FoundReport) -> Outcome<ReportView> {
+    let reported = |(post, author, content, is_hidden): FoundComment| -> Outcome<_> {
+        let (post, author) = (post.0.into(), author.preview()?);
+        Ok(ReportedComment { post, author, content: CommentText::restore(content), is_hidden })
+    };
+    let reported_comment = comment.map(reported).transpose()?;
+    Ok(ReportView { report: record.report()?, reporter: reporter.preview()?, reported_comment })
 }
 
 #[async_trait]

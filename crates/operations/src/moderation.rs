@@ -195,13 +195,16 @@ fn entry_line(AuditView { entry, actor }: &AuditView) -> Result<String> {
     Ok(line)
 }
 
-fn report_line(ReportView { report, reporter }: &ReportView) -> Result<String> {
+fn report_line(ReportView { report, reporter, reported_comment }: &ReportView) -> Result<String> {
     let (at, status, category) = (instant(report.created_at)?, report.status.as_str(), report.category.as_str());
     let (kind, target) = (report.target.kind().as_str(), report.target.id());
     let mut line = format!("{}  {at}  {status}  {category}  {kind} {target}", report.id);
     write!(line, "  by {}", reporter.username.as_str())?;
     if let Some(comment) = &report.comment {
         write!(line, "  {}", quoted(comment.as_str()))?;
+    }
+    if let Some(reported) = reported_comment {
+        write!(line, "  reported: {}", quoted(reported.content.as_str()))?;
     }
     if let Some(note) = &report.note {
         write!(line, "  note: {}", quoted(note.as_str()))?;

@@ -251,6 +251,7 @@ contract! { $
     /// What users report.
     reports {
         a_report_comes_back_with_every_field,
+        a_report_shows_the_comment_that_it_is_about_while_that_is_there,
         the_same_thing_is_reported_once_until_it_is_decided,
         an_account_makes_so_many_reports_an_hour,
         a_decision_is_kept_recorded_and_can_be_changed,

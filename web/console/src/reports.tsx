@@ -170,15 +170,28 @@ function Target({ report, onDone }: { report: Report; onDone: () => void }) {
     case "COMMENT":
       return (
         <>
-          <p>
-            A comment, <code>{id}</code>
-          </p>
+          <Comment id={id} of={report.reportedComment} />
           <Hide type={type} report={report} onDone={onDone} />
         </>
       );
     case "POST":
       return <Post report={report} onDone={onDone} />;
   }
+}
+
+function Comment({ id, of: comment }: { id: string; of: Report["reportedComment"] }) {
+  if (comment === null)
+    return (
+      <p>
+        A comment that is gone, <code>{id}</code>
+      </p>
+    );
+  return (
+    <blockquote>
+      <UserLink user={comment.author} /> {comment.hidden && <span class="tag">Hidden</span>}
+      <Text content={comment.content} entities={[]} />
+    </blockquote>
+  );
 }
 
 function Post({ report, onDone }: { report: Report; onDone: () => void }) {

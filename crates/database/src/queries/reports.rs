@@ -1,21 +1,24 @@
 //! What users report.
 
+use std::collections::HashMap;
+
 use agora_domain::Error;
 use agora_domain::error::Resource;
 use agora_domain::notices::Notice;
-use agora_domain::reports::{REPORTS_AN_HOUR, Report, ReportDecision, ReportStatus, Reported};
+use agora_domain::reports::{REPORTS_AN_HOUR, Report, ReportDecision, ReportStatus, ReportTargetKind, Reported};
 use diesel::dsl::not;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::accounts::lock_account;
-use super::{Conn, RunQueryDsl, audit, notices};
+use super::{Conn, RunQueryDsl, audit, id_in, notices};
 use crate::apart::erased;
 use crate::error::{Failure, Outcome};
-use crate::reports::status_code;
+use crate::reports::{FoundComment, FoundReport, kind_code, status_code};
 use crate::rows::{After, PreviewRow, Slice, Toward};
-use crate::schema::{AuditRecord, ReportRecord, reports, users};
+use crate::schema::{AuditRecord, ReportRecord, comments, reports, users};
 use crate::sql_types::{DbId, DbInstant};
 
+const COMMENT: i16 = kind_code(ReportTargetKind::Comment);
 const NO_REPORT: Failure = Failure::Rule(Error::NotFound(Resource::Report));
 
 /// Stores a report, unless its reporter has an open one about the same thing, and tells of it.
@@ -42,10 +45,30 @@ pub(crate) async fn create(conn: &mut Conn<'_>, report: Report, told: Vec<Notice
     Ok(Reported::Created(report.id))
 }
 
-pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<(ReportRecord, PreviewRow)>> {
+pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<FoundReport>> {
     let found = reports::table.inner_join(users::table).filter(reports::id.eq(id)).filter(not(users::is_deleted));
     let found = found.select((ReportRecord::as_select(), PreviewRow::as_select()));
-    Ok(found.get_result(conn).await.optional()?)
+    let found = found.get_result(conn).await.optional()?;
+    Ok(with_comments(conn, found.into_iter().collect()).await?.pop())
+}
+
+/// Adds the comments that reports are about.
+async fn with_comments(conn: &mut Conn<'_>, found: Vec<(ReportRecord, PreviewRow)>) -> Outcome<Vec<FoundReport>> {
+    let of_comments = found.iter().filter(|(report, _)| report.target_kind == COMMENT);
+    let ids: Vec<DbId> = of_comments.map(|(report, _)| report.target_id).collect();
+    let mut there = HashMap::new();
+    if !ids.is_empty() {
+        let comments = comments::table.inner_join(users::table).filter(id_in(comments::id, ids));
+        let comments = comments.filter(not(users::is_deleted));
+        let columns = (comments::post_id, PreviewRow::as_select(), comments::content, comments::is_hidden);
+        let comments: Vec<(DbId, FoundComment)> = comments.select((comments::id, columns)).load(conn).await?;
+        there.extend(comments);
+    }
+    let with_comment = |(report, reporter): (ReportRecord, PreviewRow)| {
+        let comment = there.get(&report.target_id).filter(|_| report.target_kind == COMMENT).cloned();
+        (report, reporter, comment)
+    };
+    Ok(found.into_iter().map(with_comment).collect())
 }
 
 /// Returns a part of the reports with a status, or of all of them, each with who made it.
@@ -53,7 +76,7 @@ pub(crate) async fn list(
     conn: &mut Conn<'_>,
     status: Option<i16>,
     Slice { toward, after: After(at, id), limit }: Slice,
-) -> Outcome<Vec<(ReportRecord, PreviewRow)>> {
+) -> Outcome<Vec<FoundReport>> {
     // Planned for the status: few may have it.
     let mut found = reports::table
         .inner_join(users::table)
@@ -72,7 +95,8 @@ pub(crate) async fn list(
             .filter(reports::created_at.ge(at).and(reports::created_at.gt(at).or(reports::id.gt(id))))
             .order((reports::created_at.asc(), reports::id.asc())),
     };
-    Ok(found.load(conn).await?)
+    let found = found.load(conn).await?;
+    with_comments(conn, found).await
 }
 
 /// Applies the domain's rule of deciding to the stored report.

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use crate::accounts::UserPreview;
 use crate::audit::{Action, named};
 use crate::clock::Timestamp;
+use crate::comments::CommentText;
 use crate::error::ViolationKind::NotAllowed;
 use crate::error::{Error, Result, Violation};
 use crate::id::{CommentId, PostId, ReportId, UserId};
@@ -230,4 +231,19 @@ pub struct ReportView {
     pub report: Report,
     /// Who made it.
     pub reporter: UserPreview,
+    /// The comment that it is about, while that is there: no other read shows one by itself.
+    pub reported_comment: Option<ReportedComment>,
+}
+
+/// A comment that was reported, as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportedComment {
+    /// The post that it is on.
+    pub post: PostId,
+    /// Who wrote it.
+    pub author: UserPreview,
+    /// What it says.
+    pub content: CommentText,
+    /// Whether an administrator has hidden it.
+    pub is_hidden: bool,
 }

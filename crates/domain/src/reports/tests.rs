@@ -239,7 +239,7 @@ async fn a_decision_is_recorded_with_its_note() {
                     display_name: None,
                     profile_picture: None,
                 };
-                Ok(Some(ReportView { report: report(ReportTarget::Post(POST)), reporter }))
+                Ok(Some(ReportView { report: report(ReportTarget::Post(POST)), reporter, reported_comment: None }))
             });
             ports
                 .reports

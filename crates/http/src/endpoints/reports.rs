@@ -8,7 +8,7 @@ use agora_domain::id::ReportId;
 use agora_domain::page::PageRequest;
 use agora_domain::reports::{
     ReportCategory, ReportComment, ReportDecision, ReportFields, ReportNote, ReportStatus, ReportTarget,
-    ReportTargetKind, ReportView, Reported, Verdict,
+    ReportTargetKind, ReportView, Reported, ReportedComment, Verdict,
 };
 use garde::Validate;
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,19 @@ views! {
         comment: Option<&'a str> [schema::report_comment] = view.report.comment.as_ref().map(ReportComment::as_str),
         status: &'static str [schema::report_status] = view.report.status.as_str(),
         note: Option<&'a str> [schema::report_note] = view.report.note.as_ref().map(ReportNote::as_str),
+        /// The comment that was reported, while it is there; null otherwise.
+        #[schema(required = true)]
+        reported_comment: Option<ReportedCommentBody<'a>> =
+            view.reported_comment.as_ref().map(|comment| ReportedCommentBody::of(comment, state)),
+    }
+
+    /// A comment that was reported, as it is now.
+    ReportedCommentBody as ReportedComment of comment: ReportedComment, state: &State {
+        /// Names the post that it is on.
+        post_id: Uuid = comment.post.uuid(),
+        author: MiniBody<'a> = MiniBody::of(&comment.author, state),
+        content: &'a str [schema::comment_text] = comment.content.as_str(),
+        hidden: bool [schema::hidden] = comment.is_hidden,
     }
 }
 

@@ -11,7 +11,7 @@ use agora_domain::page::PageRequest;
 use agora_domain::posts::{Visibility, VisibleTo};
 use agora_domain::reports::{
     REPORTS_AN_HOUR, Report, ReportCategory, ReportComment, ReportDecision, ReportNote, ReportStatus, ReportTarget,
-    ReportTargetKind, ReportView, Reported, Verdict,
+    ReportTargetKind, ReportView, Reported, ReportedComment, Verdict,
 };
 
 use super::notifications::member;
@@ -32,7 +32,7 @@ pub async fn a_report_comes_back_with_every_field(db: Repositories) {
         let (category, comment) = (ReportCategory::ALL[n % 4], ReportComment::parse(text).unwrap());
         let report = Report { target, category, comment: comment.filter(|_| n % 5 > 0), ..w.new_report(ada.id) };
         assert_eq!(create(&db, &report).await, Reported::Created(report.id));
-        expected.push(ReportView { report, reporter: preview(&ada) });
+        expected.push(ReportView { report, reporter: preview(&ada), reported_comment: None });
     }
     for view in &expected {
         assert_eq!(db.reports.find(view.report.id).await.unwrap().as_ref(), Some(view));
@@ -43,6 +43,29 @@ pub async fn a_report_comes_back_with_every_field(db: Repositories) {
         assert_eq!(pages(3, async |page| db.reports.list(status, page).await).await, expected);
     }
     assert_eq!(pages(3, async |page| db.reports.list(Some(ReportStatus::Resolved), page).await).await, []);
+}
+
+pub async fn a_report_shows_the_comment_that_it_is_about_while_that_is_there(db: Repositories) {
+    let w = World::new(&db);
+    let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
+    let post = w.post(ada.id).await.id;
+    let comment = w.comment(post, bob.id).await;
+    let report = |target| Report { target, ..w.new_report(ada.id) };
+    let (about, beside) = (report(ReportTarget::Comment(comment.id)), report(ReportTarget::User(bob.id)));
+    for report in [&about, &beside] {
+        create(&db, report).await;
+    }
+    let shown = async || {
+        let found = db.reports.find(about.id).await.unwrap().unwrap();
+        let listed = db.reports.list(None, PageRequest::FIRST).await.unwrap().items;
+        assert_eq!(listed[1], found);
+        assert_eq!(listed[0].reported_comment, None);
+        found.reported_comment
+    };
+    let expected = ReportedComment { post, author: preview(&bob), content: comment.content.clone(), is_hidden: false };
+    assert_eq!(shown().await, Some(expected));
+    db.comments.delete(comment.id).await.unwrap();
+    assert_eq!(shown().await, None);
 }
 
 pub async fn the_same_thing_is_reported_once_until_it_is_decided(db: Repositories) {
