@@ -21,6 +21,7 @@ use super::super::session::Session;
 use super::tests::{AT, fresh, id, write};
 use super::{Postgres, private_postgres, queries};
 use crate::apart::DbViewer;
+use crate::error::OpenError;
 use crate::options::{Flavor, Options};
 use crate::rows::{Slice, Toward};
 use crate::schema::{AuditRecord, FollowRecord, MuteRecord};
@@ -116,6 +117,21 @@ async fn the_lease_of_the_migrations_is_given_back_while_it_is_renewed() {
     }
     (&mut &renewing).batch_execute("COMMIT").await.unwrap();
     ended.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_that_fails_leaves_its_lease_to_the_next_node() {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let url = format!("{url}?options=-c%20default_transaction_isolation%3Dserializable");
+    let options = Options { flavor: Flavor::Distributed, ..Options::default() };
+    let database = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
+    // What it made is there.
+    write(&database, "DELETE FROM __diesel_schema_migrations WHERE version = '20261121000000'").await.unwrap();
+    let failed = Postgres::open(Opening::Serve, &url, &options).await.err().unwrap();
+    assert!(matches!(failed, OpenError::Migration(_)), "{failed}");
+    write(&database, "DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM leases WHERE name = 'migration'); END $$")
+        .await
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

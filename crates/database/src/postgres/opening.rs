@@ -92,13 +92,25 @@ pub(super) async fn prepare(opening: Opening, connector: &Connector, flavor: Fla
         }
         Flavor::Distributed => Some(lease::to_migrate(connector).await?),
     };
+    let applied = apply(conn, opening, flavor).await;
+    // Also when it failed: the next node would wait until the lease expires.
+    let ended = match lease {
+        Some(lease) => lease.end().await,
+        None => Ok(()),
+    };
+    let migrated = Migrated { applied: applied?, saved: None };
+    ended.map(|()| migrated)
+}
+
+/// Applies the migrations that are pending by now; their names.
+async fn apply(conn: AsyncPgConnection, opening: Opening, flavor: Flavor) -> Result<Vec<String>, OpenError> {
     check(&conn, opening, flavor).await?;
     let mut harness = AsyncMigrationHarness::new(conn);
     let applied = version::names(&harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?);
-    let mut conn = harness.into_inner();
-    if let Some(lease) = lease {
-        conn.batch_execute(lease::WITHOUT_TRANSACTIONS).await.map_err(failed)?;
-        lease.end().await?;
+    if flavor == Flavor::Distributed {
+        let mut conn = harness.into_inner();
+        let without = conn.batch_execute(lease::WITHOUT_TRANSACTIONS).await;
+        without.map_err(|error| OpenError::Migration(error.into()))?;
     }
-    Ok(Migrated { applied, saved: None })
+    Ok(applied)
 }
