@@ -1,9 +1,10 @@
 //! The posts that came in lately, numbered in the order in which this node learned of them.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use agora_domain::page::Keyset;
 use diesel::deserialize::FromSqlRow;
+use uuid::Uuid;
 
 use crate::sql_types::DbId;
 
@@ -48,6 +49,9 @@ pub(super) struct Recent {
     /// The number of the first post that is kept.
     first: u64,
     known: Option<Snapshot>,
+    /// What was taken in of transactions that `known` does not see: a replica tells of posts beyond its snapshot, and does so again
+    /// until the transactions before them have ended.
+    early: HashSet<(u64, Uuid, i16)>,
     /// Counts how often it began anew: what was read before has nothing to do with what comes after.
     pub(super) generation: u64,
     /// Of which database all this is.
@@ -69,6 +73,7 @@ impl Recent {
     pub(super) fn start(&mut self, known: Option<Snapshot>) {
         self.first = self.next();
         self.posts.clear();
+        self.early.clear();
         self.known = known;
         self.generation += 1;
     }
@@ -97,9 +102,13 @@ impl Recent {
         if self.generation != generation {
             return;
         }
-        let unknown: Vec<_> = posts.into_iter().filter(|post| !known.sees(post.transaction)).collect();
+        let same = |post: &NewPost| (post.transaction, post.key.id, post.visibility);
+        let is_new = |post: &NewPost| !known.sees(post.transaction) && !self.early.contains(&same(post));
+        let new: Vec<_> = posts.into_iter().filter(is_new).collect();
+        self.early.extend(new.iter().map(same));
+        self.early.retain(|(transaction, ..)| !now.sees(*transaction));
         self.known = Some(now);
-        self.add(unknown);
+        self.add(new);
     }
 
     /// Takes in posts, where each is said. Where there are [`KEPT`], the next comes in the place of the first: with one
@@ -124,7 +133,6 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use agora_domain::clock::Timestamp;
-    use uuid::Uuid;
 
     use super::*;
 
@@ -165,6 +173,24 @@ mod tests {
         assert_eq!(transactions(&recent, 3), Some(vec![13]));
         assert_eq!(transactions(&recent, 4), Some(vec![]));
         assert_eq!(transactions(&recent, 5), None);
+    }
+
+    #[test]
+    fn what_is_beyond_the_snapshot_of_a_replica_comes_in_once() {
+        let mut recent = Recent::default();
+        recent.start(Some(snapshot(10, &[])));
+        let now = recent.generation;
+        // A transaction of number 10 goes on.
+        recent.extend(now, vec![post(11), post(12)], snapshot(10, &[]));
+        recent.extend(now, vec![post(11), post(12), post(13)], snapshot(10, &[]));
+        assert_eq!(transactions(&recent, 0), Some(vec![11, 12, 13]));
+        recent.extend(now, vec![post(10), post(11), post(12), post(13)], snapshot(14, &[]));
+        assert_eq!(transactions(&recent, 0), Some(vec![11, 12, 13, 10]));
+        assert!(recent.early.is_empty());
+        recent.extend(now, vec![post(14)], snapshot(14, &[]));
+        recent.start(Some(snapshot(14, &[])));
+        recent.extend(recent.generation, vec![post(14)], snapshot(15, &[]));
+        assert_eq!(transactions(&recent, recent.first), Some(vec![14]), "known anew");
     }
 
     #[test]
