@@ -10,10 +10,11 @@ use diesel::{Queryable, Selectable};
 
 use crate::apart::DbViewer;
 use crate::error::Outcome;
+use crate::parts::Parts;
 use crate::rows::{PictureRow, Slice, count, keyset, page_of};
 use crate::schema::users;
 use crate::sql_types::{DbId, DbInstant};
-use crate::{Database, call};
+use crate::{Database, call, part};
 
 /// The columns of a user that a profile has.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -102,8 +103,12 @@ impl PeopleRepository for Database {
     }
 
     async fn list_followers(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<Person>> {
-        let (user, viewer, slice) = (DbId(user.uuid()), DbViewer::of(viewer), Slice::newest_first(page));
-        page_of_related(page, call!(self, list people::list_followers(user, viewer, slice))?)
+        let (user, viewer, mut parts) =
+            (DbId(user.uuid()), DbViewer::of(viewer), Parts::new(page, Slice::newest_first(page)));
+        while let Some((slice, most)) = parts.next() {
+            parts.add(part!(self, parts, people::list_followers(user, viewer, slice, most))?);
+        }
+        page_of_related(page, parts.found)
     }
 
     async fn list_followed(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<Person>> {

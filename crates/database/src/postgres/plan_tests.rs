@@ -335,7 +335,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| exports::reports(conn, viewer, slice(6)),
             |conn| reports::list(conn, None, slice(21)),
             |conn| reports::list(conn, Some(0), slice(21)),
-            |conn| people::list_followers(conn, author, reader, slice(21)),
+            |conn| people::list_followers(conn, author, reader, slice(21), 21),
             |conn| people::list_followed(conn, viewer, DbViewer::ordinary(author.0.into()), slice(21)),
             |conn| people::list_discoverable(conn, reader, slice(21)),
             |conn| accounts::list(conn, slice(21)),

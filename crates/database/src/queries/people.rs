@@ -1,18 +1,21 @@
 //! Users as others see them.
 
+use std::collections::HashMap;
+
 use diesel::dsl::not;
 use diesel::sql_types::Bool;
 use diesel::{
     BoolExpressionMethods, ExpressionMethods, IntoSql, JoinOnDsl, OptionalExtension, QueryDsl, SelectableHelper,
 };
 
+use super::timelines::shown;
 use super::{Conn, RunQueryDsl, built, id_in};
 use crate::apart::{DbViewer, apart_users};
 use crate::error::Outcome;
 use crate::people::{PersonRow, RelatedPerson};
-use crate::rows::Slice;
+use crate::rows::{After, Slice};
 use crate::schema::{follows, users};
-use crate::sql_types::DbId;
+use crate::sql_types::{DbId, DbInstant};
 
 /// The columns of a [`PersonRow`] as `viewer` sees it.
 macro_rules! person {
@@ -78,19 +81,26 @@ pub(crate) async fn list_discoverable(conn: &mut Conn<'_>, viewer: DbViewer, sli
     Ok(super::load!(found, users, slice, conn)?)
 }
 
+/// Returns a part of those followers of a user who are shown, at most so many. Any number of them may be disabled.
 pub(crate) async fn list_followers(
     conn: &mut Conn<'_>,
     user: DbId,
     viewer: DbViewer,
     slice: Slice,
-) -> Outcome<Vec<RelatedPerson>> {
+    most: usize,
+) -> Outcome<(Vec<RelatedPerson>, Option<After>)> {
+    let is_enabled = users::enabled.or(viewer.sees_all.into_sql::<Bool>());
     let followers = follows::table
         .inner_join(users::table.on(users::id.eq(follows::follower_id)))
         .filter(follows::followed_id.eq(user))
-        .filter(users::enabled.or(viewer.sees_all.into_sql::<Bool>()))
-        .filter(not(apart_users(viewer)))
-        .select((follows::created_at, follows::id, person!(viewer.id)));
-    Ok(super::load!(followers, follows, slice, conn)?)
+        .select((follows::created_at, follows::id, users::id, is_enabled.and(not(apart_users(viewer)))));
+    let followers: Vec<(DbInstant, DbId, DbId, bool)> = super::load!(followers, follows, slice, conn)?;
+    let (followers, rest) = shown(followers, |follower| (After(follower.0, follower.1), follower.3), slice, most);
+    let ids = followers.iter().map(|follower| follower.2).collect();
+    let people = find_all(conn, ids, viewer.id).await?;
+    let mut people: HashMap<_, _> = people.into_iter().map(|person| (person.user.id, person)).collect();
+    let related = |(at, id, follower, _)| people.remove(&follower).map(|person| (at, id, person));
+    Ok((followers.into_iter().filter_map(related).collect(), rest))
 }
 
 pub(crate) async fn list_followed(

@@ -154,7 +154,7 @@ fn reads_search_by_an_index_and_walk_it_in_order() {
     for slice in slices() {
         for sees_all in [false, true] {
             let viewer = DbViewer::of(Viewer { id: id(2).0.into(), sees_all });
-            expect_searches(&steps(|conn| complete(people::list_followers(conn, id(1), viewer, slice))), false);
+            expect_searches(&steps(|conn| complete(people::list_followers(conn, id(1), viewer, slice, 21))), false);
             expect_searches(&steps(|conn| complete(people::list_followed(conn, id(1), viewer, slice))), false);
             expect_searches(&steps(|conn| complete(blocks::list_blocked(conn, viewer, slice))), false);
             expect_searches(&steps(|conn| complete(blocks::list_muted(conn, viewer, slice))), false);
