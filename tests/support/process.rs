@@ -215,6 +215,12 @@ impl Process {
         self.memory("VmHWM")
     }
 
+    /// The memory of its own that it has now, in bytes: without the pages of files, such as its program, of which the system keeps as
+    /// many as it likes; nothing once it has ended.
+    pub(crate) fn own_memory(&self) -> Option<u64> {
+        self.memory("RssAnon")
+    }
+
     /// What the kernel counts of its memory under this name, in bytes; nothing once it has ended.
     fn memory(&self, name: &str) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
@@ -328,7 +334,7 @@ impl Service {
 
     /// The memory of its own that it has now, in bytes: without the pages of files, such as its program.
     pub(crate) fn memory(&self) -> u64 {
-        self.process.memory("RssAnon").expect("it runs")
+        self.process.own_memory().expect("it runs")
     }
 
     /// Tells it to stop by a signal: `TERM`, as a service manager does, or `INT`, as a terminal does.

@@ -71,12 +71,12 @@ fn succeeded(command: Command) -> (Finished, u64) {
     (finished.expect_success(), peak)
 }
 
-/// Runs a command; how it ended, and the most memory it had.
+/// Runs a command; how it ended, and the most memory of its own that it had.
 pub(crate) fn measured(command: Command) -> (Finished, u64) {
     let mut process = Process::spawn(command, "");
     let mut peak = 0;
     while !process.has_ended() {
-        peak = process.peak_memory().unwrap_or(0).max(peak);
+        peak = process.own_memory().unwrap_or(0).max(peak);
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     (process.finish(), peak)
