@@ -15,7 +15,7 @@ use crate::apart::erased;
 use crate::error::{Failure, Outcome};
 use crate::reports::{FoundComment, FoundReport, kind_code, status_code};
 use crate::rows::{After, PreviewRow, Slice, Toward};
-use crate::schema::{AuditRecord, ReportRecord, comments, reports, users};
+use crate::schema::{AuditRecord, ReportRecord, comments, posts, reports, users};
 use crate::sql_types::{DbId, DbInstant};
 
 const COMMENT: i16 = kind_code(ReportTargetKind::Comment);
@@ -58,7 +58,9 @@ async fn with_comments(conn: &mut Conn<'_>, found: Vec<(ReportRecord, PreviewRow
     let ids: Vec<DbId> = of_comments.map(|(report, _)| report.target_id).collect();
     let mut there = HashMap::new();
     if !ids.is_empty() {
-        let comments = comments::table.inner_join(users::table).filter(id_in(comments::id, ids));
+        // What is left of a deleted post is nobody's to read.
+        let comments = comments::table.inner_join(users::table).inner_join(posts::table);
+        let comments = comments.filter(id_in(comments::id, ids)).filter(posts::deleted_at.is_null());
         let comments = comments.filter(not(users::is_deleted));
         let columns = (comments::post_id, PreviewRow::as_select(), comments::content, comments::is_hidden);
         let comments: Vec<(DbId, FoundComment)> = comments.select((comments::id, columns)).load(conn).await?;

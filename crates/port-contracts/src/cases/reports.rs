@@ -51,10 +51,14 @@ pub async fn a_report_shows_the_comment_that_it_is_about_while_that_is_there(db:
     let post = w.post(ada.id).await.id;
     let comment = w.comment(post, bob.id).await;
     let report = |target| Report { target, ..w.new_report(ada.id) };
+    let deleted = w.comment(post, bob.id).await;
+    let of_deleted = report(ReportTarget::Comment(deleted.id));
     let (about, beside) = (report(ReportTarget::Comment(comment.id)), report(ReportTarget::User(bob.id)));
-    for report in [&about, &beside] {
+    for report in [&of_deleted, &about, &beside] {
         create(&db, report).await;
     }
+    db.comments.delete(deleted.id).await.unwrap();
+    assert_eq!(db.reports.find(of_deleted.id).await.unwrap().unwrap().reported_comment, None);
     let shown = async || {
         let found = db.reports.find(about.id).await.unwrap().unwrap();
         let listed = db.reports.list(None, PageRequest::FIRST).await.unwrap().items;
@@ -64,8 +68,9 @@ pub async fn a_report_shows_the_comment_that_it_is_about_while_that_is_there(db:
     };
     let expected = ReportedComment { post, author: preview(&bob), content: comment.content.clone(), is_hidden: false };
     assert_eq!(shown().await, Some(expected));
-    db.comments.delete(comment.id).await.unwrap();
-    assert_eq!(shown().await, None);
+    w.like(post, bob.id).await;
+    db.posts.delete(post, at(1)).await.unwrap();
+    assert_eq!(shown().await, None, "though it is erased later");
 }
 
 pub async fn the_same_thing_is_reported_once_until_it_is_decided(db: Repositories) {
