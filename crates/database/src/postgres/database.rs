@@ -337,6 +337,9 @@ mod conflict_tests;
 #[path = "event_tests.rs"]
 mod event_tests;
 #[cfg(test)]
+#[path = "lease_tests.rs"]
+mod lease_tests;
+#[cfg(test)]
 #[path = "lost_connection_tests.rs"]
 mod lost_connection_tests;
 #[cfg(test)]
