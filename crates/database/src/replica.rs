@@ -82,12 +82,35 @@ impl Database {
 /// How a replica catches up.
 #[derive(Debug, Default)]
 struct Catching {
+    /// The history that the log of the server that takes writes had last.
+    history: String,
     /// A place in the log that it is still to reach, and when the server that takes writes was there.
     mark: Option<(Instant, i64)>,
     /// When that was of the last place that it has reached.
     as_of: Option<Instant>,
     /// How many of those who could not be recorded are covered: everybody counts as having written since.
     covered: u64,
+}
+
+impl Catching {
+    /// Takes in up to where the replica showed the log, and then the history and the place that the log of the server that takes writes
+    /// had after that, at a time or later. Returns from when on the replica shows all that was written before.
+    ///
+    /// A replica that was further than the server when that was promoted follows no more, and shows what was never written there.
+    fn see(&mut self, replayed: i64, at: Instant, (history, position): (String, i64)) -> Result<Instant> {
+        if self.history != history || position < replayed {
+            *self = Self { history, covered: self.covered, ..Self::default() };
+        }
+        if position < replayed {
+            return Err(Error::unavailable("it is ahead of the server that takes writes"));
+        }
+        if let Some((at, _)) = self.mark.take_if(|(_, position)| *position <= replayed) {
+            self.as_of = Some(at);
+        }
+        self.mark.get_or_insert((at, position));
+        let as_of = self.as_of.filter(|as_of| as_of.elapsed() < MAX_AGE);
+        as_of.ok_or_else(|| Error::unavailable("it is too far behind"))
+    }
 }
 
 impl Replica {
@@ -132,15 +155,9 @@ impl Replica {
         let asked = Instant::now();
         let replayed = self.replica.ask(|conn| Box::pin(positions::replayed(conn))).await?;
         let replayed = replayed.ok_or_else(|| Error::unavailable("it is no replica"))?;
-        if let Some((at, _)) = state.mark.take_if(|(_, position)| *position <= replayed) {
-            state.as_of = Some(at);
-        }
         let at = Instant::now();
-        let position = self.primary.statement(|conn| Box::pin(positions::now(conn))).await?;
-        state.mark.get_or_insert((at, position));
-        let as_of = state.as_of.filter(|as_of| as_of.elapsed() < MAX_AGE);
-        let as_of = as_of.ok_or_else(|| Error::unavailable("it is too far behind"))?;
-        Ok(Progress { replayed, asked, as_of })
+        let now = self.primary.statement(|conn| Box::pin(positions::now(conn))).await?;
+        Ok(Progress { replayed, asked, as_of: state.see(replayed, at, now)? })
     }
 
     /// Returns how old what the replica shows may be at most; nothing while lists are not read from it.
@@ -187,6 +204,45 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+
+    /// What a replica's catching up knows after looks at which it was here, and the server there.
+    fn seen(catching: &mut Catching, looks: &[(i64, &str, i64)]) -> Vec<bool> {
+        let see = |(replayed, history, position): &(i64, &str, i64)| {
+            catching.see(*replayed, Instant::now(), ((*history).to_owned(), *position)).is_ok()
+        };
+        looks.iter().map(see).collect()
+    }
+
+    #[test]
+    fn a_replica_counts_once_it_has_reached_where_the_server_was_at_a_look_before() {
+        let looks = [(5, "1", 10), (9, "1", 20), (10, "1", 30), (10, "1", 40)];
+        assert_eq!(seen(&mut Catching::default(), &looks), [false, false, true, true]);
+    }
+
+    #[test]
+    fn a_replica_counts_after_a_failover_once_it_has_followed_it() {
+        let mut catching = Catching::default();
+        assert_eq!(seen(&mut catching, &[(10, "1", 10), (10, "1", 10)]), [false, true]);
+        assert_eq!(seen(&mut catching, &[(10, "2", 12), (10, "2", 14), (14, "2", 14)]), [false, false, true]);
+    }
+
+    #[test]
+    fn a_replica_that_has_what_the_new_server_never_had_does_not_count_even_once_that_is_further() {
+        let mut catching = Catching::default();
+        assert_eq!(seen(&mut catching, &[(10, "1", 10), (20, "1", 20)]), [false, true]);
+        assert_eq!(seen(&mut catching, &[(20, "2", 15), (20, "2", 19), (20, "2", 30), (20, "2", 40)]), [false; 4]);
+        assert_eq!(
+            seen(&mut Catching::default(), &[(20, "2", 21), (20, "2", 30)]),
+            [false; 2],
+            "seen for the first time"
+        );
+        let mut catching = Catching::default();
+        assert_eq!(
+            seen(&mut catching, &[(20, "1", 20), (20, "1", 20), (20, "2", 25)]),
+            [false, true, false],
+            "passed at once"
+        );
+    }
 
     #[test]
     fn so_many_of_a_hundred_accounts_are_served_by_the_replica() {

@@ -1,7 +1,7 @@
 //! How far the write-ahead log is, on the server that takes writes and on a replica, and up to where accounts have written.
 
 use diesel::dsl::sql;
-use diesel::sql_types::{BigInt, Nullable, Timestamptz};
+use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use diesel::upsert::excluded;
 use diesel::{ExpressionMethods, QueryDsl, define_sql_function};
 use uuid::Uuid;
@@ -58,13 +58,15 @@ pub(crate) async fn written(conn: &mut Conn<'_>, account: DbId) -> Outcome<Optio
     Ok(found.into_iter().map(|(_, position)| position).max().filter(|_| is_whole))
 }
 
-/// Returns up to where the log is now. Where the table has lost its rows, everybody has written up to here.
-pub(crate) async fn now(conn: &mut Conn<'_>) -> Outcome<i64> {
+/// Returns the history of the log, which is another one after a failover, and up to where it is now. Where the table has lost its rows,
+/// everybody has written up to here.
+pub(crate) async fn now(conn: &mut Conn<'_>) -> Outcome<(String, i64)> {
     let everybody = write_positions::table.find(NOBODY).select(write_positions::position);
     if everybody.load::<i64>(conn).await?.is_empty() {
         record_all(conn).await?;
     }
-    Ok(diesel::select(sql::<BigInt>(WRITTEN)).get_result(conn).await?)
+    let history = sql::<Text>("left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)");
+    Ok(diesel::select((history, sql::<BigInt>(WRITTEN))).get_result(conn).await?)
 }
 
 /// Deletes what is older than so many seconds.
