@@ -1,6 +1,5 @@
 //! A streaming replica of a PostgreSQL database, from which lists are read.
 
-use std::error::Error as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -130,7 +129,7 @@ impl Replica {
                 // It takes two looks to know how far it is.
                 Err(_) if was_used.is_none() && begun.elapsed() < PATIENCE => continue,
                 Err(error) if was_used != Some(false) => {
-                    tracing::warn!(cause = ?error.source(), "lists are not read from the replica");
+                    tracing::warn!(cause = error.cause(), "lists are not read from the replica");
                 }
                 _ => {}
             }
@@ -139,7 +138,7 @@ impl Replica {
                 forgotten = Instant::now();
                 let forget = self.primary.statement(|conn| Box::pin(positions::forget(conn, KEPT_SECONDS)));
                 if let Err(error) = forget.await {
-                    tracing::warn!(cause = ?error.source(), "could not forget who has written");
+                    tracing::warn!(cause = error.cause(), "could not forget who has written");
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::iter;
 
 use crate::limits::Allowance;
 
@@ -74,6 +75,13 @@ impl Error {
         let mut errors = FieldErrors::default();
         errors.add(field, violation);
         Self::Invalid(errors)
+    }
+
+    /// Returns what is behind this error, down to the first cause, for a log; where nothing is, the error itself.
+    pub fn cause(&self) -> String {
+        let sources = iter::successors(std::error::Error::source(self), |error| error.source());
+        let texts: Vec<String> = sources.map(ToString::to_string).collect();
+        if texts.is_empty() { self.to_string() } else { texts.join(": ") }
     }
 
     /// Returns whether it is certain that nothing was written: false where a write may have been carried out although

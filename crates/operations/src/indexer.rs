@@ -1,6 +1,5 @@
 //! What the service makes in the background: the search index, the entities of old texts, and the previews of old images.
 
-use std::error::Error as _;
 use std::time::{Duration, Instant};
 
 use agora_domain::Result;
@@ -157,7 +156,7 @@ impl Indexer {
             let Some(Looked { by, outcome }) = looked else { return Ok(has_all) };
             if let Err(error) = outcome {
                 has_all = false;
-                tracing::warn!(%by, %error, cause = ?error.source(), "could not make the preview of an image");
+                tracing::warn!(%by, cause = error.cause(), "could not make the preview of an image");
             }
             last = Some(by);
             sleep(begun.elapsed().max(PAUSE)).await;

@@ -152,5 +152,5 @@ impl Sweep {
 }
 
 pub(crate) fn warn(what: &str, error: &Error) {
-    tracing::warn!(%error, cause = ?std::error::Error::source(error), "{what}");
+    tracing::warn!(cause = error.cause(), "{what}");
 }

@@ -1,7 +1,6 @@
 //! A PostgreSQL database: its connections, and the work of several steps.
 
 use std::convert::Infallible;
-use std::error::Error as _;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -209,7 +208,7 @@ impl Postgres {
     fn is_for_primary(&self, error: &Error) -> bool {
         let is_failure = matches!(error, Error::Unavailable(_) | Error::Internal(_));
         if is_failure {
-            tracing::debug!(cause = ?error.source(), "the replica failed");
+            tracing::debug!(cause = error.cause(), "the replica failed");
             self.connector.count();
         }
         is_failure

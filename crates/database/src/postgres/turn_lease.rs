@@ -37,7 +37,7 @@ impl Lease {
                 match renewing.statement(move |conn| Box::pin(renew(conn, name, holder))).await {
                     Ok(true) => {}
                     Ok(false) => tracing::warn!(name, "another node has taken a lease that expired"),
-                    Err(error) => tracing::warn!(name, %error, "could not renew a lease"),
+                    Err(error) => tracing::warn!(name, cause = error.cause(), "could not renew a lease"),
                 }
             }
         });

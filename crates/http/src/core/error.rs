@@ -1,7 +1,7 @@
 //! Every failure, whatever its source, as a response. Its code decides about its status.
 
 use std::collections::BTreeMap;
-use std::{fmt, iter};
+use std::fmt;
 
 use actix_web::body::BoxBody;
 use actix_web::http::header::HeaderName;
@@ -139,23 +139,15 @@ impl ApiError {
 
     /// Returns the causes of a failure that is not the client's, down to the first.
     pub(crate) fn causes(&self) -> Option<Causes> {
-        let text = match self {
-            Self::TimedOut => "the request took too long".to_owned(),
-            Self::Panicked => "a handler panicked".to_owned(),
-            Self::Domain(error @ (Error::Unavailable(_) | Error::Internal(_))) => error.to_string(),
-            _ => return None,
-        };
-        let behind = match self {
-            Self::Domain(error) => sources(error).collect(),
-            _ => Vec::new(),
-        };
-        Some(Causes(iter::once(text).chain(behind).collect::<Vec<_>>().join(": ")))
+        match self {
+            Self::TimedOut => Some(Causes("the request took too long".to_owned())),
+            Self::Panicked => Some(Causes("a handler panicked".to_owned())),
+            Self::Domain(error @ (Error::Unavailable(_) | Error::Internal(_))) => {
+                Some(Causes(format!("{error}: {}", error.cause())))
+            }
+            _ => None,
+        }
     }
-}
-
-/// Returns the causes of an error, down to the first.
-pub(crate) fn sources(error: &Error) -> impl Iterator<Item = String> {
-    iter::successors(std::error::Error::source(error), |error| error.source()).map(ToString::to_string)
 }
 
 /// The text that the client reads.

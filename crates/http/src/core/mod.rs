@@ -28,7 +28,7 @@ pub(crate) use self::client_ip::Client;
 pub(crate) use self::codes::{ErrorCode, field_code, field_code_schema};
 pub(crate) use self::concurrency_limit::{ConcurrencyLimit, Permit};
 pub use self::effective_setting::EffectiveSetting;
-pub(crate) use self::error::{ApiError, Causes, FailureBody, RETRY_AFTER, sources};
+pub(crate) use self::error::{ApiError, Causes, FailureBody, RETRY_AFTER};
 pub(crate) use self::extractor::{extractor, shared};
 pub(crate) use self::fields::{field_spelled, spelling};
 pub use self::limits::LoadLimits;

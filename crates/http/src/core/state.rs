@@ -1,6 +1,5 @@
 //! What the handlers work with.
 
-use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -151,7 +150,7 @@ impl State {
         let Some(replica) = &self.replica else { return };
         // What could not be recorded holds for everybody later.
         if let Err(error) = replica.replica.record_write(user).await {
-            tracing::warn!(cause = ?error.source(), "could not record who has written");
+            tracing::warn!(cause = error.cause(), "could not record who has written");
         }
     }
 

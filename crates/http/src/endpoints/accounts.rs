@@ -1,7 +1,5 @@
 //! `/api/auth`: registration, login, renewal, logout.
 
-use std::error::Error as _;
-
 use actix_web::http::StatusCode;
 use actix_web::rt;
 use actix_web::web::Data;
@@ -131,7 +129,7 @@ pub(crate) async fn login(
 /// Hashes a password anew after its login was answered, which does not wait for it.
 async fn renew_hash(state: Data<State>, rehash: Rehash) {
     if let Err(error) = state.services.authentication.rehash(rehash).await {
-        tracing::warn!(%error, cause = ?error.source(), "could not renew a password hash");
+        tracing::warn!(cause = error.cause(), "could not renew a password hash");
     }
 }
 

@@ -1,7 +1,5 @@
 //! `/api/admin/backup`: everything, to be kept elsewhere.
 
-use std::error::Error as _;
-
 use actix_web::http::header;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
@@ -24,7 +22,7 @@ pub(crate) async fn download(state: Data<State>, admin: Auth<Admin>, request: Ht
     // The head of the answer is sent by then: a failure can only cut it off.
     let parts = bytes.map(move |part| {
         part.map_err(|error| {
-            tracing::error!(%request_id, %error, cause = ?error.source(), "a backup could not be made to its end");
+            tracing::error!(%request_id, cause = error.cause(), "a backup could not be made to its end");
             Box::new(error) as Box<dyn std::error::Error>
         })
     });

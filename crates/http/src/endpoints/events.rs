@@ -210,7 +210,7 @@ impl Listener {
                     Ok(None) => self.phase = Phase::Present,
                     Err(error) => {
                         // It is cut off, and the client comes back. That the database is away is logged by what reads events.
-                        tracing::debug!(%error, "a stream of events could not be resumed");
+                        tracing::debug!(cause = error.cause(), "a stream of events could not be resumed");
                         self.phase = Phase::Over;
                     }
                 },

@@ -1,7 +1,6 @@
 //! `/api/users/me/export`: everything that the caller has stored.
 
 use std::collections::VecDeque;
-use std::error::Error as _;
 use std::io;
 use std::io::Write;
 use std::mem::take;
@@ -53,7 +52,7 @@ pub(crate) async fn export(state: Data<State>, caller: Auth<Caller>, request: Ht
     // The head of the answer is sent by then: a failure can only cut it off.
     let pieces = pieces.map(move |piece: Result<Bytes>| {
         piece.inspect_err(|error| {
-            tracing::error!(%request_id, %error, cause = ?error.source(), "an export could not be made to its end");
+            tracing::error!(%request_id, cause = error.cause(), "an export could not be made to its end");
         })
     });
     Ok(response

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use utoipa::ToSchema;
 
-use crate::core::{ErrorCode, RETRY_AFTER, State, schema, sources};
+use crate::core::{ErrorCode, RETRY_AFTER, State, schema};
 use crate::response::{Done, HandlerResult, answers, envelope};
 
 /// How long each thing may take to answer.
@@ -55,7 +55,7 @@ impl Check {
         let begun = Instant::now();
         let failure = match timeout(PATIENCE, probe.probe()).await {
             Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(sources(&error).collect::<Vec<_>>().join(": ")),
+            Ok(Err(error)) => Some(error.cause()),
             Err(_) => Some(format!("no answer within {} s", PATIENCE.as_secs())),
         };
         let hundredths = (begun.elapsed().as_secs_f64() * 100_000.0).round();

@@ -1,7 +1,5 @@
 //! `/api/media` and `/media`: images.
 
-use std::error::Error as _;
-
 use actix_web::body::SizedStream;
 use actix_web::http::{Method, StatusCode, header};
 use actix_web::web::Data;
@@ -100,7 +98,7 @@ pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: Ht
     // The head of the answer is sent by then: a failure can only cut it off.
     let request_id = RequestContext::of(&request)?.id();
     let bytes = image.bytes.map_err(move |error| {
-        tracing::error!(%request_id, %error, cause = ?error.source(), "an image could not be read to its end");
+        tracing::error!(%request_id, cause = error.cause(), "an image could not be read to its end");
         Box::new(error) as Box<dyn std::error::Error>
     });
     Ok(response.body(SizedStream::new(served.end - served.start, bytes)))

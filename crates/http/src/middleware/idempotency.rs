@@ -117,7 +117,7 @@ async fn carry_out(
 async fn abandon(state: &State, attempt: AttemptId) {
     if let Err(error) = state.services.idempotency.abandon(attempt).await {
         // A retry is told that it is under way, until the attempt is given up for lost.
-        tracing::warn!(%error, cause = ?std::error::Error::source(&error), "could not forget an idempotency attempt");
+        tracing::warn!(cause = error.cause(), "could not forget an idempotency attempt");
     }
 }
 
