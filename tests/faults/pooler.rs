@@ -27,8 +27,14 @@ async fn a_pooler_that_lends_connections_for_less_is_refused_at_the_start_with_t
     for (mode, words) in [("transaction", "pool_mode = session"), ("statement", "pool")] {
         let pooler = block_in_place(|| Pooler::start(&server, mode));
         let home = Home::new();
-        let mut command = home.agora(&[]);
-        command.env("AGORA_DATABASE_URL", pooler.url("agora"));
-        block_in_place(|| run(command, "")).expect_refusal(&[words]);
+        let agora = |arguments: &[&str]| {
+            let mut command = home.agora(arguments);
+            command.env("AGORA_DATABASE_URL", pooler.url("agora"));
+            block_in_place(|| run(command, ""))
+        };
+        agora(&[]).expect_refusal(&[words]);
+        let told = agora(&["doctor"]);
+        let is_told = |line: &str| line.starts_with("failed   database: ") && line.contains(words);
+        assert!(told.code == Some(1) && told.stdout.lines().any(is_told), "{told:?}");
     }
 }

@@ -48,16 +48,15 @@ const OF_POSTGRES: &str = "SELECT current_setting('server_version'), current_set
 /// Looks at the database that the URL names. Blocks while it works, so it is called on a runtime of several threads.
 ///
 /// # Errors
-/// [`OpenError`], in words for an operator: when it is not there, cannot be used, or has a newer schema.
+/// [`OpenError`], in words for an operator: when it is not there, cannot be used as configured, or has a newer schema.
 pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
     if is_postgres(url) {
-        let mut conn = postgres::connect_to_inspect(url, options).await?;
+        let (mut conn, applied) = postgres::connect_to_probe(url, options).await?;
         let of = sql::<(Text, Integer, Bool, Integer, BigInt)>(OF_POSTGRES);
         let (version, number, may_change_schema, connections, now): (String, i32, bool, i32, i64) =
             diesel_async::RunQueryDsl::get_result(of, &mut conn)
                 .await
                 .map_err(|error| OpenError::Connect(error.into()))?;
-        let applied = postgres::applied(&conn).await?;
         let server = ServerProbe {
             is_supported: number >= OLDEST,
             may_change_schema,

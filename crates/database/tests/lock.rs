@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agora_database::{Database, Flavor, Lock, OpenError, Options, Turn};
+use agora_database::{Database, Flavor, Lock, OpenError, Options, Turn, probe};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 
@@ -103,6 +103,8 @@ async fn a_database_stays_of_the_flavor_that_it_was_made_as() {
         let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
         open_as(made, &url).await.unwrap();
         assert!(matches!(open_as(other, &url).await.err(), Some(OpenError::Flavor(_))), "{other:?}");
+        let looked = probe(&url, &Options { flavor: other, ..Options::default() }).await;
+        assert!(matches!(looked.err(), Some(OpenError::Flavor(_))), "{other:?}");
         open_as(made, &url).await.unwrap();
     }
 }

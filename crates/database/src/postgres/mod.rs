@@ -36,6 +36,6 @@ pub use self::connect::url_of_each_server;
 pub(crate) use self::database::Postgres;
 #[cfg(test)]
 pub(crate) use self::database::private_postgres;
-pub(crate) use self::opening::{applied, connect_to_inspect, connect_to_replica};
+pub(crate) use self::opening::{connect_to_probe, connect_to_replica};
 pub(crate) use self::session::Session;
 pub(crate) use self::turn_lease::Lease;

@@ -20,8 +20,20 @@ const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postg
 pub(super) const MIGRATION_LOCK: i64 = 0x61_67_6f_72_61;
 
 /// Connects, to look.
-pub(crate) async fn connect_to_inspect(url: &str, options: &Options) -> Result<AsyncPgConnection, OpenError> {
+pub(super) async fn connect_to_inspect(url: &str, options: &Options) -> Result<AsyncPgConnection, OpenError> {
     Connector::new(url, options)?.connect_to_open().await
+}
+
+/// Connects, to look, and checks what is checked when it is opened; also the versions of the migrations that were applied.
+pub(crate) async fn connect_to_probe(
+    url: &str,
+    options: &Options,
+) -> Result<(AsyncPgConnection, Vec<String>), OpenError> {
+    let connector = Connector::new(url, options)?;
+    let conn = connector.connect_to_open().await?;
+    ensure_sessions(&conn, &connector).await?;
+    let applied = check(&conn, Opening::Change, options.flavor).await?;
+    Ok((conn, applied))
 }
 
 /// Connects to a replica, to look.
@@ -30,7 +42,7 @@ pub(crate) async fn connect_to_replica(url: &str, options: &Options) -> Result<A
 }
 
 /// Returns the versions of the migrations that were applied.
-pub(crate) async fn applied(conn: &AsyncPgConnection) -> Result<Vec<String>, OpenError> {
+pub(super) async fn applied(conn: &AsyncPgConnection) -> Result<Vec<String>, OpenError> {
     queries::transfer::applied(&mut &*conn).await.map_err(|error| OpenError::Migration(error.into()))
 }
 
@@ -80,7 +92,7 @@ pub(super) async fn prepare(opening: Opening, connector: &Connector, flavor: Fla
             return Ok(Migrated::default());
         }
     }
-    tracing::info!("the schema is brought up to date as soon as no other node does so, and no backup is taken");
+    tracing::info!("the schema is brought up to date once no other node does so and no backup is under way");
     // Changing a schema, and waiting for another node that does, may take longer than any request.
     conn.batch_execute("SET statement_timeout = 0; SET lock_timeout = 0").await.map_err(failed)?;
     let lease = match flavor {

@@ -86,6 +86,7 @@ fn advised(error: OpenError) -> String {
     let advice = match &error {
         OpenError::Connect(_) => ": start the server, or correct AGORA_DATABASE_URL",
         OpenError::Newer { .. } => ", or restore a backup of the older one",
+        OpenError::Pooled | OpenError::Flavor(_) => "",
         _ => ": correct AGORA_DATABASE_URL, or restore a backup",
     };
     format!("{:#}{advice}", anyhow::Error::from(error))
@@ -111,8 +112,8 @@ fn of_server(server: &ServerProbe, connections: usize) -> Vec<Finding> {
         let advice = "let it own the schema, or GRANT CREATE ON SCHEMA";
         findings.push(failed(format!("the user of AGORA_DATABASE_URL cannot make tables: {advice}")));
     }
-    // One for the sweep, and one for a command.
-    let (wanted, all) = (connections + 2, server.connections);
+    // One each for the sweep, for mails, for the erasure of an account and for a command.
+    let (wanted, all) = (connections + 4, server.connections);
     if wanted > all {
         findings.push(warning(format!(
             "a node takes up to {wanted} connections, and the server has {all} for all: lower AGORA_DATABASE_CONNECTIONS, or \
