@@ -37,6 +37,11 @@ async fn a_target_that_holds_rows_is_refused_unless_they_are_to_go() {
     service.api.get(&carol, "/api/users/me").await.expect(200);
     service.stop();
 
+    let back = ["copy", "--from", &to.database, "--to", &from.database, "--replace"];
+    let service = from.start(&home);
+    run(home.agora(&back), "").expect_refusal(&["another process serves", "stop it first"]);
+    service.stop();
+
     let replacing = [copying(&from, &to), vec!["--replace"]].concat();
     run(home.agora(&replacing), "").expect_success();
     to.expect(&home, &world, &seen).await;

@@ -33,6 +33,15 @@ pub async fn database(config: &Config, data_dir: &Path) -> Result<Database> {
     Database::open(database_url(config, data_dir).expose(), &config.database()).await.context(CANNOT_OPEN)
 }
 
+/// Opens the database that the configuration names, which no service may have meanwhile: what that remembers of it would be wrong.
+///
+/// # Errors
+/// What could not be opened, in words for an operator.
+pub async fn database_to_serve(config: &Config, data_dir: &Path) -> Result<Database> {
+    let url = database_url(config, data_dir);
+    Database::open_to_serve(url.expose(), &config.database()).await.context(CANNOT_OPEN)
+}
+
 /// Opens the database that the configuration names, which must be there; nothing about it is changed by that.
 ///
 /// # Errors

@@ -69,7 +69,8 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
             let options = config.database();
             let from = Database::open_existing(from.expose(), &options).await;
             let from = from.context("cannot open the database --from")?;
-            let to = Database::open(to.expose(), &options).await.context("cannot open the database --to")?;
+            // What a service remembers of it would be wrong.
+            let to = Database::open_to_serve(to.expose(), &options).await.context("cannot open the database --to")?;
             let mut load = to.load().await.operator_context(rows::TARGET)?;
             let is_empty = load.contents().is_empty().await.operator_context(rows::TARGET)?;
             ensure!(is_empty || replace, "the target database holds rows; --replace deletes them");

@@ -48,7 +48,8 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
         }
     };
     let data_dir = data_dir::prepare(&config.data_dir)?;
-    let database = open::database(config, &data_dir).await?;
+    // What a service remembers of it would be wrong.
+    let database = open::database_to_serve(config, &data_dir).await?;
     let store = &open::images(config, &data_dir).await?;
     let mut load = database.load().await.operator_context(TARGET)?;
     let is_empty = load.contents().is_empty().await.operator_context(TARGET)?;
