@@ -130,11 +130,11 @@ async fn a_mail_that_is_refused_holds_nobody_up_and_the_operator_sees_it() {
     // The server has a mail before the service has noted so.
     let sent = eventually("it is noted", async || {
         let sent = block_in_place(|| mail(&home, &["list", "--status", "sent"]));
-        (sent != ["There is no such mail."]).then_some(sent)
+        (sent != ["No mail has this status."]).then_some(sent)
     });
     let sent = sent.await;
     assert!(sent.len() == 1 && sent[0].contains("\"alice@example.org\""), "{sent:?}");
-    assert_eq!(mail(&home, &["list", "--status", "dead"]), ["There is no such mail."]);
+    assert_eq!(mail(&home, &["list", "--status", "dead"]), ["No mail has this status."]);
     let id = of("refused@example.org").split("  ").next().unwrap();
     assert_eq!(mail(&home, &["retry", id]), ["1 mail is tried again."]);
     assert_eq!(mail(&home, &["retry", "--all"]), ["2 mails are tried again."]);
@@ -201,7 +201,7 @@ async fn a_mail_that_is_on_its_way_when_the_service_is_stopped_is_not_sent_again
     forgot(&service.api, "slow").await;
     smtp.mail(0, "slow@example.org").await;
     service.stop();
-    assert_eq!(mail(&home, &["list", "--status", "waiting"]), ["There is no such mail."]);
+    assert_eq!(mail(&home, &["list", "--status", "waiting"]), ["No mail has this status."]);
     assert!(mail(&home, &["list", "--status", "sent"])[0].contains("slow@example.org"));
 }
 

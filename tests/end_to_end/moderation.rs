@@ -84,7 +84,7 @@ async fn an_operator_lists_and_decides_reports() {
         let body = json!({ "targetType": "USER", "targetId": of, "category": "ABUSE", "comment": comment });
         text(&api.call_json(&bob, Method::POST, "/api/reports", body).await.expect(201).data()["id"])
     };
-    assert_eq!(lines(&home, &["reports", "list"]), ["There is no such report."]);
+    assert_eq!(lines(&home, &["reports", "list"]), ["No report has this status."]);
     let (first, second) = (report(&ada.id, "Rude \u{1b}[31m\"so\"\nmore").await, report(&root.id, "").await);
     let open = lines(&home, &["reports", "list"]);
     assert!(
@@ -97,7 +97,7 @@ async fn an_operator_lists_and_decides_reports() {
     let resolved = lines(&home, &["reports", "resolve", &first, "--note", "Told off"]);
     assert_eq!(resolved, [format!("The report {first} is RESOLVED.")]);
     run(home.agora(&["reports", "reject", &second]), "").expect_success();
-    assert_eq!(lines(&home, &["reports", "list"]), ["There is no such report."]);
+    assert_eq!(lines(&home, &["reports", "list"]), ["No report has this status."]);
     let found = lines(&home, &["reports", "list", "--status", "resolved"]);
     assert!(found.len() == 1 && found[0].ends_with("note: \"Told off\""), "{found:?}");
     assert_eq!(lines(&home, &["reports", "list", "--status", "all", "--limit", "5"]).len(), 2);

@@ -76,8 +76,9 @@ impl Config {
             let both = [&SETTINGS.database_read_url, &SETTINGS.database_flavor];
             refuse_together(values, both, ": an engine over many machines has no replicas to read from");
         }
-        if self.smtp_url.is_some() != self.mail_from.is_some() {
-            let both = [&SETTINGS.smtp_url, &SETTINGS.mail_from];
+        let both = [&SETTINGS.smtp_url, &SETTINGS.mail_from];
+        let [has_server, has_sender] = both.map(|setting| values.given(setting).is_some());
+        if has_server != has_sender {
             let names = both.map(Setting::variable).join(" and ");
             values.refuse(&both, format!("{names} must be set together"));
         }

@@ -259,6 +259,10 @@ fn settings_that_contradict_each_other_are_named_together() {
         secrets,
         ["AGORA_JWT_SECRET and AGORA_JWT_ACCEPTED_SECRET_FILE must be two secrets: the new one and the old one"]
     );
+    let mail = problems("", &[("AGORA_SMTP_URL", "smtp://mail.example.org")]);
+    assert_eq!(mail, ["AGORA_SMTP_URL and AGORA_MAIL_FROM must be set together"]);
+    let wrong = problems("mail_from = 'a@example.org'", &[("AGORA_SMTP_URL", "http://mail.example.org")]);
+    assert_eq!(wrong.len(), 1, "what is wrong is there all the same: {wrong:?}");
     let admin = problems("admin_email = 'root@example.org'", &[("AGORA_ADMIN_USERNAME", "root")]);
     assert_eq!(
         admin,

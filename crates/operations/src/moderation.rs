@@ -132,7 +132,7 @@ pub async fn reports(reports: &Reports, command: ReportsCommand) -> Result<Strin
     match command {
         ReportsCommand::List { status, limit } => {
             let found = all(limit, async |page| reports.list_for_operator(status.status(), page).await).await?;
-            lines(&found, "There is no such report.", report_line)
+            lines(&found, "No report has this status.", report_line)
         }
         ReportsCommand::Resolve(decision) => decide(reports, decision, Verdict::Resolved).await,
         ReportsCommand::Reject(decision) => decide(reports, decision, Verdict::Rejected).await,

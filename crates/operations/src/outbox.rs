@@ -3,7 +3,7 @@
 use agora_domain::id::MailId;
 use agora_domain::mail::{MailStatus, MailView, OutboxCare};
 use anyhow::{Result, bail};
-use clap::{Subcommand, ValueEnum};
+use clap::{ArgGroup, Subcommand, ValueEnum};
 use uuid::Uuid;
 
 use crate::moderation::{instant, lines, quoted};
@@ -21,12 +21,12 @@ pub enum MailCommand {
         limit: usize,
     },
     /// Have mails that were not sent tried again at once, for two days from now
+    #[command(group(ArgGroup::new("which").required(true).args(["id", "all"])))]
     Retry {
         /// The id of one
-        #[arg(required_unless_present = "all")]
         id: Option<Uuid>,
         /// All of them
-        #[arg(long, conflicts_with = "id")]
+        #[arg(long)]
         all: bool,
     },
 }
@@ -75,7 +75,7 @@ async fn list(care: &OutboxCare, statuses: &[MailStatus], limit: usize) -> Resul
     for status in statuses {
         found.extend(care.list_for_operator(*status, limit).await?.into_iter().map(|mail| (*status, mail)));
     }
-    lines(&found, "There is no such mail.", |(status, mail)| line(*status, mail))
+    lines(&found, "No mail has this status.", |(status, mail)| line(*status, mail))
 }
 
 fn line(status: MailStatus, mail: &MailView) -> Result<String> {

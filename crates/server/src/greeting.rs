@@ -14,6 +14,9 @@ pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
         app.address,
         app.data_dir.display()
     );
+    let pages = [("/app/ for people", config.app), ("/console/ for administrators", config.console)];
+    let pages: Vec<_> = pages.into_iter().filter(|(_, is_there)| *is_there).map(|(page, _)| page).collect();
+    text += &format!("\nPages: {}", [&pages[..], &["/docs/ for developers"]].concat().join(", "));
     if let Some(address) = &app.metrics_address {
         text += &format!("\nMetrics: http://{address}/metrics");
     }
