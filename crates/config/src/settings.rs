@@ -130,9 +130,9 @@ settings! {
         /// threads that serve requests
         workers: usize = Number(number(1_usize..=1024)),
             Computed(|| available_parallelism().map_or(1, usize::from).clamp(1, 1024).to_string(), "number of cores");
-        /// the time between two sweeps, which delete images that this database has on record as named by no row,
-        /// expired sessions, requests that can no longer be repeated, and what is left of deleted posts; at most 30
-        /// days
+        /// the time between two sweeps, which delete what is no longer kept: images that this database has on record as
+        /// named by no row, expired sessions, requests that can no longer be repeated, what is left of deleted posts,
+        /// and old notifications, mails and names; at most 30 days
         sweep_interval: Duration = Time(time(30 * DAY)), Fixed("1h");
     }
     "The database", in_file: true {
