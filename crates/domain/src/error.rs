@@ -102,75 +102,61 @@ impl Error {
 pub struct ImageCollected;
 
 /// What is not allowed, whoever asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Disallowed {
     /// No enabled ADMIN would be left.
+    #[error("The last enabled ADMIN cannot lose the role, be disabled or be deleted")]
     LastAdmin,
     /// To follow oneself.
+    #[error("You cannot follow yourself")]
     FollowSelf,
     /// To follow more users than anybody may.
+    #[error("You cannot follow more than 10,000 users")]
     TooManyFollowed,
     /// To block oneself.
+    #[error("You cannot block yourself")]
     BlockSelf,
     /// To block more users than anybody may.
+    #[error("You cannot block more than 10,000 users")]
     TooManyBlocked,
     /// To mute oneself.
+    #[error("You cannot mute yourself")]
     MuteSelf,
     /// To mute more users than anybody may.
+    #[error("You cannot mute more than 10,000 users")]
     TooManyMuted,
     /// What goes by mail, where none is sent.
+    #[error("This service sends no mail")]
     MailNotConfigured,
 }
 
-impl fmt::Display for Disallowed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::LastAdmin => "The last enabled ADMIN cannot lose the role, be disabled or be deleted",
-            Self::FollowSelf => "You cannot follow yourself",
-            Self::TooManyFollowed => "You cannot follow more than 10,000 users",
-            Self::BlockSelf => "You cannot block yourself",
-            Self::TooManyBlocked => "You cannot block more than 10,000 users",
-            Self::MuteSelf => "You cannot mute yourself",
-            Self::TooManyMuted => "You cannot mute more than 10,000 users",
-            Self::MailNotConfigured => "This service sends no mail",
-        })
-    }
-}
-
 /// Why the caller may not do this.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
     /// It takes USER or ADMIN.
+    #[error("The account has no role")]
     NoRole,
     /// It takes ADMIN.
+    #[error("ADMIN role is required")]
     NotAdmin,
     /// It takes following the user, or being the user.
+    #[error("Only the user and the user's followers may read this list")]
     NotFollower,
     /// The post is not visible to the caller.
+    #[error("You may not view this post")]
     PostNotVisible,
     /// It takes being the author of the post.
+    #[error("Only the author may change this post")]
     NotPostAuthor,
     /// It takes being the author of the comment.
+    #[error("Only the author may edit this comment")]
     NotCommentAuthor,
     /// It takes being the author of the comment or of the post.
+    #[error("Only the author of the comment or of the post may delete this comment")]
     NeitherAuthor,
     /// An administrator has hidden it.
+    #[error("An administrator has hidden this: it can be deleted, but not changed")]
     Hidden,
-}
-
-impl fmt::Display for Forbidden {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoRole => "The account has no role",
-            Self::NotAdmin => "ADMIN role is required",
-            Self::NotFollower => "Only the user and the user's followers may read this list",
-            Self::PostNotVisible => "You may not view this post",
-            Self::NotPostAuthor => "Only the author may change this post",
-            Self::NotCommentAuthor => "Only the author may edit this comment",
-            Self::NeitherAuthor => "Only the author of the comment or of the post may delete this comment",
-            Self::Hidden => "An administrator has hidden this: it can be deleted, but not changed",
-        })
-    }
 }
 
 /// A kind of thing that can be missing.
@@ -213,30 +199,23 @@ impl fmt::Display for Resource {
 }
 
 /// What a request collided with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
     /// Another account has the username, in some letter case.
+    #[error("Username is already taken")]
     Username,
     /// Another account has the email address, in some letter case.
+    #[error("Email is already taken")]
     Email,
     /// Another product has the SKU, in some letter case.
+    #[error("SKU is already taken")]
     Sku,
     /// The same request, sent before under the same idempotency key, is under way.
+    #[error("The same request is under way")]
     Running,
     /// A conflict reported by the database that no rule foresaw.
+    #[error("The request conflicts with the current state")]
     Unforeseen,
-}
-
-impl fmt::Display for Conflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Username => "Username is already taken",
-            Self::Email => "Email is already taken",
-            Self::Sku => "SKU is already taken",
-            Self::Running => "The same request is under way",
-            Self::Unforeseen => "The request conflicts with the current state",
-        })
-    }
 }
 
 /// The kind of rule that a value breaks: by it a client chooses its own words.
