@@ -8,9 +8,10 @@ use std::str::FromStr;
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
-use crate::error::ViolationKind::{InvalidFormat, NotAllowed};
+use crate::error::ViolationKind::InvalidFormat;
 use crate::error::{Result, Violation};
 use crate::id::{AuditId, CommentId, IdGenerator, PostId, ProductId, ReportId, UserId};
+use crate::named::named;
 use crate::text;
 
 /// Who acts.
@@ -33,43 +34,6 @@ impl FromStr for Actor {
         Ok(Self::Account(id.into()))
     }
 }
-
-/// Declares an enum whose values have names that clients send and read.
-macro_rules! named {
-    (
-        $(#[doc = $doc:literal])+
-        $name:ident $refused:literal { $($(#[doc = $each:literal])+ $variant:ident = $text:literal,)+ }
-    ) => {
-        $(#[doc = $doc])+
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[doc = $each])+ $variant,)+
-        }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
-
-            /// Returns its name.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $text,)+
-                }
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = Violation;
-
-            fn from_str(name: &str) -> Result<Self, Violation> {
-                let named = Self::ALL.into_iter().find(|each| each.as_str() == name);
-                named.ok_or_else(|| Violation::new(NotAllowed, $refused))
-            }
-        }
-    };
-}
-
-pub(crate) use named;
 
 named! {
     /// What kind of act.

@@ -73,6 +73,7 @@ pub mod idempotency;
 pub mod limits;
 pub mod mail;
 pub mod media;
+mod named;
 pub mod notices;
 pub mod notifications;
 pub mod overview;

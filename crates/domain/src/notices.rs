@@ -3,61 +3,31 @@
 //! The rules are those of the contract (`contract`: Notifications). A change carries its notices to the repository, which
 //! stores them in the same transaction; [`notifications`](crate::notifications) shows them.
 
-use std::collections::BTreeSet;
-use std::str::FromStr;
-
 use crate::clock::Timestamp;
 use crate::entities::Entities;
-use crate::error::ViolationKind::NotAllowed;
-use crate::error::{Result, Violation};
+use crate::error::Result;
 use crate::id::{CommentId, IdGenerator, NotificationId, PostId, UserId};
+use crate::named::named;
+use std::collections::BTreeSet;
 
-/// What kind of act somebody is told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NotificationKind {
-    /// Somebody likes a post.
-    Like,
-    /// Somebody commented on a post.
-    Comment,
-    /// Somebody answered a comment.
-    Reply,
-    /// Somebody mentioned an account in a post or a comment.
-    Mention,
-    /// Somebody follows an account.
-    Follow,
-    /// Somebody likes a comment.
-    CommentLike,
-    /// Somebody reported something, of which administrators are told.
-    Report,
-}
-
-impl NotificationKind {
-    /// Every kind.
-    pub const ALL: [Self; 7] =
-        [Self::Like, Self::Comment, Self::Reply, Self::Mention, Self::Follow, Self::CommentLike, Self::Report];
-
-    /// Returns its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Like => "like",
-            Self::Comment => "comment",
-            Self::Reply => "reply",
-            Self::Mention => "mention",
-            Self::Follow => "follow",
-            Self::CommentLike => "commentLike",
-            Self::Report => "report",
-        }
-    }
-}
-
-impl FromStr for NotificationKind {
-    type Err = Violation;
-
-    fn from_str(name: &str) -> Result<Self, Violation> {
-        let kind = Self::ALL.into_iter().find(|kind| kind.as_str() == name);
-        kind.ok_or_else(|| {
-            Violation::new(NotAllowed, "Type must be like, comment, reply, mention, follow, commentLike or report")
-        })
+named! {
+    /// What kind of act somebody is told of.
+    #[derive(PartialOrd, Ord)]
+    NotificationKind "Type must be like, comment, reply, mention, follow, commentLike or report" {
+        /// Somebody likes a post.
+        Like = "like",
+        /// Somebody commented on a post.
+        Comment = "comment",
+        /// Somebody answered a comment.
+        Reply = "reply",
+        /// Somebody mentioned an account in a post or a comment.
+        Mention = "mention",
+        /// Somebody follows an account.
+        Follow = "follow",
+        /// Somebody likes a comment.
+        CommentLike = "commentLike",
+        /// Somebody reported something, of which administrators are told.
+        Report = "report",
     }
 }
 

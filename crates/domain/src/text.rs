@@ -64,6 +64,55 @@ pub fn required(name: &str, text: &str, max: usize) -> Result<String, Violation>
     if text.is_empty() { Err(Violation::new(Required, format!("{name} is required"))) } else { Ok(text) }
 }
 
+/// Declares types of text, with the most characters that each has. `parse` holds the rule where it is one of these: `required`,
+/// `trimmed` (possibly empty) or `optional` (`None` when blank), each with the name that begins its messages. Other types have a `parse`
+/// of their own.
+macro_rules! texts {
+    ($($(#[$attribute:meta])+ $name:ident($max:literal $(, $rule:ident $label:literal)?);)+) => {$(
+        $(#[$attribute])+
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The most characters it has.
+            pub const MAX_CHARS: usize = $max;
+
+            $($crate::text::texts! { @parse $rule $label })?
+
+            /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+            pub fn restore(stored: String) -> Self {
+                Self(stored)
+            }
+
+            /// Returns the text as given.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+    )+};
+    (@parse optional $label:literal) => {
+        /// Parses what a client sent; `None` for a blank text.
+        ///
+        /// # Errors
+        /// The violation, in words for the client.
+        pub fn parse(given: &str) -> Result<Option<Self>, $crate::error::Violation> {
+            let given = $crate::text::trimmed($label, given, Self::MAX_CHARS)?;
+            Ok((!given.is_empty()).then_some(Self(given)))
+        }
+    };
+    (@parse $rule:ident $label:literal) => {
+        /// Parses what a client sent.
+        ///
+        /// # Errors
+        /// The violation, in words for the client.
+        pub fn parse(given: &str) -> Result<Self, $crate::error::Violation> {
+            $crate::text::$rule($label, given, Self::MAX_CHARS).map(Self)
+        }
+    };
+}
+
+pub(crate) use texts;
+
 #[cfg(test)]
 mod tests {
     use super::*;

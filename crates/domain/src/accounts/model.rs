@@ -1,16 +1,16 @@
 //! Accounts, callers and sessions, and the rules about them.
 
-use std::str::FromStr;
-
 use super::{
     Biography, DisplayName, Email, LoginIdentifier, Password, PasswordAttempt, PasswordHash, ProfilePicture, Role,
     Roles, Username,
 };
 use crate::audit::AuditEntry;
 use crate::clock::Timestamp;
-use crate::error::{Disallowed, Error, FieldErrors, Forbidden, Result, Violation, ViolationKind};
+use crate::error::{Disallowed, Error, FieldErrors, Forbidden, Result};
 use crate::id::{SessionId, UserId};
 use crate::media::ImageKey;
+use crate::named::named;
+use crate::text::texts;
 
 /// A user's account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -220,28 +220,16 @@ impl Session {
     }
 }
 
-/// What a client says of itself when a user logs in: up to 200 characters, as it was sent but for control characters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UserAgent(String);
+texts! {
+    /// What a client says of itself when a user logs in: up to 200 characters, as it was sent but for control characters.
+    UserAgent(200);
+}
 
 impl UserAgent {
-    /// The most characters that are kept.
-    pub const MAX_CHARS: usize = 200;
-
     /// Returns what is kept of what a client sent; `None` when that is nothing.
     pub fn of(sent: &str) -> Option<Self> {
         let visible: String = sent.trim().chars().filter(|c| !c.is_control()).take(Self::MAX_CHARS).collect();
         (!visible.is_empty()).then_some(Self(visible))
-    }
-
-    /// A value read back from where it was stored.
-    pub fn restore(stored: String) -> Self {
-        Self(stored)
-    }
-
-    /// Returns it as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 
@@ -374,24 +362,13 @@ impl Admin {
     }
 }
 
-/// Whether a role is given or taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RoleAction {
-    /// Give it; nothing happens when the account has it.
-    Add,
-    /// Take it; nothing happens when the account lacks it.
-    Remove,
-}
-
-impl FromStr for RoleAction {
-    type Err = Violation;
-
-    fn from_str(name: &str) -> Result<Self, Violation> {
-        match name {
-            "ADD" => Ok(Self::Add),
-            "REMOVE" => Ok(Self::Remove),
-            _ => Err(Violation::new(ViolationKind::NotAllowed, "Action must be ADD or REMOVE")),
-        }
+named! {
+    /// Whether a role is given or taken.
+    RoleAction "Action must be ADD or REMOVE" {
+        /// Give it; nothing happens when the account has it.
+        Add = "ADD",
+        /// Take it; nothing happens when the account lacks it.
+        Remove = "REMOVE",
     }
 }
 

@@ -1,23 +1,29 @@
 //! The values of an account. Each is valid once made; `parse` holds its rule.
 
 use std::fmt;
-use std::str::FromStr;
 
 use email_address::{EmailAddress, Options};
 
-use crate::error::ViolationKind::{InvalidFormat, NotAllowed, Required, TooLong, TooShort};
+use crate::error::ViolationKind::{InvalidFormat, Required, TooLong, TooShort};
 use crate::error::{Result, Violation};
+use crate::named::named;
 use crate::text;
+use crate::text::texts;
 
-/// A name chosen by a user: 1 to 50 characters after trimming, no control characters, no `@` (so that it is never
-/// taken for an email address), and no blank before what is visible of it or behind that. Unique without regard to letter case.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Username(String);
+texts! {
+    /// A name chosen by a user: 1 to 50 characters after trimming, no control characters, no `@` (so that it is never
+    /// taken for an email address), and no blank before what is visible of it or behind that. Unique without regard to letter case.
+    Username(50);
+    /// An email address: syntactically valid, at most 254 characters (RFC 5321). Kept as given; unique without regard to letter case.
+    Email(254);
+    /// What a user says of themselves: 1 to 1,000 characters after trimming. A blank one is none at all.
+    Biography(1000, optional "Biography");
+    /// What others are shown beside or in place of a username: 1 to 50 characters after trimming, none of which hides what is
+    /// written or turns its direction. Not unique. One in which nothing is visible is none at all.
+    DisplayName(50);
+}
 
 impl Username {
-    /// The most characters a username has.
-    pub const MAX_CHARS: usize = 50;
-
     /// Parses what a client sent.
     ///
     /// # Errors
@@ -43,30 +49,13 @@ impl Username {
         Ok(Self(name))
     }
 
-    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
-    pub fn restore(stored: String) -> Self {
-        Self(stored)
-    }
-
-    /// Returns the name as the user spelled it.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// Returns the form that is unique: equal for names that differ in letter case only.
     pub fn key(&self) -> String {
         text::fold(&self.0)
     }
 }
 
-/// An email address: syntactically valid, at most 254 characters. Kept as given; unique without regard to letter case.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Email(String);
-
 impl Email {
-    /// The most characters an address has (RFC 5321).
-    pub const MAX_CHARS: usize = 254;
-
     /// Parses what a client sent.
     ///
     /// # Errors
@@ -78,16 +67,6 @@ impl Email {
             return Err(Violation::new(InvalidFormat, "Email must be a valid email address"));
         }
         Ok(Self(address))
-    }
-
-    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
-    pub fn restore(stored: String) -> Self {
-        Self(stored)
-    }
-
-    /// Returns the address as the user spelled it.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 
     /// Returns the form that is unique: equal for addresses that differ in letter case only.
@@ -191,43 +170,7 @@ impl fmt::Debug for PasswordHash {
     }
 }
 
-/// What a user says of themselves: 1 to 1,000 characters after trimming. A blank one is none at all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Biography(String);
-
-impl Biography {
-    /// The most characters a biography has.
-    pub const MAX_CHARS: usize = 1000;
-
-    /// Parses what a client sent; `None` for a blank text.
-    ///
-    /// # Errors
-    /// The violation, in words for the client.
-    pub fn parse(biography: &str) -> Result<Option<Self>, Violation> {
-        let biography = text::trimmed("Biography", biography, Self::MAX_CHARS)?;
-        Ok((!biography.is_empty()).then_some(Self(biography)))
-    }
-
-    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
-    pub fn restore(stored: String) -> Self {
-        Self(stored)
-    }
-
-    /// Returns the text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// What others are shown beside or in place of a username: 1 to 50 characters after trimming, none of which hides what is
-/// written or turns its direction. Not unique. One in which nothing is visible is none at all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DisplayName(String);
-
 impl DisplayName {
-    /// The most characters a display name has.
-    pub const MAX_CHARS: usize = 50;
-
     /// Parses what a client sent; `None` where nothing is visible.
     ///
     /// # Errors
@@ -251,16 +194,6 @@ impl DisplayName {
             '\u{2028}' | '\u{2029}' => true,
             _ => c.is_control() || text::is_invisible(c),
         }
-    }
-
-    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
-    pub fn restore(stored: String) -> Self {
-        Self(stored)
-    }
-
-    /// Returns the name.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 
@@ -299,34 +232,13 @@ impl LoginIdentifier {
     }
 }
 
-/// What an account may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// All resources and actions.
-    Admin,
-    /// Own resources.
-    User,
-}
-
-impl Role {
-    /// Every role, in the order they are listed.
-    pub const ALL: [Self; 2] = [Self::Admin, Self::User];
-
-    /// Returns its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Admin => "ADMIN",
-            Self::User => "USER",
-        }
-    }
-}
-
-impl FromStr for Role {
-    type Err = Violation;
-
-    fn from_str(name: &str) -> Result<Self, Violation> {
-        let role = Self::ALL.into_iter().find(|role| role.as_str() == name);
-        role.ok_or_else(|| Violation::new(NotAllowed, "Role must be ADMIN or USER"))
+named! {
+    /// What an account may do. Listed in this order.
+    Role "Role must be ADMIN or USER" {
+        /// All resources and actions.
+        Admin = "ADMIN",
+        /// Own resources.
+        User = "USER",
     }
 }
 

@@ -1,45 +1,21 @@
 //! Comments, and the rules about them.
 
-use std::str::FromStr;
-
 use crate::accounts::{Member, UserPreview, UserSummary};
 use crate::clock::Timestamp;
 use crate::entities::Entities;
-use crate::error::ViolationKind::NotAllowed;
-use crate::error::{Error, Forbidden, Resource, Result, Violation};
+use crate::error::{Error, Forbidden, Resource, Result};
 use crate::id::{CommentId, PostId, UserId};
+use crate::named::named;
 use crate::notices::Notice;
 use crate::posts::{Audience, HIDDEN, PostAccess};
 use crate::relation::Standing;
-use crate::text;
+use crate::text::texts;
 
 const NO_COMMENT: Error = Error::NotFound(Resource::Comment);
 
-/// The content of a comment: 1 to 500 characters (Unicode scalar values) after trimming.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommentText(String);
-
-impl CommentText {
-    /// The most characters a comment has.
-    pub const MAX_CHARS: usize = 500;
-
-    /// Parses what a client sent.
-    ///
-    /// # Errors
-    /// The violation, in words for the client.
-    pub fn parse(content: &str) -> Result<Self, Violation> {
-        text::required("Content", content, Self::MAX_CHARS).map(Self)
-    }
-
-    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
-    pub fn restore(stored: String) -> Self {
-        Self(stored)
-    }
-
-    /// Returns the content.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+texts! {
+    /// The content of a comment: 1 to 500 characters (Unicode scalar values) after trimming.
+    CommentText(500, required "Content");
 }
 
 /// What a comment says, on what, by whom and when.
@@ -205,35 +181,15 @@ pub enum CommentTarget {
     NewestOn(PostId),
 }
 
-/// Which way through time a post's comments are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CommentOrder {
-    /// The oldest first.
-    #[default]
-    Oldest,
-    /// The newest first.
-    Newest,
-}
-
-impl CommentOrder {
-    /// Every order.
-    pub const ALL: [Self; 2] = [Self::Oldest, Self::Newest];
-
-    /// Returns its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Oldest => "oldest",
-            Self::Newest => "newest",
-        }
-    }
-}
-
-impl FromStr for CommentOrder {
-    type Err = Violation;
-
-    fn from_str(name: &str) -> Result<Self, Violation> {
-        let order = Self::ALL.into_iter().find(|order| order.as_str() == name);
-        order.ok_or_else(|| Violation::new(NotAllowed, "Order must be oldest or newest"))
+named! {
+    /// Which way through time a post's comments are listed.
+    #[derive(Default)]
+    CommentOrder "Order must be oldest or newest" {
+        /// The oldest first.
+        #[default]
+        Oldest = "oldest",
+        /// The newest first.
+        Newest = "newest",
     }
 }
 

@@ -1,16 +1,15 @@
 //! Mails, the tokens in them, and the rules about both.
 
 use std::fmt;
-use std::str::FromStr;
 
 use crate::accounts::{Email, Username};
-use crate::audit::named;
 use crate::clock::Timestamp;
-use crate::error::ViolationKind::{Incorrect, NotAllowed, Required};
+use crate::error::ViolationKind::{Incorrect, Required};
 use crate::error::{Error, FieldName, Result, Violation};
 use crate::id::{MailId, UserId};
 use crate::limits::Allowance;
 pub use crate::limits::MAILS_AN_HOUR;
+use crate::named::named;
 
 const MINUTE_MILLIS: i64 = 60 * 1000;
 const HOUR_MILLIS: i64 = 60 * MINUTE_MILLIS;

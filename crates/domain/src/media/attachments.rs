@@ -5,34 +5,11 @@ use std::collections::HashSet;
 use super::{CleanImage, ImageKey, Preview};
 use crate::error::{Error, FieldName, Violation, ViolationKind};
 use crate::id::MediaId;
-use crate::text;
+use crate::text::texts;
 
-/// What an image shows, in words, for whoever does not see it: at most 1,500 characters, never blank.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AltText(String);
-
-impl AltText {
-    /// The most characters it has.
-    pub const MAX_CHARS: usize = 1500;
-
-    /// Parses what a client sent; `None` for a blank text.
-    ///
-    /// # Errors
-    /// The violation, in words for the client.
-    pub fn parse(text: &str) -> Result<Option<Self>, Violation> {
-        let text = text::trimmed("Alt text", text, Self::MAX_CHARS)?;
-        Ok(Some(Self(text)).filter(|alt| !alt.0.is_empty()))
-    }
-
-    /// A value read back from where it was stored, which was valid then.
-    pub fn restore(stored: String) -> Self {
-        Self(stored)
-    }
-
-    /// Returns the text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+texts! {
+    /// What an image shows, in words, for whoever does not see it: at most 1,500 characters. A blank one is none.
+    AltText(1500, optional "Alt text");
 }
 
 /// An image of a post, or one that was uploaded to become that.

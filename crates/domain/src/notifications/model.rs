@@ -1,14 +1,13 @@
 //! Notifications, and what their recipients have chosen.
 
 use std::collections::BTreeSet;
-use std::str::FromStr;
 
 use crate::accounts::UserPreview;
 use crate::clock::Timestamp;
-use crate::error::ViolationKind::NotAllowed;
-use crate::error::{Result, Violation};
+use crate::error::Result;
 use crate::id::{CommentId, NotificationId, PostId};
 use crate::media::ImageKey;
+use crate::named::named;
 use crate::notices::NotificationKind;
 
 /// How many of those who acted a notification shows at most, the newest ones; the others are behind its list of actors.
@@ -85,22 +84,21 @@ pub struct CommentExcerpt {
     pub content: Excerpt,
 }
 
-/// Whose acts of a kind a user is told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum NotificationPolicy {
-    /// Everybody's.
-    #[default]
-    Everyone,
-    /// Those of whom the user follows when they act.
-    Following,
-    /// Nobody's.
-    None,
+named! {
+    /// Whose acts of a kind a user is told of.
+    #[derive(Default)]
+    NotificationPolicy "Policy must be everyone, following or none" {
+        /// Everybody's.
+        #[default]
+        Everyone = "everyone",
+        /// Those of whom the user follows when they act.
+        Following = "following",
+        /// Nobody's.
+        None = "none",
+    }
 }
 
 impl NotificationPolicy {
-    /// Every policy.
-    pub const ALL: [Self; 3] = [Self::Everyone, Self::Following, Self::None];
-
     /// The rule of whether somebody is told, who follows whoever acts or not.
     pub const fn admits(self, recipient_follows: bool) -> bool {
         match self {
@@ -108,24 +106,6 @@ impl NotificationPolicy {
             Self::Following => recipient_follows,
             Self::None => false,
         }
-    }
-
-    /// Returns its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Everyone => "everyone",
-            Self::Following => "following",
-            Self::None => "none",
-        }
-    }
-}
-
-impl FromStr for NotificationPolicy {
-    type Err = Violation;
-
-    fn from_str(name: &str) -> Result<Self, Violation> {
-        let policy = Self::ALL.into_iter().find(|policy| policy.as_str() == name);
-        policy.ok_or_else(|| Violation::new(NotAllowed, "Policy must be everyone, following or none"))
     }
 }
 

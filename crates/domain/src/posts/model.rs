@@ -1,84 +1,41 @@
 //! Posts and likes, and the rules about them.
 
-use std::str::FromStr;
-
 use crate::accounts::{Author, Member, Username, Viewer};
 use crate::clock::Timestamp;
 use crate::entities::Entities;
-use crate::error::ViolationKind::{NotAllowed, Required};
+use crate::error::ViolationKind::Required;
 use crate::error::{Error, FieldErrors, FieldName, Forbidden, Resource, Result, Violation};
 use crate::id::{PostId, UserId};
 use crate::media::{Attachment, AttachmentsEdit, ImageKey, MediaIds};
+use crate::named::named;
 use crate::relation::Standing;
-use crate::text;
+use crate::text::texts;
 use crate::version::{Versions, next_version};
 
-/// The text of a post: at most 5,000 characters, stored as sent but for trimming. Empty only beside an image.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PostText(String);
+texts! {
+    /// The text of a post: at most 5,000 characters, stored as sent but for trimming. Empty only beside an image.
+    #[derive(Default)]
+    PostText(5000, trimmed "Text");
+}
 
 impl PostText {
-    /// The most characters the text has.
-    pub const MAX_CHARS: usize = 5000;
-
-    /// Parses what a client sent.
-    ///
-    /// # Errors
-    /// The violation, in words for the client.
-    pub fn parse(text: &str) -> Result<Self, Violation> {
-        text::trimmed("Text", text, Self::MAX_CHARS).map(Self)
-    }
-
-    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
-    pub fn restore(stored: String) -> Self {
-        Self(stored)
-    }
-
-    /// Returns the text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// Returns whether there is no text.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Who may view a post, besides its author and every ADMIN.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Visibility {
-    /// Everybody with a token.
-    #[default]
-    Public,
-    /// The author's followers.
-    Followers,
-    /// Nobody.
-    Private,
-}
-
-impl Visibility {
-    /// Every visibility.
-    pub const ALL: [Self; 3] = [Self::Public, Self::Followers, Self::Private];
-
-    /// Returns its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Public => "PUBLIC",
-            Self::Followers => "FOLLOWERS",
-            Self::Private => "PRIVATE",
-        }
-    }
-}
-
-impl FromStr for Visibility {
-    type Err = Violation;
-
-    fn from_str(name: &str) -> Result<Self, Violation> {
-        Self::ALL
-            .into_iter()
-            .find(|visibility| visibility.as_str() == name)
-            .ok_or_else(|| Violation::new(NotAllowed, "Visibility must be PUBLIC, FOLLOWERS or PRIVATE"))
+named! {
+    /// Who may view a post, besides its author and every ADMIN.
+    #[derive(Default)]
+    Visibility "Visibility must be PUBLIC, FOLLOWERS or PRIVATE" {
+        /// Everybody with a token.
+        #[default]
+        Public = "PUBLIC",
+        /// The author's followers.
+        Followers = "FOLLOWERS",
+        /// Nobody.
+        Private = "PRIVATE",
     }
 }
 

@@ -9,53 +9,25 @@ use crate::error::ViolationKind::{InvalidFormat, Mismatch, OutOfRange};
 use crate::error::{Error, FieldName, Result, Violation};
 use crate::id::ProductId;
 use crate::text;
+use crate::text::texts;
 use crate::version::{Versions, next_version};
-
-macro_rules! texts {
-    ($($(#[$doc:meta])* $name:ident($label:literal, $max:literal, $rule:ident);)+) => {$(
-        $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq)]
-        pub struct $name(String);
-
-        impl $name {
-            /// The most characters it has.
-            pub const MAX_CHARS: usize = $max;
-
-            /// Parses what a client sent.
-            ///
-            /// # Errors
-            /// The violation, in words for the client.
-            pub fn parse(given: &str) -> Result<Self, Violation> {
-                text::$rule($label, given, Self::MAX_CHARS).map(Self)
-            }
-
-            /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
-            pub fn restore(stored: String) -> Self {
-                Self(stored)
-            }
-
-            /// Returns the text as given.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-    )+};
-}
 
 texts! {
     /// A stock keeping unit: 1 to 64 characters, unique in any letter case.
-    Sku("SKU", 64, required);
+    Sku(64, required "SKU");
     /// A product's name: 1 to 200 characters.
-    ProductName("Name", 200, required);
+    ProductName(200, required "Name");
     /// A product's description: up to 5,000 characters, possibly none.
     #[derive(Default)]
-    Description("Description", 5000, trimmed);
+    Description(5000, trimmed "Description");
     /// A product's category: 1 to 100 characters, compared in any letter case.
-    Category("Category", 100, required);
+    Category(100, required "Category");
     /// A variant's color: up to 100 characters, possibly none.
-    Color("Color", 100, trimmed);
+    Color(100, trimmed "Color");
     /// A variant's size: up to 100 characters, possibly none.
-    Size("Size", 100, trimmed);
+    Size(100, trimmed "Size");
+    /// The address of a product image: an absolute `http` or `https` URL of at most 2,048 characters.
+    ImageUrl(2048);
 }
 
 impl Sku {
@@ -161,14 +133,7 @@ impl Stock {
     }
 }
 
-/// The address of a product image: an absolute `http` or `https` URL of at most 2,048 characters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImageUrl(String);
-
 impl ImageUrl {
-    /// The most characters an address has.
-    pub const MAX_CHARS: usize = 2048;
-
     /// Parses what a client sent.
     ///
     /// # Errors
@@ -182,16 +147,6 @@ impl ImageUrl {
             return Err(Violation::new(InvalidFormat, "Image must be an absolute http or https URL"));
         }
         Ok(Self(url))
-    }
-
-    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
-    pub fn restore(stored: String) -> Self {
-        Self(stored)
-    }
-
-    /// Returns the address.
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 

@@ -3,14 +3,15 @@
 use std::str::FromStr;
 
 use crate::accounts::UserPreview;
-use crate::audit::{Action, named};
+use crate::audit::Action;
 use crate::clock::Timestamp;
 use crate::comments::CommentText;
 use crate::error::ViolationKind::NotAllowed;
-use crate::error::{Error, Result, Violation};
+use crate::error::{Error, Violation};
 use crate::id::{CommentId, PostId, ReportId, UserId};
 use crate::limits::{Allowance, Limit};
-use crate::text;
+use crate::named::named;
+use crate::text::texts;
 use uuid::Uuid;
 
 named! {
@@ -91,44 +92,11 @@ impl ReportTarget {
     }
 }
 
-/// Declares texts of up to 1,000 characters after trimming, stored as sent.
-macro_rules! remarks {
-    ($($(#[doc = $doc:literal])+ $name:ident $label:literal;)+) => {$(
-        $(#[doc = $doc])+
-        #[derive(Debug, Clone, PartialEq, Eq)]
-        pub struct $name(String);
-
-        impl $name {
-            /// The most characters it has.
-            pub const MAX_CHARS: usize = 1000;
-
-            /// Parses what a client sent; a blank text is none.
-            ///
-            /// # Errors
-            /// The violation, in words for the client.
-            pub fn parse(given: &str) -> Result<Option<Self>, Violation> {
-                let given = text::trimmed($label, given, Self::MAX_CHARS)?;
-                Ok((!given.is_empty()).then_some(Self(given)))
-            }
-
-            /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
-            pub fn restore(stored: String) -> Self {
-                Self(stored)
-            }
-
-            /// Returns the text.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-    )+};
-}
-
-remarks! {
-    /// What a reporter says beyond the category: up to 1,000 characters.
-    ReportComment "Comment";
-    /// What whoever decides about a report says: up to 1,000 characters.
-    ReportNote "Note";
+texts! {
+    /// What a reporter says beyond the category: up to 1,000 characters. A blank one is none.
+    ReportComment(1000, optional "Comment");
+    /// What whoever decides about a report says: up to 1,000 characters. A blank one is none.
+    ReportNote(1000, optional "Note");
 }
 
 /// What a user reports.
