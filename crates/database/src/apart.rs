@@ -4,7 +4,7 @@
 use agora_domain::accounts::Viewer;
 use agora_domain::id::UserId;
 use diesel::backend::Backend;
-use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
+use diesel::expression::{Expression, ValidGrouping};
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::serialize::ToSql;
 use diesel::sql_types::{Bool, HasSqlType};
@@ -83,13 +83,7 @@ impl<const OF: u8, Column: QueryId> QueryId for Apart<OF, Column> {
     const HAS_STATIC_QUERY_ID: bool = Column::HAS_STATIC_QUERY_ID;
 }
 
-impl<const OF: u8, Column> Expression for Apart<OF, Column> {
-    type SqlType = Bool;
-}
-
-impl<const OF: u8, Column: AppearsOnTable<Source>, Source> AppearsOnTable<Source> for Apart<OF, Column> {}
-
-impl<const OF: u8, Column: SelectableExpression<Source>, Source> SelectableExpression<Source> for Apart<OF, Column> {}
+expression! { [const OF: u8, Column] Apart<OF, Column>: Bool, of Column }
 
 impl<const OF: u8, DB, Column> QueryFragment<DB> for Apart<OF, Column>
 where
@@ -127,7 +121,7 @@ pub(crate) const fn erased<Column>(column: Column) -> Erased<Column> {
     Erased(column)
 }
 
-expression! { Erased<Column>: Bool, of Column }
+expression! { [Column] Erased<Column>: Bool, of Column }
 
 impl<DB: Backend, Column: QueryFragment<DB>> QueryFragment<DB> for Erased<Column> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
@@ -220,7 +214,7 @@ pub(crate) struct Muted<Column> {
     column: Column,
 }
 
-expression! { Muted<Column>: Bool, of Column }
+expression! { [Column] Muted<Column>: Bool, of Column }
 
 impl<DB, Column> QueryFragment<DB> for Muted<Column>
 where

@@ -2,10 +2,11 @@
 
 use diesel::QueryResult;
 use diesel::backend::Backend;
-use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
+use diesel::expression::ValidGrouping;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::BigInt;
 
+use crate::expression::expression;
 use crate::schema::users;
 
 /// The sum of the counters of `users.id` from one to another, 0 without any. diesel's own sum is of another type on
@@ -20,19 +21,7 @@ pub(crate) type FollowedCounted = Counted<3, 3>;
 /// How many follow the user.
 pub(crate) type FollowersCounted = Counted<16, 31>;
 
-impl<const FIRST: i16, const LAST: i16> Expression for Counted<FIRST, LAST> {
-    type SqlType = BigInt;
-}
-
-impl<const FIRST: i16, const LAST: i16, Source> AppearsOnTable<Source> for Counted<FIRST, LAST> where
-    users::id: AppearsOnTable<Source>
-{
-}
-
-impl<const FIRST: i16, const LAST: i16, Source> SelectableExpression<Source> for Counted<FIRST, LAST> where
-    users::id: SelectableExpression<Source>
-{
-}
+expression! { [const FIRST: i16, const LAST: i16] Counted<FIRST, LAST>: BigInt, of users::id }
 
 impl<const FIRST: i16, const LAST: i16, DB: Backend> QueryFragment<DB> for Counted<FIRST, LAST> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {

@@ -1,18 +1,19 @@
 //! Conditions and columns in SQL of our own.
 
-/// Makes a fragment of SQL an expression of a type, for queries on the table of a column that it names.
+/// Makes a fragment of SQL an expression of a type, for queries on the table of a column that it names. Its generics stand before it, as in
+/// `[const N: u8, Column] Fragment<N, Column>`.
 macro_rules! expression {
-    ($name:ident $(<$Part:ident>)?: $Type:ty, of $column:ty) => {
-        impl$(<$Part>)? diesel::expression::Expression for $name$(<$Part>)? {
+    ($([$($generic:tt)+])? $Fragment:path: $Type:ty, of $column:ty) => {
+        impl$(<$($generic)+>)? diesel::expression::Expression for $Fragment {
             type SqlType = $Type;
         }
 
-        impl<Source $(, $Part)?> diesel::expression::AppearsOnTable<Source> for $name$(<$Part>)? where
+        impl<$($($generic)+,)? Source> diesel::expression::AppearsOnTable<Source> for $Fragment where
             $column: diesel::expression::AppearsOnTable<Source>
         {
         }
 
-        impl<Source $(, $Part)?> diesel::expression::SelectableExpression<Source> for $name$(<$Part>)? where
+        impl<$($($generic)+,)? Source> diesel::expression::SelectableExpression<Source> for $Fragment where
             $column: diesel::expression::SelectableExpression<Source>
         {
         }

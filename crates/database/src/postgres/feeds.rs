@@ -152,7 +152,7 @@ impl<Q> ValidGrouping<()> for Among<Q> {
     type IsAggregate = is_aggregate::No;
 }
 
-expression! { Among<Q>: Bool, of posts::id }
+expression! { [Q] Among<Q>: Bool, of posts::id }
 
 impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Among<Q> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {

@@ -37,7 +37,7 @@ impl<C> ValidGrouping<()> for Contains<C> {
     type IsAggregate = is_aggregate::No;
 }
 
-expression! { Contains<C>: Bool, of C }
+expression! { [C] Contains<C>: Bool, of C }
 
 impl<C> Contains<C> {
     fn push<'b, DB>(&'b self, out: &mut AstPass<'_, 'b, DB>, position: &str) -> QueryResult<()>

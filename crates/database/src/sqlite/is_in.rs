@@ -6,8 +6,9 @@ use diesel::expression::ValidGrouping;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::{Bool, Text};
 use diesel::sqlite::Sqlite;
-use diesel::{AppearsOnTable, Expression, QueryResult, SelectableExpression};
+use diesel::{Expression, QueryResult};
 
+use crate::expression::expression;
 use crate::schema::posts;
 use crate::sql_types::{DbId, Id};
 
@@ -52,13 +53,7 @@ pub(crate) fn word_in<C: Expression<SqlType = Text>>(column: C, words: Vec<Strin
     IsIn { column, value: "value", list: serde_json::Value::from(words).to_string() }
 }
 
-impl<C: Expression> Expression for IsIn<C> {
-    type SqlType = Bool;
-}
-
-impl<C, Source> AppearsOnTable<Source> for IsIn<C> where C: AppearsOnTable<Source> {}
-
-impl<C, Source> SelectableExpression<Source> for IsIn<C> where C: SelectableExpression<Source> {}
+expression! { [C] IsIn<C>: Bool, of C }
 
 impl<C: QueryFragment<Sqlite>> QueryFragment<Sqlite> for IsIn<C> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
