@@ -69,39 +69,3 @@ pub(crate) fn gathered_row(notice: &Notice) -> NotificationRecord {
     let target_id = row.comment_id.or(row.post_id).or(Some(row.recipient_id));
     NotificationRecord { actor_id: None, day: Some(day(notice.at)), target_id, ..row }
 }
-
-/// A notice that others of its day are gathered with, or none, as the values of one call.
-#[derive(Debug, Clone)]
-pub(crate) struct GatheredNotice {
-    pub(crate) id: Option<DbId>,
-    pub(crate) recipient: Option<DbId>,
-    pub(crate) day: i32,
-}
-
-impl GatheredNotice {
-    pub(crate) fn new(notice: Option<Notice>) -> Self {
-        Self {
-            id: notice.map(|notice| DbId(notice.id.uuid())),
-            recipient: notice.map(|notice| DbId(notice.recipient.uuid())),
-            day: notice.map_or(0, |notice| day(notice.at)),
-        }
-    }
-}
-
-/// Notices that stand alone as the values of one call, each at the same place of every list.
-#[derive(Debug, Clone)]
-pub(crate) struct Notices {
-    pub(crate) ids: Vec<DbId>,
-    pub(crate) kinds: Vec<i16>,
-    pub(crate) recipients: Vec<DbId>,
-}
-
-impl Notices {
-    pub(crate) fn new(notices: &[Notice]) -> Self {
-        Self {
-            ids: notices.iter().map(|notice| DbId(notice.id.uuid())).collect(),
-            kinds: notices.iter().map(|notice| kind_code(notice.kind)).collect(),
-            recipients: notices.iter().map(|notice| DbId(notice.recipient.uuid())).collect(),
-        }
-    }
-}

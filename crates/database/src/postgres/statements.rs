@@ -15,11 +15,11 @@ use diesel::{OptionalExtension, QueryDsl, SelectableHelper, define_sql_function}
 use super::dialect::{Conn, RunQueryDsl};
 use crate::attachments;
 use crate::error::{Failure, Outcome};
-use crate::notices::{GatheredNotice, Notices};
+use crate::notices::{gathered_row, kind_code};
 use crate::rows::{AuthorRow, CommentRow, PostRow};
 use crate::schema::{LikeRecord, users};
 use crate::search_index::TextRow;
-use crate::sql_types::{Id, Instant};
+use crate::sql_types::{DbId, Id, Instant};
 
 define_sql_function! {
     /// Turns a like on or off; which it is then, or nothing where there is no such post.
@@ -50,15 +50,23 @@ define_sql_function! {
 /// Turns the like on if it is off, off if it is on.
 pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord, notice: Option<Notice>) -> Outcome<bool> {
     let LikeRecord { post_id, user_id, id, created_at } = like;
-    let told = GatheredNotice::new(notice);
-    let call = call_toggle_like(post_id, user_id, id, created_at, told.id, told.recipient, told.day);
+    let told = notice.as_ref().map(gathered_row);
+    let (notice, recipient) = (told.as_ref().map(|row| row.id), told.as_ref().map(|row| row.recipient_id));
+    let day = told.and_then(|row| row.day).unwrap_or_default();
+    let call = call_toggle_like(post_id, user_id, id, created_at, notice, recipient, day);
     let toggled = diesel::select(call).get_result::<Option<bool>>(conn).await;
     toggled.map_err(Failure::missing(Resource::User))?.ok_or(Failure::Rule(Error::NotFound(Resource::Post)))
 }
 
+/// Returns notices that stand alone as the values of one call, each at the same place of every list.
+fn in_lists(told: &[Notice]) -> (Vec<DbId>, Vec<i16>, Vec<DbId>) {
+    let values = |notice: &Notice| (DbId(notice.id.uuid()), kind_code(notice.kind), DbId(notice.recipient.uuid()));
+    told.iter().map(values).collect()
+}
+
 /// Stores a comment at the top level, counts it, and tells of it.
 pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: Vec<Notice>) -> Outcome<()> {
-    let Notices { ids, kinds, recipients } = Notices::new(&told);
+    let (ids, kinds, recipients) = in_lists(&told);
     let CommentRow { id, post_id, author_id, content, created_at, updated_at, entities, .. } = row;
     let call =
         call_insert_comment(id, post_id, author_id, content, created_at, updated_at, entities, ids, kinds, recipients);
@@ -73,7 +81,7 @@ pub(crate) async fn insert_post(
     text: TextRow,
     told: Vec<Notice>,
 ) -> Outcome<AuthorRow> {
-    let (tags, Notices { ids, kinds, recipients }) = (row.tags(), Notices::new(&told));
+    let (tags, (ids, kinds, recipients)) = (row.tags(), in_lists(&told));
     let PostRow { id, author_id, content, image, attachments, visibility, created_at, updated_at, entities, .. } = row;
     let images = attachments::of_post(image, attachments.as_deref())?;
     let images: Vec<String> = images.into_iter().map(|image| image.key.as_str().to_owned()).collect();
