@@ -169,30 +169,6 @@ fn end_of(prefix: &str) -> String {
     format!("{prefix}{}", char::MAX)
 }
 
-/// Loads the next buckets, in a direction that the names of comparisons make up: in the order of the entries that are come
-/// upon first, those that have some beyond a position.
-macro_rules! next_buckets {
-    ($kind:ident, $slice:ident, $after:ident, $most:ident, $conn:ident, ($at:ident, $id:ident), ($last_at:ident, $last_id:ident),
-        $within:ident, $beyond:ident, $order:ident, $begin:expr) => {{
-        let After(instant, id) = $slice.after;
-        let BucketPlace { at, id: first, bucket } = $after.unwrap_or($begin);
-        let has_some = search_buckets::$last_at
-            .$within(instant)
-            .and(search_buckets::$last_at.$beyond(instant).or(search_buckets::$last_id.$beyond(id)));
-        let is_next = search_buckets::$id
-            .$beyond(first)
-            .or(search_buckets::$id.eq(first).and(search_buckets::bucket.$beyond(bucket)));
-        let next = search_buckets::table
-            .filter(search_buckets::kind.eq(kind_code($kind)))
-            .filter(search_buckets::$at.$within(at).and(search_buckets::$at.$beyond(at).or(is_next)))
-            .filter(has_some)
-            .order((search_buckets::$at.$order(), search_buckets::$id.$order(), search_buckets::bucket.$order()))
-            .limit($most)
-            .select(BucketRow::as_select());
-        built(next).load($conn).await?
-    }};
-}
-
 async fn next_buckets(
     conn: &mut Conn<'_>,
     kind: Kind,
@@ -202,33 +178,31 @@ async fn next_buckets(
 ) -> Outcome<Vec<BucketRow>> {
     let newest = BucketPlace { at: DbInstant::MAX, id: DbId(Uuid::max()), bucket: i64::MAX };
     let oldest = BucketPlace { at: DbInstant::MIN, id: DbId(Uuid::nil()), bucket: -1 };
+    /// Loads them in a direction that the names of comparisons make up: in the order of the entries that are come upon first, those that
+    /// have some beyond a position.
+    macro_rules! next_buckets {
+        (($at:ident, $id:ident), ($last_at:ident, $last_id:ident), $within:ident, $beyond:ident, $order:ident, $begin:ident) => {{
+            let After(instant, id) = slice.after;
+            let BucketPlace { at, id: first, bucket } = after.unwrap_or($begin);
+            let has_some = search_buckets::$last_at
+                .$within(instant)
+                .and(search_buckets::$last_at.$beyond(instant).or(search_buckets::$last_id.$beyond(id)));
+            let is_next = search_buckets::$id
+                .$beyond(first)
+                .or(search_buckets::$id.eq(first).and(search_buckets::bucket.$beyond(bucket)));
+            let next = search_buckets::table
+                .filter(search_buckets::kind.eq(kind_code(kind)))
+                .filter(search_buckets::$at.$within(at).and(search_buckets::$at.$beyond(at).or(is_next)))
+                .filter(has_some)
+                .order((search_buckets::$at.$order(), search_buckets::$id.$order(), search_buckets::bucket.$order()))
+                .limit(most)
+                .select(BucketRow::as_select());
+            built(next).load(conn).await?
+        }};
+    }
     Ok(match slice.toward {
-        Toward::Older => next_buckets!(
-            kind,
-            slice,
-            after,
-            most,
-            conn,
-            (newest_at, newest_id),
-            (oldest_at, oldest_id),
-            le,
-            lt,
-            desc,
-            newest
-        ),
-        Toward::Newer => next_buckets!(
-            kind,
-            slice,
-            after,
-            most,
-            conn,
-            (oldest_at, oldest_id),
-            (newest_at, newest_id),
-            ge,
-            gt,
-            asc,
-            oldest
-        ),
+        Toward::Older => next_buckets!((newest_at, newest_id), (oldest_at, oldest_id), le, lt, desc, newest),
+        Toward::Newer => next_buckets!((oldest_at, oldest_id), (newest_at, newest_id), ge, gt, asc, oldest),
     })
 }
 
