@@ -8,12 +8,10 @@ use agora_domain::id::UserId;
 use agora_domain::media::ImageKey;
 use async_trait::async_trait;
 
+use crate::batches::{BATCH, until_none};
 use crate::rows::image_key;
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};
-
-/// How many names are forgotten at once.
-const BATCH: i64 = 1_000;
 
 #[async_trait]
 impl DeletionRepository for Database {
@@ -32,12 +30,6 @@ impl DeletionRepository for Database {
     }
 
     async fn forget_names(&self, now: Timestamp) -> Result<usize> {
-        let mut forgotten = 0;
-        loop {
-            match call!(self, write kept_names::forget(DbInstant(now), BATCH))? {
-                0 => return Ok(forgotten),
-                batch => forgotten += batch,
-            }
-        }
+        until_none(|| async move { call!(self, write kept_names::forget(DbInstant(now), BATCH)) }).await
     }
 }

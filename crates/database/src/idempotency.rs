@@ -5,11 +5,9 @@ use agora_domain::clock::Timestamp;
 use agora_domain::idempotency::{AttemptId, Begun, Fingerprints, IdempotencyRepository, RequestName};
 use async_trait::async_trait;
 
+use crate::batches::{BATCH, until_none};
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};
-
-/// How many records are deleted at once, so that other writes, and the time of a statement, do not suffer from many.
-const BATCH: i64 = 1_000;
 
 #[async_trait]
 impl IdempotencyRepository for Database {
@@ -29,13 +27,6 @@ impl IdempotencyRepository for Database {
     }
 
     async fn delete_begun_before(&self, at: Timestamp) -> Result<usize> {
-        let mut deleted = 0;
-        loop {
-            let batch = call!(self, write idempotency::delete_begun_before(DbInstant(at), BATCH))?;
-            deleted += batch;
-            if batch == 0 {
-                return Ok(deleted);
-            }
-        }
+        until_none(|| async move { call!(self, write idempotency::delete_begun_before(DbInstant(at), BATCH)) }).await
     }
 }

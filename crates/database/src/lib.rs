@@ -13,6 +13,7 @@ mod apart;
 mod attachments;
 mod audit;
 mod backend;
+mod batches;
 mod blocks;
 mod bookmarks;
 mod calls;

@@ -8,15 +8,13 @@ use agora_domain::mail::{Claim, MailKind, MailStatus, MailView, NewMail, Outbox,
 use async_trait::async_trait;
 use diesel::{Insertable, Queryable, Selectable};
 
+use crate::batches::{BATCH, until_none};
 use crate::codes::codes;
 use crate::error::Outcome;
 use crate::rows::count;
 use crate::schema::mails;
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};
-
-/// How many rows are deleted at once, so that other writes do not suffer from many.
-const BATCH: i64 = 1_000;
 
 /// How much of a failure is kept, in characters.
 const LONGEST_FAILURE: usize = 500;
@@ -104,13 +102,7 @@ impl Outbox for Database {
     }
 
     async fn delete_outdated(&self, now: Timestamp) -> Result<usize> {
-        let mut deleted = 0;
-        loop {
-            match call!(self, write mail::delete_outdated(DbInstant(now), BATCH))? {
-                0 => return Ok(deleted),
-                batch => deleted += batch,
-            }
-        }
+        until_none(|| async move { call!(self, write mail::delete_outdated(DbInstant(now), BATCH)) }).await
     }
 }
 

@@ -13,6 +13,7 @@ use agora_domain::posts::VisibleTo;
 use async_trait::async_trait;
 use uuid::Uuid;
 
+use crate::batches::until_none;
 use crate::error::Outcome;
 use crate::notices::{kind, policy};
 use crate::rows::{Slice, page_of};
@@ -102,12 +103,7 @@ impl NotificationRepository for Database {
         let (last, recipients) = call!(self, search notifications::recipients(after))?;
         let mut deleted = 0;
         for recipient in recipients {
-            loop {
-                match call!(self, write notifications::trim(recipient))? {
-                    0 => break,
-                    rows => deleted += rows,
-                }
-            }
+            deleted += until_none(|| async move { call!(self, write notifications::trim(recipient)) }).await?;
         }
         Ok((deleted, last.map(|id| id.0.into())))
     }

@@ -10,13 +10,11 @@ use agora_domain::id::{SessionId, TicketId, UserId};
 use agora_domain::page::{Page, PageRequest};
 use async_trait::async_trait;
 
+use crate::batches::{BATCH, until_none};
 use crate::rows::{Slice, keyset, page_of};
 use crate::schema::{AuditRecord, SessionRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};
-
-/// How many sessions are deleted at once, so that other writes, and the time of a statement, do not suffer from many.
-const BATCH: i64 = 1_000;
 
 /// Of how many sessions it is said together that they were used: a write that takes longer has others wait.
 const SEEN_AT_ONCE: usize = 200;
@@ -94,13 +92,6 @@ impl SessionRepository for Database {
     }
 
     async fn delete_opened_before(&self, at: Timestamp) -> Result<usize> {
-        let mut deleted = 0;
-        loop {
-            let batch = call!(self, write sessions::delete_opened_before(DbInstant(at), BATCH))?;
-            deleted += batch;
-            if batch == 0 {
-                return Ok(deleted);
-            }
-        }
+        until_none(|| async move { call!(self, write sessions::delete_opened_before(DbInstant(at), BATCH)) }).await
     }
 }
