@@ -45,6 +45,8 @@ mod log;
 mod ports;
 #[path = "faults/replica.rs"]
 mod replica;
+#[path = "faults/services.rs"]
+mod services;
 
 use client::{Client, JSON, PASSWORD, Response, registration, request_bytes};
 use ports::Ports;

@@ -1,91 +1,16 @@
 //! The service on mocked ports.
 
 use std::net::TcpListener;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use agora_domain::Error;
-use agora_domain::accounts::{
-    Accounts, Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, MockTokenIssuer,
-    PasswordChecks, PasswordHasher,
-};
-use agora_domain::audit_log::{AuditLog, MockAuditRepository};
-use agora_domain::backups::{Backups, MockBackupSource};
-use agora_domain::blocks::{Blocks, MockBlockRepository};
-use agora_domain::bookmarks::{Bookmarks, MockBookmarkRepository};
-use agora_domain::clock::{MockClock, Timestamp};
-use agora_domain::comments::{Comments, MockCommentRepository};
-use agora_domain::deletion::{Deletion, MockDeletionRepository};
-use agora_domain::events::{EventPorts, LiveUpdates, MockEventAudience, MockEventLog};
-use agora_domain::export::{Exports, MockExportRepository};
-use agora_domain::follows::{Follows, MockFollowRepository};
-use agora_domain::health::{MockProbe, Probes};
-use agora_domain::id::MockIdGenerator;
-use agora_domain::idempotency::{Idempotency, MockIdempotencyRepository};
-use agora_domain::limits::{Limits, MockCounters, Window};
-use agora_domain::mail::{AccountMail, MockMailTokens, MockOutbox, MockTokenRedemption, OutboxCare};
-use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
-use agora_domain::notifications::{MockNotificationRepository, Notifications};
-use agora_domain::overview::{MockOverviewRepository, Overview};
-use agora_domain::people::{MockPeopleRepository, People};
-use agora_domain::posts::{MockPostRepository, Posts};
-use agora_domain::products::{CatalogVersion, MockProductRepository, Products};
-use agora_domain::reports::{MockReportRepository, Reports};
-use agora_domain::search::{MockSearchRepository, Search};
-use agora_http::{
-    CorsOrigins, LoadLimits, MacKeys, ReplicaServices, Services, Settings, Stopping, Throttling, TrustedProxies, serve,
-};
+use agora_domain::products::CatalogVersion;
+use agora_http::{LoadLimits, ReplicaServices, Settings, serve};
 use uuid::Uuid;
 
+pub(super) use super::services::Ports;
+use super::services::settings;
 use crate::client::{Client, PUBLIC_URL};
 use crate::contract;
-
-/// The ports that the tests break. A mock that is not told what to do panics when it is called.
-pub(super) struct Ports {
-    pub(super) accounts: MockAccountRepository,
-    pub(super) sessions: MockSessionRepository,
-    pub(super) tokens: MockTokenIssuer,
-    pub(super) products: MockProductRepository,
-    pub(super) posts: MockPostRepository,
-    pub(super) people: MockPeopleRepository,
-    pub(super) store: MockImageStore,
-    pub(super) idempotency: MockIdempotencyRepository,
-    pub(super) passwords: Arc<dyn PasswordHasher>,
-    pub(super) images: MockProbe,
-    pub(super) stopping: Stopping,
-    pub(super) request_time: Duration,
-    pub(super) load: LoadLimits,
-}
-
-/// Returns a dependency that is available.
-fn available() -> MockProbe {
-    let mut probe = MockProbe::new();
-    probe.expect_probe().returning(|| Ok(()));
-    probe
-}
-
-impl Default for Ports {
-    fn default() -> Self {
-        let mut store = MockImageStore::new();
-        store.expect_public_url().return_const(None);
-        Self {
-            accounts: MockAccountRepository::new(),
-            sessions: MockSessionRepository::new(),
-            tokens: MockTokenIssuer::new(),
-            products: MockProductRepository::new(),
-            posts: MockPostRepository::new(),
-            people: MockPeopleRepository::new(),
-            store,
-            idempotency: MockIdempotencyRepository::new(),
-            passwords: Arc::new(MockPasswordHasher::new()),
-            images: available(),
-            stopping: Stopping::default(),
-            request_time: Duration::from_secs(20),
-            load: LoadLimits::default(),
-        }
-    }
-}
 
 impl Ports {
     /// Serves on these ports. Returns a client, which holds responses against the OpenAPI document.
@@ -96,154 +21,15 @@ impl Ports {
     /// Serves on these ports, and lists from a replica.
     pub(super) fn start_beside(self, replica: Option<ReplicaServices>) -> Client {
         let settings = Settings {
-            workers: 1,
-            parallel_writes: true,
-            public_url: PUBLIC_URL.to_owned(),
-            max_image_bytes: 1024,
             request_time: self.request_time,
-            cors_origins: CorsOrigins::None,
-            trusted_proxies: TrustedProxies::default(),
-            throttling: Throttling::default(),
             load: LoadLimits { body_time: self.request_time, ..self.load },
-            mac_keys: MacKeys::new(b"a secret"),
-            has_app: true,
-            has_console: true,
             stopping: self.stopping.clone(),
-            configuration: Vec::new(),
-            metrics: None,
-            remote_parent: None,
+            ..settings(PUBLIC_URL)
         };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = Client::new(&format!("http://{}", listener.local_addr().unwrap())).checking(contract::check);
         tokio::spawn(serve(listener, self.services(), replica, settings).unwrap());
         client
-    }
-
-    pub(super) fn services(self) -> Services {
-        let mut clock = MockClock::new();
-        clock.expect_now().return_const(Timestamp::from_unix_millis(1_752_539_094_124));
-        let mut ids = MockIdGenerator::new();
-        let count = AtomicU64::new(1);
-        ids.expect_generate().returning(move || Uuid::from_u128(count.fetch_add(1, Ordering::Relaxed).into()));
-
-        let (clock, ids, passwords) = (Arc::new(clock), Arc::new(ids), self.passwords);
-        let (accounts, sessions) = (Arc::new(self.accounts), Arc::new(self.sessions));
-        let (posts, follows) = (Arc::new(self.posts), Arc::new(MockFollowRepository::new()));
-        let images = ImagePorts {
-            cleaner: Arc::new(MockImageCleaner::new()),
-            store: Arc::new(self.store),
-            unnamed: Arc::new(MockUnreferencedImages::new()),
-        };
-        let media = Media::new(images.clone(), clock.clone());
-        let mut counters = MockCounters::new();
-        counters.expect_get().returning(|_, now| Window { begun: now, count: 0 });
-        let limits = Limits { counters: Arc::new(counters), clock: clock.clone() };
-        let checks =
-            PasswordChecks { accounts: accounts.clone(), passwords: passwords.clone(), limits: limits.clone() };
-        Services {
-            authentication: Authentication {
-                checks: checks.clone(),
-                sessions: sessions.clone(),
-                tokens: Arc::new(self.tokens),
-                clock: clock.clone(),
-                ids: ids.clone(),
-            },
-            deletion: Deletion::new(
-                Arc::new(MockDeletionRepository::new()),
-                sessions.clone(),
-                checks.clone(),
-                images.clone(),
-                clock.clone(),
-            ),
-            account_mail: AccountMail {
-                checks,
-                sessions: sessions.clone(),
-                outbox: Arc::new(MockOutbox::new()),
-                redemption: Arc::new(MockTokenRedemption::new()),
-                tokens: Arc::new(MockMailTokens::new()),
-                is_mail_configured: false,
-                clock: clock.clone(),
-                ids: ids.clone(),
-            },
-            accounts: Accounts::new(
-                accounts.clone(),
-                sessions.clone(),
-                passwords,
-                images.clone(),
-                clock.clone(),
-                ids.clone(),
-            ),
-            posts: Posts::new(posts.clone(), accounts.clone(), follows.clone(), images, clock.clone(), ids.clone()),
-            live: Arc::new(LiveUpdates::new(EventPorts {
-                log: Arc::new(MockEventLog::new()),
-                audience: Arc::new(MockEventAudience::new()),
-                notifications: Arc::new(MockNotificationRepository::new()),
-                sessions: sessions.clone(),
-                clock: clock.clone(),
-            })),
-            notifications: Notifications { notifications: Arc::new(MockNotificationRepository::new()) },
-            bookmarks: Bookmarks {
-                bookmarks: Arc::new(MockBookmarkRepository::new()),
-                posts: posts.clone(),
-                clock: clock.clone(),
-                ids: ids.clone(),
-            },
-            blocks: Blocks {
-                blocks: Arc::new(MockBlockRepository::new()),
-                people: Arc::new(MockPeopleRepository::new()),
-                clock: clock.clone(),
-                ids: ids.clone(),
-            },
-            exports: Exports {
-                accounts: accounts.clone(),
-                sessions,
-                posts: posts.clone(),
-                exports: Arc::new(MockExportRepository::new()),
-                images: Arc::new(MockImageStore::new()),
-                limits: limits.clone(),
-            },
-            reports: Reports {
-                reports: Arc::new(MockReportRepository::new()),
-                posts: posts.clone(),
-                comments: Arc::new(MockCommentRepository::new()),
-                people: Arc::new(MockPeopleRepository::new()),
-                accounts: accounts.clone(),
-                clock: clock.clone(),
-                ids: ids.clone(),
-            },
-            audit_log: AuditLog { audit: Arc::new(MockAuditRepository::new()) },
-            backups: Backups {
-                source: Arc::new(MockBackupSource::new()),
-                audit: Arc::new(MockAuditRepository::new()),
-                clock: clock.clone(),
-                ids: ids.clone(),
-            },
-            overview: Overview { repository: Arc::new(MockOverviewRepository::new()), clock: clock.clone() },
-            outbox: OutboxCare { outbox: Arc::new(MockOutbox::new()), clock: clock.clone() },
-            comments: Comments {
-                comments: Arc::new(MockCommentRepository::new()),
-                posts,
-                accounts: accounts.clone(),
-                clock: clock.clone(),
-                ids: ids.clone(),
-            },
-            people: People { people: Arc::new(self.people), follows: follows.clone() },
-            follows: Follows { follows, clock: clock.clone(), ids: ids.clone() },
-            products: Products { products: Arc::new(self.products), clock: clock.clone(), ids: ids.clone() },
-            search: Search {
-                found: Arc::new(MockSearchRepository::new()),
-                people: Arc::new(MockPeopleRepository::new()),
-            },
-            media,
-            limits,
-            idempotency: Idempotency { records: Arc::new(self.idempotency), clock, ids: ids.clone() },
-            ids,
-            probes: Probes {
-                database: Arc::new(available()),
-                images: Arc::new(self.images),
-                migrations: Arc::new(available()),
-            },
-        }
     }
 
     /// Serves with a catalog whose listing fails with this error. Returns a client.
