@@ -24,6 +24,14 @@ pub(crate) fn text<T: From<String>>(text: &str) -> Parsed<T> {
     Ok(text.to_owned().into())
 }
 
+/// One of some words, and what it means.
+pub(crate) fn one_of<T: Copy, const N: usize>(words: [(&'static str, T); N]) -> impl Fn(&str) -> Parsed<T> {
+    move |text| {
+        let meant = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
+        meant.ok_or_else(|| format!(" must be {}", words.map(|(word, _)| word).join(" or ")))
+    }
+}
+
 pub(crate) fn address(text: &str) -> Parsed<String> {
     let parts = text.rsplit_once(':').filter(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
     let wrong = || " must be an address and a port such as 127.0.0.1:8080".to_owned();

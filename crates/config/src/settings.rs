@@ -9,7 +9,7 @@ use agora_database::{Flavor, Options};
 use agora_http::{CorsOrigins, TrustedProxies};
 
 use crate::parse::{
-    DAY, Parsed, address, filter, list, location, number, public_url, signing_secret, slow_query, text, time,
+    DAY, address, filter, list, location, number, one_of, public_url, signing_secret, slow_query, text, time,
 };
 use crate::setting::{DefaultValue, Form, Secret, Setting};
 use crate::values::Values;
@@ -24,29 +24,9 @@ pub enum LogFormat {
     Json,
 }
 
-fn log_format(text: &str) -> Parsed<LogFormat> {
-    match text {
-        "text" => Ok(LogFormat::Text),
-        "json" => Ok(LogFormat::Json),
-        _ => Err(" must be text or json".to_owned()),
-    }
-}
-
-fn on_or_off(text: &str) -> Parsed<bool> {
-    match text {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(" must be on or off".to_owned()),
-    }
-}
-
-fn flavor(text: &str) -> Parsed<Flavor> {
-    match text {
-        "postgresql" => Ok(Flavor::Postgresql),
-        "distributed" => Ok(Flavor::Distributed),
-        _ => Err(" must be postgresql or distributed".to_owned()),
-    }
-}
+const LOG_FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+const FLAVORS: [(&str, Flavor); 2] = [("postgresql", Flavor::Postgresql), ("distributed", Flavor::Distributed)];
+const SWITCH: [(&str, bool); 2] = [("on", true), ("off", false)];
 
 /// Declares the settings by groups: what each does, the field with its type, how it is written and parsed, its default,
 /// and, where there is one, the flag of the command line with what that calls the value.
@@ -124,9 +104,9 @@ settings! {
         /// http://localhost:3000`; `*` for all
         cors_origins: CorsOrigins = List(list::<CorsOrigins>), Unset("none");
         /// `on`, or `off` to do without the client in the browser at `/app/`
-        app: bool = Text(on_or_off), Fixed("on");
+        app: bool = Text(one_of(SWITCH)), Fixed("on");
         /// `on`, or `off` to do without the console of administrators at `/console/`
-        console: bool = Text(on_or_off), Fixed("on");
+        console: bool = Text(one_of(SWITCH)), Fixed("on");
         /// threads that serve requests
         workers: usize = Number(number(1_usize..=1024)),
             Computed(|| available_parallelism().map_or(1, usize::from).clamp(1, 1024).to_string(), "number of cores");
@@ -149,7 +129,7 @@ settings! {
         database_read_share: u8 = Number(number(0_u8..=100)), Fixed("100");
         /// `postgresql`, or `distributed` for engines over many machines that speak as PostgreSQL does; how it is said at the
         /// first start, it stays
-        database_flavor: Flavor = Text(flavor), Fixed("postgresql");
+        database_flavor: Flavor = Text(one_of(FLAVORS)), Fixed("postgresql");
         /// how many connections to a PostgreSQL server are kept at most; 5 to 1000. A fifth is shared by reads of
         /// little and another by reads of lists, two for each core at most; the rest is for writes and searches
         database_connections: usize = Number(number(Options::MIN_CONNECTIONS..=1000)),
@@ -237,7 +217,7 @@ settings! {
         slow_query: Option<Duration> = Text(slow_query), Fixed("1s");
         /// `text`, or `json` for one JSON object on each line. What a start fails with is text in either case, as what
         /// commands say is
-        log_format: LogFormat = Text(log_format), Fixed("text");
+        log_format: LogFormat = Text(one_of(LOG_FORMATS)), Fixed("text");
     }
     "Commands", in_file: false {
         /// the configuration file
