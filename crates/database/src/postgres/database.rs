@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agora_domain::{Error, Result};
-use diesel::QueryResult;
 use diesel::dsl::sql;
+use diesel::result::Error as DieselError;
 use diesel::sql_types::Bool;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use tokio::runtime::Handle;
@@ -20,7 +20,7 @@ use super::events::Events;
 use super::lease;
 use super::opening::{MIGRATION_LOCK, applied, connect_to_inspect, prepare};
 use super::pipeline::Pipelines;
-use super::pool::{Limits, Manager, Pool, UNPROVEN};
+use super::pool::{Limits, Manager, Pool, UNPROVEN, too_late};
 use super::queries;
 use super::work::{Transaction, Unknown, carry_out};
 use crate::error::{Failure, OpenError};
@@ -179,9 +179,11 @@ impl Postgres {
     /// and together they have a few of the pool's connections.
     pub(crate) async fn search<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
         let Some(primary) = &self.primary else { return self.search_here(work).await };
+        // Where too many wait for the replica it is well: what is remembered of its state stays.
+        let Ok(turn) = self.turn_of(&self.searches).await else { return primary.search_here(work).await };
         let work = Arc::new(work);
         let same = Arc::clone(&work);
-        match self.search_here(move |conn| same(conn)).await {
+        match self.search_in(turn, move |conn| same(conn)).await {
             Err(error) if self.is_for_primary(&error) => primary.search_here(move |conn| work(conn)).await,
             answer => answer,
         }
@@ -221,6 +223,10 @@ impl Postgres {
 
     async fn search_here<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
         let turn = self.turn_of(&self.searches).await?;
+        self.search_in(turn, work).await
+    }
+
+    async fn search_in<T: Send + 'static>(&self, turn: OwnedSemaphorePermit, work: impl Work<T>) -> Result<T> {
         self.run(Some(turn), Transaction::Read, Unknown::Fails, Box::new(work)).await
     }
 
@@ -289,13 +295,17 @@ impl Postgres {
     /// Takes the lock of a turn if no node has it, on a connection of its own outside the pool, which keeps it.
     pub(crate) async fn lock(&self, turn: Turn) -> Result<Option<AsyncPgConnection>> {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
-        let lock = sql::<Bool>(&format!("SELECT pg_try_advisory_lock({})", key(turn)));
-        let is_taken: QueryResult<bool> = lock.get_result(&mut conn).await;
-        if !is_taken.map_err(Failure::from)? {
-            return Ok(None);
-        }
-        conn.batch_execute(STAY_WHILE_IDLE).await.map_err(Failure::from)?;
-        Ok(Some(conn))
+        let taken = async {
+            let lock = sql::<Bool>(&format!("SELECT pg_try_advisory_lock({})", key(turn)));
+            let is_taken: bool = lock.get_result(&mut conn).await?;
+            if is_taken {
+                conn.batch_execute(STAY_WHILE_IDLE).await?;
+            }
+            Ok::<_, DieselError>(is_taken)
+        };
+        // Whoever waits for a server that never answers would do nothing any more.
+        let taken = timeout(self.limits.work, taken).await.map_err(|_| too_late())?;
+        Ok(taken.map_err(Failure::from)?.then_some(conn))
     }
 
     /// Returns how busy the connections are.

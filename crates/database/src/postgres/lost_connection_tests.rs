@@ -313,3 +313,35 @@ async fn nothing_is_left_to_be_tried_for_requests_that_gave_up_while_the_server_
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commits_that_wait_for_a_replica_take_no_more_connections_than_there_may_be() {
+    let server = block_in_place(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()));
+    let (statement_timeout, wait_timeout) = (Duration::from_millis(100), Duration::from_millis(100));
+    let options = Options { connections: 8, statement_timeout, wait_timeout, ..Options::default() };
+    let url = format!("postgres://agora@{}/postgres", server.host());
+    let database = Arc::new(Postgres::open(Opening::Serve, &url, &options).await.unwrap());
+    let mut session = server.session("postgres");
+    session.run("CREATE TABLE written (n integer);");
+    let write = || {
+        database.write(|conn| Box::pin(async move { Ok(conn.batch_execute("INSERT INTO written VALUES (1)").await?) }))
+    };
+    session.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'; SELECT pg_reload_conf();");
+    let most = database.pool.status().max_size;
+    let begun = Instant::now();
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep';";
+    // Once they all wait for the replica, for as long as three more rounds would take.
+    let (mut rounds, mut counted) = (0, 0);
+    while rounds < 3 {
+        futures_util::future::join_all((0..most).map(|_| write())).await;
+        counted = block_in_place(|| session.run(waiting)).trim().parse().unwrap();
+        rounds += usize::from(counted >= most);
+        assert!(begun.elapsed() < HANG, "{counted} of {most}");
+    }
+    assert_eq!(counted, most);
+
+    session.run("ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf();");
+    while let Err(error) = write().await {
+        assert!(begun.elapsed() < HANG, "{error}");
+    }
+}

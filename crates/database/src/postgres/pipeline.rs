@@ -26,7 +26,7 @@ use self::in_flight::InFlight;
 use super::conflict::{give_way, is_conflict};
 use super::connect::Connector;
 use super::dialect::Work;
-use super::pool::Limits;
+use super::pool::{Limits, too_late};
 use super::work::MOST_ATTEMPTS;
 use crate::error::Outcome;
 use crate::figures::Lane;
@@ -247,10 +247,6 @@ impl Pipelines {
             *lock(&slot.current) = None;
         }
     }
-}
-
-fn too_late() -> Error {
-    Error::unavailable("the database did not answer in time")
 }
 
 fn closed() -> Error {

@@ -4,6 +4,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use agora_domain::Error;
 use deadpool::managed;
 use deadpool::managed::{Metrics, RecycleError, RecycleResult};
 use diesel::{ConnectionError, ConnectionResult};
@@ -47,6 +48,11 @@ impl Limits {
     }
 }
 
+/// Says that the server took too long.
+pub(super) fn too_late() -> Error {
+    Error::unavailable("the database did not answer in time")
+}
+
 /// Makes and checks the connections of a pool, which is asked for them on the runtime that drives them.
 pub(super) struct Manager {
     connector: Connector,
@@ -58,6 +64,11 @@ pub(super) struct Manager {
 impl Manager {
     pub(super) fn new(connector: Connector, limits: Limits) -> Self {
         Self { connector, limits, distrusted: Mutex::new(None) }
+    }
+
+    /// Returns whether connections lead to another server since one was made.
+    pub(super) fn has_moved_since(&self, made: Instant) -> bool {
+        self.connector.has_moved_since(made)
     }
 
     /// Has each connection that was used so far replaced before it is used again.

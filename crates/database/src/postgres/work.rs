@@ -1,24 +1,30 @@
 //! Work on a connection of the pool, and work that is done again.
 
 use std::panic::AssertUnwindSafe;
-use std::time::Instant;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
 use agora_domain::{Error, Result};
 use deadpool::managed::{Object, PoolError};
 use diesel::{ExpressionMethods, OptionalExtension, QueryDsl};
 use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection, TransactionManager};
 use futures_util::FutureExt;
-use tokio::time::timeout;
+use futures_util::future::select;
+use tokio::time::{sleep, timeout};
 
 use super::conflict::{give_way, is_conflict};
 use super::dialect::{Conn, RunQueryDsl, Work};
-use super::pool::{Limits, Pool};
+use super::pool::{Limits, Manager, Pool, UNPROVEN, too_late};
 use crate::error::{Failure, Outcome};
 use crate::schema::idempotency;
 use crate::sql_types::DbId;
 
 /// How often work whose connection is lost is begun at most: a server that stops may take a second connection before it ends that as well.
 pub(super) const MOST_ATTEMPTS: u32 = 3;
+
+/// For how long a connection whose server does not answer keeps its place in the pool at most: that server may be there and do nothing any
+/// more, and its name lead to another one.
+const HELD: Duration = Duration::from_secs(120);
 
 /// Which transaction work is done in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,16 +119,15 @@ async fn do_safely<T>(
         let begun = Instant::now();
         let transacted = AssertUnwindSafe(transact_again(&mut conn, limits, transaction, work)).catch_unwind();
         let outcome = match timeout(limits.work, transacted).await {
-            Ok(Ok(outcome)) => Ok(outcome),
-            Ok(Err(_)) => Err(Error::internal("work on the database panicked")),
-            Err(_) => Err(Error::unavailable("the database did not answer in time")),
-        };
-        let outcome = match outcome {
-            Ok(outcome) => outcome,
-            Err(error) => {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => {
                 // In no known state, it is closed.
                 drop(Object::take(conn));
-                return Err(error);
+                return Err(Error::internal("work on the database panicked"));
+            }
+            Err(_) => {
+                tokio::spawn(close_once_answered(pool.clone(), conn));
+                return Err(too_late());
             }
         };
         let failure = match outcome {
@@ -152,6 +157,21 @@ async fn do_safely<T>(
             return Err(failure.into());
         }
     }
+}
+
+/// Closes a connection whose server took too long, once that answers: until then its session is there, as while a commit waits for a
+/// replica, and another one in its place in the pool would come on top of it. Not when another server has taken over meanwhile, nor for
+/// longer than [`HELD`].
+async fn close_once_answered(pool: Pool, conn: Object<Manager>) {
+    let made = Object::metrics(&conn).created;
+    let answered = async { (&*conn).batch_execute("").await };
+    let moved = async {
+        while !pool.manager().has_moved_since(made) {
+            sleep(UNPROVEN).await;
+        }
+    };
+    let _ = timeout(HELD, select(pin!(answered), pin!(moved))).await;
+    drop(Object::take(conn));
 }
 
 /// Returns whether a connection answers.
