@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agora_domain::accounts::{
-    Credentials, Password, PasswordAttempt, PasswordHash, PasswordHasher, TokenClaims, VerifiedToken,
+    Credentials, Password, PasswordAttempt, PasswordHash, PasswordHasher, Role, Roles, Session, SessionState,
+    TokenClaims, VerifiedToken,
 };
 use agora_domain::clock::Timestamp;
 use agora_domain::error::Conflict;
@@ -223,6 +224,23 @@ async fn an_attempt_that_takes_too_long_is_not_remembered() {
     abandoned.recv().await.unwrap();
 }
 
+/// Sends a request over a connection of its own.
+async fn begin(api: &Client, request: &[u8]) -> net::TcpStream {
+    let mut connection = net::TcpStream::connect(api.url().trim_start_matches("http://")).await.unwrap();
+    connection.write_all(request).await.unwrap();
+    connection
+}
+
+/// Goes away: its client is not only done with sending.
+fn leave(connection: net::TcpStream) {
+    connection.set_zero_linger().unwrap();
+}
+
+/// Has the one thread that serves answer, whatever is in flight: what came before has been seen to then.
+async fn see_to_the_rest(api: &Client) {
+    get(api, "/health/live").await.expect(200);
+}
+
 /// Finds every password right and its hash of too low a cost. Says when it is asked for a hash, and goes on when it is
 /// let.
 struct SteppedHasher {
@@ -255,6 +273,31 @@ impl PasswordHasher for SteppedHasher {
     }
 }
 
+/// Does so when it is asked whether a password is right.
+struct SteppedVerifier(Arc<SteppedHasher>);
+
+#[async_trait]
+impl PasswordHasher for SteppedVerifier {
+    async fn hash(&self, password: &Password, requester: &Requester) -> Result<PasswordHash> {
+        self.0.hash(password, requester).await
+    }
+
+    async fn verify(
+        &self,
+        attempt: &PasswordAttempt,
+        hash: Option<PasswordHash>,
+        requester: &Requester,
+    ) -> Result<bool> {
+        self.0.asked.send(()).unwrap();
+        self.0.let_go.acquire().await.unwrap().forget();
+        self.0.verify(attempt, hash, requester).await
+    }
+
+    fn needs_rehash(&self, hash: &PasswordHash) -> bool {
+        self.0.needs_rehash(hash)
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attempt_is_carried_out_though_its_client_goes_away() {
     let (hasher, mut was_asked) = SteppedHasher::new(|| Ok(PasswordHash::new("hashed".to_owned())));
@@ -273,6 +316,45 @@ async fn an_attempt_is_carried_out_though_its_client_goes_away() {
     assert!(impatient.await.unwrap_err().is_cancelled());
     hasher.let_go.add_permits(1);
     assert!(was_created.recv().await.unwrap().is_some(), "it is part of the attempt");
+}
+
+/// Ports on which every token is a member's.
+fn with_member() -> Ports {
+    let user = UserId::new(Uuid::from_u128(1));
+    let mut ports = Ports::default();
+    let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: Timestamp::from_unix_millis(0) };
+    let roles = Roles::NONE.with(Role::User, true);
+    let claims = TokenClaims { user, session: session.id };
+    let token = VerifiedToken { claims, expires_at: Timestamp::from_unix_millis(i64::MAX) };
+    ports.tokens.expect_verify().returning(move |_, _| Ok(token));
+    ports.sessions.expect_find().returning(move |_| {
+        // Nothing that is worth a note.
+        let last_seen_at = Timestamp::from_unix_millis(i64::MAX);
+        Ok(Some(SessionState { session, revoked: false, enabled: true, roles, last_seen_at }))
+    });
+    ports
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_is_carried_out_though_its_client_goes_away() {
+    let (hasher, mut was_asked) = SteppedHasher::new(|| Err(Error::unavailable(SECRET)));
+    let mut ports = Ports { passwords: Arc::new(SteppedVerifier(hasher.clone())), ..with_member() };
+    ports.accounts.expect_find_password().returning(|_| Ok(Some(PasswordHash::new("stored".to_owned()))));
+    ports.sessions.expect_account_changed().return_const(());
+    let (deleted, mut was_deleted) = mpsc::unbounded_channel();
+    ports.deletions.expect_delete().once().returning(move |_, _| {
+        deleted.send(()).unwrap();
+        Ok(None)
+    });
+    let api = ports.start();
+    let fields = format!("{JSON}Authorization: Bearer token\r\n");
+    let body = json!({ "currentPassword": PASSWORD }).to_string();
+    let impatient = begin(&api, &request_bytes("DELETE /api/users/me", &fields, body)).await;
+    was_asked.recv().await.unwrap();
+    leave(impatient);
+    see_to_the_rest(&api).await;
+    hasher.let_go.add_permits(1);
+    was_deleted.recv().await.unwrap();
 }
 
 /// Logs in on these ports, where alice has an account with the hash `stored`; the server, which has answered with 200.
@@ -333,25 +415,17 @@ impl SlowRegistrations {
     async fn begin_and_leave(&mut self) {
         let fields = format!("{JSON}Idempotency-Key: key\r\n");
         let request = request_bytes("POST /api/auth/register", &fields, registration("alice").to_string());
-        let mut impatient = net::TcpStream::connect(self.api.url().trim_start_matches("http://")).await.unwrap();
-        impatient.write_all(&request).await.unwrap();
+        let impatient = begin(&self.api, &request).await;
         self.asked.recv().await.unwrap();
-        // Gone, not only done with sending.
-        impatient.set_zero_linger().unwrap();
-        drop(impatient);
-        self.see_to_the_rest().await;
+        leave(impatient);
+        see_to_the_rest(&self.api).await;
     }
 
     /// Lets it come to its end.
     async fn end(&mut self) {
         self.hasher.let_go.add_permits(1);
         self.abandoned.recv().await.unwrap();
-        self.see_to_the_rest().await;
-    }
-
-    /// Has the one thread that serves answer, whatever is in flight: what came before has been seen to then.
-    async fn see_to_the_rest(&self) {
-        get(&self.api, "/health/live").await.expect(200);
+        see_to_the_rest(&self.api).await;
     }
 }
 

@@ -4,20 +4,24 @@ use std::panic::AssertUnwindSafe;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header;
+use actix_web::http::{Method, StatusCode, header};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest, ResponseError};
 use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
+use tokio::time::timeout;
 use tracing::{Instrument, Span};
 use url::form_urlencoded;
 
 use crate::core::{Access, ApiError, EndpointPolicy, FromReplica, RequestContext, State, is_health_probe, shared};
 use crate::middleware::{
-    AccountConcurrency, AccountPermit, CancelledRequestGuard, RateLimiter, RequestLog, idempotency,
+    AccountConcurrency, AccountPermit, CancelledRequestGuard, RateLimiter, RequestLog, completion, idempotency,
 };
 use crate::request::{BodyDeadline, TICKET, in_time};
+
+/// How many times as long as any other request a deletion may take, though nobody waits for it any more.
+const LONGEST_DELETION: u32 = 10;
 
 /// Applies the policy of an endpoint to a request, then calls its handler within the time that a request may take.
 pub(crate) async fn authorize(
@@ -47,7 +51,7 @@ async fn call(
     request_log: &Data<RequestLog>,
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
-) -> Result<idempotency::Response, ApiError> {
+) -> Result<completion::Response, ApiError> {
     let http = &request.request().clone();
     let limiter = shared::<RateLimiter>(http)?.clone();
     limiter.check_endpoint(policy.rate_limit, state, http)?;
@@ -64,23 +68,65 @@ async fn call(
     if policy.is_replicated && is_safe {
         read_from_replica(state, caller, http).await;
     }
+    let is_deletion = request.method() == Method::DELETE;
     let mut answered = match idempotency::key(policy.idempotency, request.headers())? {
         Some(key) => {
             let once = idempotency::once(state.clone(), request_log.clone(), policy, key, request, next);
             once.instrument(use_case(policy)).await?
         }
-        None => next.call(request).instrument(use_case(policy)).await.map(ServiceResponse::map_into_boxed_body),
+        None if is_deletion => {
+            let delete = delete(state.clone(), request_log.clone(), policy, request, next);
+            delete.instrument(use_case(policy)).await?
+        }
+        None => {
+            let answered = read_or_write(request, &next).instrument(use_case(policy)).await;
+            if let (Some(caller), false) = (caller, is_safe) {
+                state.record_write(caller.user).await;
+            }
+            answered
+        }
     };
     limiter.count_in_handlers(&answered);
-    if let (Some(caller), false) = (caller, is_safe) {
-        state.record_write(caller.user).await;
-    }
     let permit = http.extensions_mut().remove::<AccountPermit>();
     if let (Ok(answered), Some(permit)) = (&mut answered, permit) {
         // Until the answer is compressed.
         answered.response_mut().extensions_mut().insert(permit);
     }
     Ok(answered)
+}
+
+/// Deletes to the end, even if the client goes away: what takes several transactions would be left half deleted. What others add to
+/// meanwhile ends all the same.
+async fn delete(
+    state: Data<State>,
+    request_log: Data<RequestLog>,
+    policy: EndpointPolicy,
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<completion::Response, ApiError> {
+    let context = RequestContext::of(request.request())?;
+    let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
+    let most = state.request_time * LONGEST_DELETION;
+    completion::to_the_end(state, request_log, (policy, context), caller, async move {
+        let handled = AssertUnwindSafe(next.call(request)).catch_unwind();
+        match timeout(most, handled).await {
+            Ok(Ok(answered)) => Ok(answered.map(ServiceResponse::map_into_boxed_body)),
+            Ok(Err(_panic)) => Err(ApiError::Panicked),
+            Err(_elapsed) => Err(ApiError::TimedOut),
+        }
+    })
+    .await
+}
+
+/// Calls the handler. What the replica has not, or does not let the caller read, may only not be there yet: that is read once more where
+/// it was written.
+async fn read_or_write(request: ServiceRequest, next: &Next<impl MessageBody + 'static>) -> completion::Response {
+    let http = request.request().clone();
+    let answered = next.call(request).await?;
+    let is_refused = matches!(answered.status(), StatusCode::NOT_FOUND | StatusCode::FORBIDDEN);
+    let was_replica = is_refused && http.extensions_mut().remove::<FromReplica>().is_some();
+    let answered = if was_replica { next.call(ServiceRequest::from_request(http)).await? } else { answered };
+    Ok(answered.map_into_boxed_body())
 }
 
 /// Returns the span of a use case, for traces: of a request that has one itself.

@@ -3,25 +3,24 @@
 use std::iter;
 use std::panic::AssertUnwindSafe;
 
-use actix_web::body::{BoxBody, MessageBody};
+use actix_web::body::MessageBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::header;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{HttpMessage, HttpRequest, rt, web};
+use actix_web::{HttpMessage, HttpRequest, web};
 use agora_domain::Error;
 use agora_domain::accounts::Caller;
 use agora_domain::idempotency::{Attempt, AttemptId, Fingerprint, Fingerprints, IdempotencyKey, RequestName};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use memchr::memmem;
-use tokio::sync::oneshot;
 
 use crate::core::{
-    ApiError, Causes, EndpointPolicy, IdempotencySupport, JSON_LIMIT, MacKeys, Purpose, RequestContext, State,
-    extractor,
+    ApiError, EndpointPolicy, IdempotencySupport, JSON_LIMIT, MacKeys, Purpose, RequestContext, State, extractor,
 };
 use crate::middleware::RequestLog;
+use crate::middleware::completion::{Response, to_the_end};
 use crate::request::{Body, multipart};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -48,9 +47,6 @@ pub(crate) fn key(support: IdempotencySupport, headers: &HeaderMap) -> Result<Op
     key.map(Some).ok_or_else(|| ApiError::Malformed(message()))
 }
 
-/// What a handler's service gives.
-pub(crate) type Response = Result<ServiceResponse<BoxBody>, actix_web::Error>;
-
 /// Answers a request that was sent under a key: calls its handler, which says again what it did if the same request was
 /// carried out before.
 ///
@@ -75,15 +71,9 @@ pub(crate) async fn once(
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
     let name = RequestName { caller, route: format!("{} {}", request.method(), policy.path), key };
     let fingerprints = fingerprints(&state.mac_keys, request.request(), body.clone()).await?;
-    let (reply, answer) = oneshot::channel();
-    rt::spawn(async move {
-        let work = carry_out(&state, (&name, fingerprints), (request, body), next);
-        let outcome = context.instrument(policy.path, work).await;
-        if let Err(outcome) = reply.send(outcome) {
-            log_unseen(&request_log, policy, context, outcome);
-        }
-    });
-    answer.await.unwrap_or(Err(ApiError::Panicked))
+    let shared = state.clone();
+    let work = async move { carry_out(&shared, (&name, fingerprints), (request, body), next).await };
+    to_the_end(state, request_log, (policy, context), caller, work).await
 }
 
 async fn carry_out(
@@ -118,25 +108,6 @@ async fn abandon(state: &State, attempt: AttemptId) {
     if let Err(error) = state.services.idempotency.abandon(attempt).await {
         // A retry is told that it is under way, until the attempt is given up for lost.
         tracing::warn!(cause = error.cause(), "could not forget an idempotency attempt");
-    }
-}
-
-/// Logs the causes of a failure that nobody is there to be told of.
-fn log_unseen(
-    request_log: &RequestLog,
-    policy: EndpointPolicy,
-    context: RequestContext,
-    outcome: Result<Response, ApiError>,
-) {
-    let (status, causes) = match outcome {
-        Ok(Ok(mut response)) => (response.status(), response.response_mut().extensions_mut().remove::<Causes>()),
-        Ok(Err(_)) => return,
-        Err(error) => (error.status(), error.causes()),
-    };
-    let Some(Causes(causes)) = causes else { return };
-    if request_log.should_log(status, &causes) {
-        let (id, route, status) = (context.id(), policy.path, status.as_u16());
-        tracing::error!(request_id = %id, route, status, causes, "a request failed after its client had gone");
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod account_concurrency;
 pub(crate) mod authorize;
+pub(crate) mod completion;
 pub(crate) mod compress;
 pub(crate) mod cors;
 pub(crate) mod idempotency;

@@ -1,6 +1,6 @@
 //! How much of a list is read for a request, and how large its answer is.
 
-use agora_domain::accounts::{Biography, Role, Roles, Session, SessionState, Username};
+use agora_domain::accounts::{Biography, Username};
 use agora_domain::id::{PostId, ProductId};
 use agora_domain::page::{Keyset, Page, PageRequest, Position};
 use agora_domain::people::{Person, PostCounts, Relationship};
@@ -162,23 +162,6 @@ async fn a_page_of_the_catalog_has_a_tag_of_its_own_in_each_state() {
         assert_eq!(now.status, 200);
         assert_ne!(now.headers[ETAG], before.headers[ETAG]);
     }
-}
-
-/// Ports on which every token is a member's.
-fn with_member() -> Ports {
-    let user = UserId::new(Uuid::from_u128(1));
-    let mut ports = Ports::default();
-    let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: Timestamp::from_unix_millis(0) };
-    let roles = Roles::NONE.with(Role::User, true);
-    let claims = TokenClaims { user, session: session.id };
-    let token = VerifiedToken { claims, expires_at: Timestamp::from_unix_millis(i64::MAX) };
-    ports.tokens.expect_verify().returning(move |_, _| Ok(token));
-    ports.sessions.expect_find().returning(move |_| {
-        // Nothing that is worth a note.
-        let last_seen_at = Timestamp::from_unix_millis(i64::MAX);
-        Ok(Some(SessionState { session, revoked: false, enabled: true, roles, last_seen_at }))
-    });
-    ports
 }
 
 #[tokio::test(flavor = "multi_thread")]

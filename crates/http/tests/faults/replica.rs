@@ -1,7 +1,10 @@
 //! Which lists are read from a replica.
 
+use agora_domain::id::PostId;
 use agora_domain::page::{Page, PageRequest};
+use agora_domain::posts::{Liker, PostAccess, Visibility};
 use agora_domain::products::Product;
+use agora_domain::relation::Standing;
 use agora_domain::replica::MockReadReplica;
 
 use super::*;
@@ -45,4 +48,24 @@ async fn whoever_logs_in_may_have_registered_a_moment_ago() {
     let (hasher, _) = SteppedHasher::new(|| Err(Error::unavailable(SECRET)));
     hasher.let_go.add_permits(1);
     log_in_beside(Ports { passwords: hasher, ..Ports::default() }, Some(replica)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_replica_has_not_yet_is_read_where_it_was_written() {
+    let (id, author) = (PostId::new(Uuid::from_u128(2)), UserId::new(Uuid::from_u128(3)));
+    let standing = Standing::Stranger;
+    let access = PostAccess { id, author, visibility: Visibility::Public, is_hidden: false, standing };
+    let mut there = Ports::default();
+    there.posts.expect_find_access().once().returning(|_, _| Ok(None));
+    let mut replica = MockReadReplica::new();
+    replica.expect_serves().return_const(true);
+    let replica = ReplicaServices { replica: Arc::new(replica), services: there.services() };
+    let mut here = with_member();
+    here.posts.expect_find_access().once().returning(move |_, _| Ok(Some(access)));
+    here.posts
+        .expect_list_likers()
+        .once()
+        .returning(|_, _, page| Ok(page.page_of(Vec::<Liker>::new(), |_| unreachable!())));
+    let api = here.start_beside(Some(replica));
+    get(&api, &format!("/api/posts/{}/likes", id.uuid())).await.expect(200);
 }

@@ -42,6 +42,7 @@ pub(super) struct Ports {
     pub(super) products: MockProductRepository,
     pub(super) posts: MockPostRepository,
     pub(super) people: MockPeopleRepository,
+    pub(super) deletions: MockDeletionRepository,
     pub(super) store: MockImageStore,
     pub(super) idempotency: MockIdempotencyRepository,
     pub(super) passwords: Arc<dyn PasswordHasher>,
@@ -69,6 +70,7 @@ impl Default for Ports {
             products: MockProductRepository::new(),
             posts: MockPostRepository::new(),
             people: MockPeopleRepository::new(),
+            deletions: MockDeletionRepository::new(),
             store,
             idempotency: MockIdempotencyRepository::new(),
             passwords: Arc::new(MockPasswordHasher::new()),
@@ -100,6 +102,7 @@ impl Ports {
         let media = Media::new(images.clone(), clock.clone());
         let mut counters = MockCounters::new();
         counters.expect_get().returning(|_, now| Window { begun: now, count: 0 });
+        counters.expect_add().returning(|_, now| Window { begun: now, count: 1 });
         let limits = Limits { counters: Arc::new(counters), clock: clock.clone() };
         let checks =
             PasswordChecks { accounts: accounts.clone(), passwords: passwords.clone(), limits: limits.clone() };
@@ -112,7 +115,7 @@ impl Ports {
                 ids: ids.clone(),
             },
             deletion: Deletion::new(
-                Arc::new(MockDeletionRepository::new()),
+                Arc::new(self.deletions),
                 sessions.clone(),
                 checks.clone(),
                 images.clone(),

@@ -1,0 +1,56 @@
+//! Work that is done to its end, whoever still waits for it.
+
+use actix_web::body::BoxBody;
+use actix_web::dev::ServiceResponse;
+use actix_web::{rt, web};
+use agora_domain::id::UserId;
+use tokio::sync::oneshot;
+use tracing::Instrument;
+
+use crate::core::{ApiError, Causes, EndpointPolicy, RequestContext, State};
+use crate::middleware::RequestLog;
+
+/// What a handler's service gives.
+pub(crate) type Response = Result<ServiceResponse<BoxBody>, actix_web::Error>;
+
+/// Carries out a request to its end, even if its client goes away or no longer waits, and records that the caller may have written. A
+/// failure that nobody is told of then is logged.
+pub(crate) async fn to_the_end(
+    state: web::Data<State>,
+    request_log: web::Data<RequestLog>,
+    (policy, context): (EndpointPolicy, RequestContext),
+    caller: Option<UserId>,
+    work: impl Future<Output = Result<Response, ApiError>> + 'static,
+) -> Result<Response, ApiError> {
+    let (reply, answer) = oneshot::channel();
+    // As part of the same trace.
+    let work = work.in_current_span();
+    rt::spawn(async move {
+        let outcome = context.instrument(policy.path, work).await;
+        if let Some(caller) = caller {
+            state.record_write(caller).await;
+        }
+        if let Err(outcome) = reply.send(outcome) {
+            log_unseen(&request_log, policy, context, outcome);
+        }
+    });
+    answer.await.unwrap_or(Err(ApiError::Panicked))
+}
+
+fn log_unseen(
+    request_log: &RequestLog,
+    policy: EndpointPolicy,
+    context: RequestContext,
+    outcome: Result<Response, ApiError>,
+) {
+    let (status, causes) = match outcome {
+        Ok(Ok(mut response)) => (response.status(), response.response_mut().extensions_mut().remove::<Causes>()),
+        Ok(Err(_)) => return,
+        Err(error) => (error.status(), error.causes()),
+    };
+    let Some(Causes(causes)) = causes else { return };
+    if request_log.should_log(status, &causes) {
+        let (id, route, status) = (context.id(), policy.path, status.as_u16());
+        tracing::error!(request_id = %id, route, status, causes, "a request failed after its client had gone");
+    }
+}
