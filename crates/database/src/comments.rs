@@ -31,10 +31,11 @@ fn page_of_threaded(page: PageRequest, rows: Vec<ThreadedRow>) -> Result<Page<Th
 impl CommentRepository for Database {
     async fn create(&self, comment: &NewComment, attempt: Option<AttemptId>) -> Result<()> {
         let (id, row, told) = (comment.comment.id, CommentRow::of(comment), comment.notices.clone());
+        let post = comment.comment.post.uuid();
         if comment.reply.is_some() {
-            once!(self, attempt, write comments::insert_reply(row, told), did given => Outcome::CommentCreated(id))
+            once!(self, attempt, write comments::insert_reply(row, told), did given => Outcome::CommentCreated(id), at post)
         } else {
-            once!(self, attempt, statement comments::insert(row, told), did given => Outcome::CommentCreated(id))
+            once!(self, attempt, statement comments::insert(row, told), did given => Outcome::CommentCreated(id), at post)
         }
     }
 
@@ -65,11 +66,11 @@ impl CommentRepository for Database {
         let (comment_id, user_id) = (DbId(id.uuid()), DbId(user.uuid()));
         let NewRelation { id, at, notice } = like;
         let like = CommentLikeRecord { comment_id, user_id, id: DbId(id.uuid()), created_at: DbInstant(at) };
-        call!(self, write_again comments::set_like(like, notice))
+        call!(self, write_again comments::set_like(like, notice), at comment_id.0)
     }
 
     async fn unset_like(&self, id: CommentId, user: UserId) -> Result<bool> {
-        call!(self, write comments::unset_like(DbId(id.uuid()), DbId(user.uuid())))
+        call!(self, write comments::unset_like(DbId(id.uuid()), DbId(user.uuid())), at id.uuid())
     }
 
     async fn list_likers(&self, id: CommentId, viewer: Viewer, page: PageRequest) -> Result<Page<UserPreview>> {

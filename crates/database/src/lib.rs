@@ -89,9 +89,10 @@ pub use version::{Backlog, Migrated, Migrations, schema_version};
 /// Runs a query function on a lane of a backend: `run!(&self.backend, read posts::find(id, viewer))`. PostgreSQL may run it
 /// again.
 ///
-/// With `then` and a function of what it gives, SQLite does that once it is stored, before anybody is told so.
+/// With `then` and a function of what it gives, SQLite does that once it is stored, before anybody is told so. With `at` and an
+/// identifier, what writes that row of PostgreSQL takes turns: many may want to at once. SQLite has one connection that writes.
 macro_rules! run {
-    ($backend:expr, $lane:ident $module:ident::$query:ident($($arg:expr),*) $(, then $after:expr)?) => {
+    ($backend:expr, $lane:ident $module:ident::$query:ident($($arg:expr),*) $(, then $after:expr)? $(, at $row:expr)?) => {
         match $backend {
             crate::backend::Backend::Sqlite(database) => {
                 let work = move |conn: &mut diesel::SqliteConnection| {
@@ -101,6 +102,7 @@ macro_rules! run {
             }
             crate::backend::Backend::Postgres(database) => {
                 database
+                    $(.at_row($row))?
                     .$lane(move |conn| {
                         Box::pin(crate::postgres::queries::$module::$query(conn, $(Clone::clone(&$arg)),*))
                     })
@@ -158,9 +160,10 @@ macro_rules! once {
     (
         $database:expr, $attempt:expr,
         $lane:ident $module:ident::$query:ident($($arg:expr),*), did $given:ident => $outcome:expr $(, then $after:expr)?
+        $(, at $row:expr)?
     ) => {
         match $attempt {
-            None => $crate::call!($database, $lane $module::$query($($arg),*) $(, then $after)?),
+            None => $crate::call!($database, $lane $module::$query($($arg),*) $(, then $after)? $(, at $row)?),
             Some(attempt) => {
                 let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
                 let attempt = crate::sql_types::DbId(attempt.uuid());
@@ -177,6 +180,7 @@ macro_rules! once {
                     }
                     crate::backend::Backend::Postgres(database) => {
                         database
+                            $(.at_row($row))?
                             .write_once(attempt, move |conn| {
                                 let mut same = *conn;
                                 let write = crate::postgres::queries::$module::$query(conn, $(Clone::clone(&$arg)),*);

@@ -141,21 +141,22 @@ impl PostRepository for Database {
         attempt: Option<AttemptId>,
     ) -> Result<bool> {
         let (notice, like) = (like.notice, like_record(post, user, like));
-        once!(self, attempt, statement posts::toggle_like(like, notice), did likes => Outcome::LikeToggled(likes))
+        once!(self, attempt, statement posts::toggle_like(like, notice), did likes => Outcome::LikeToggled(likes),
+            at post.uuid())
     }
 
     async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()> {
         let (notice, like) = (like.notice, like_record(post, user, like));
-        call!(self, write_again posts::set_like(like, notice))
+        call!(self, write_again posts::set_like(like, notice), at post.uuid())
     }
 
     async fn unset_like(&self, post: PostId, user: UserId) -> Result<bool> {
-        call!(self, write posts::unset_like(DbId(post.uuid()), DbId(user.uuid())))
+        call!(self, write posts::unset_like(DbId(post.uuid()), DbId(user.uuid())), at post.uuid())
     }
 
     async fn take_back_like(&self, post: PostId, user: UserId, attempt: Option<AttemptId>) -> Result<()> {
-        let (post, user) = (DbId(post.uuid()), DbId(user.uuid()));
-        once!(self, attempt, write posts::take_back_like(post, user), did likes => Outcome::LikeToggled(likes))
+        let (row, post, user) = (post.uuid(), DbId(post.uuid()), DbId(user.uuid()));
+        once!(self, attempt, write posts::take_back_like(post, user), did likes => Outcome::LikeToggled(likes), at row)
             .map(drop)
     }
 

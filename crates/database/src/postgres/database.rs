@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agora_domain::{Error, Result};
 use diesel::dsl::sql;
@@ -13,6 +13,7 @@ use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::timeout;
+use uuid::Uuid;
 
 use super::connect::Connector;
 use super::dialect::{RunQueryDsl, Work};
@@ -22,6 +23,7 @@ use super::opening::{MIGRATION_LOCK, applied, connect_to_inspect, prepare};
 use super::pipeline::Pipelines;
 use super::pool::{Limits, Manager, Pool, UNPROVEN, too_late};
 use super::queries;
+use super::row_turns::RowTurns;
 use super::work::{Transaction, Unknown, carry_out};
 use crate::error::{Failure, OpenError};
 use crate::figures::Lane;
@@ -64,7 +66,9 @@ pub(crate) struct Postgres {
     shared: Arc<Pipelines>,
     /// For what reads a part of a list: nothing that reads little waits behind it.
     lists: Arc<Pipelines>,
-    /// For the pool's connections that searches may have at once.
+    /// For the pool's connections that may write one row at once.
+    row_turns: RowTurns,
+    /// For those that searches may have at once.
     searches: SearchLimit,
     /// For those of them that searches of the catalog may have.
     catalog_searches: SearchLimit,
@@ -128,6 +132,7 @@ impl Postgres {
             pool,
             shared,
             lists,
+            row_turns: RowTurns::new(shares.pool, limits.wait),
             searches: SearchLimit::new(shares.searches, SEARCHES_IN_LINE),
             catalog_searches: SearchLimit::new(shares.catalog_searches, SEARCHES_IN_LINE),
             runtime,
@@ -227,33 +232,61 @@ impl Postgres {
     }
 
     async fn search_in<T: Send + 'static>(&self, turn: OwnedSemaphorePermit, work: impl Work<T>) -> Result<T> {
-        self.run(Some(turn), Transaction::Read, Unknown::Fails, Box::new(work)).await
+        self.run(Some(turn), self.limits, Transaction::Read, Unknown::Fails, Box::new(work)).await
     }
 
     /// Runs work that writes with one statement, which is its own transaction. A distributed engine may
     /// refuse a transaction when it commits, and a row that the statement has returned by then would pass for success: there it commits apart.
     pub(crate) async fn statement<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        let transaction = match self.flavor {
-            Flavor::Postgresql => Transaction::Statement,
-            Flavor::Distributed => Transaction::Explicit,
-        };
-        self.for_writes().run(None, transaction, Unknown::Fails, Box::new(work)).await
+        self.write_by(None, self.of_statement(), Unknown::Fails, work).await
     }
 
     /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
     pub(crate) async fn write<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.for_writes().run(None, Transaction::Explicit, Unknown::Fails, Box::new(work)).await
+        self.write_by(None, Transaction::Explicit, Unknown::Fails, work).await
     }
 
     /// Writes what is the same when it is written twice: so it is, when the connection is lost before its end is known.
     pub(crate) async fn write_again<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.for_writes().run(None, Transaction::Explicit, Unknown::IsDoneAgain, Box::new(work)).await
+        self.write_by(None, Transaction::Explicit, Unknown::IsDoneAgain, work).await
     }
 
     /// Writes what stores with it that it completes an attempt: by that it is known, when the connection is lost before its end is, whether
     /// it is to be done again.
     pub(crate) async fn write_once<T: Send + 'static>(&self, attempt: DbId, work: impl Work<T>) -> Result<T> {
-        self.for_writes().run(None, Transaction::Explicit, Unknown::IsLookedUp(attempt), Box::new(work)).await
+        self.write_by(None, Transaction::Explicit, Unknown::IsLookedUp(attempt), work).await
+    }
+
+    /// Returns which transaction a single statement that writes is done in.
+    const fn of_statement(&self) -> Transaction {
+        match self.flavor {
+            Flavor::Postgresql => Transaction::Statement,
+            Flavor::Distributed => Transaction::Explicit,
+        }
+    }
+
+    /// Runs work that writes, in its turn where it is at a row that many may write at once.
+    async fn write_by<T: Send + 'static>(
+        &self,
+        row: Option<Uuid>,
+        transaction: Transaction,
+        unknown: Unknown,
+        work: impl Work<T>,
+    ) -> Result<T> {
+        let this = self.for_writes();
+        let begun = Instant::now();
+        let turn = match row {
+            Some(row) => Some(this.row_turns.acquire(row).await?),
+            None => None,
+        };
+        // Both are waited for together no longer than a connection alone.
+        let limits = Limits { wait: this.limits.wait.saturating_sub(begun.elapsed()), ..this.limits };
+        this.run(turn, limits, transaction, unknown, Box::new(work)).await
+    }
+
+    /// Returns what writes a row that many may write at once.
+    pub(crate) fn at_row(&self, row: Uuid) -> AtRow<'_> {
+        AtRow { database: self, row }
     }
 
     fn for_writes(&self) -> &Self {
@@ -266,12 +299,13 @@ impl Postgres {
     async fn run<T: Send + 'static>(
         &self,
         permit: Option<OwnedSemaphorePermit>,
+        limits: Limits,
         transaction: Transaction,
         unknown: Unknown,
         work: Box<dyn Work<T>>,
     ) -> Result<T> {
         let runs = lock(&self.running).clone().ok_or_else(|| Error::unavailable("the database is closed"))?;
-        let (pool, limits) = (self.pool.clone(), self.limits);
+        let pool = self.pool.clone();
         let (reply, answer) = oneshot::channel();
         self.runtime.spawn(async move {
             let _held = (runs, permit);
@@ -333,6 +367,30 @@ impl Postgres {
         *lock(&self.running) = None;
         // Nothing is ever sent: it ends, or it does not.
         let _ = lock(&self.ended).recv_timeout(self.limits.work + GRACE);
+    }
+}
+
+/// Writes a row that many may write at once, in turns, by the ways of [`Postgres`].
+pub(crate) struct AtRow<'a> {
+    database: &'a Postgres,
+    row: Uuid,
+}
+
+impl AtRow<'_> {
+    pub(crate) async fn statement<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
+        self.database.write_by(Some(self.row), self.database.of_statement(), Unknown::Fails, work).await
+    }
+
+    pub(crate) async fn write<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
+        self.database.write_by(Some(self.row), Transaction::Explicit, Unknown::Fails, work).await
+    }
+
+    pub(crate) async fn write_again<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
+        self.database.write_by(Some(self.row), Transaction::Explicit, Unknown::IsDoneAgain, work).await
+    }
+
+    pub(crate) async fn write_once<T: Send + 'static>(&self, attempt: DbId, work: impl Work<T>) -> Result<T> {
+        self.database.write_by(Some(self.row), Transaction::Explicit, Unknown::IsLookedUp(attempt), work).await
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) mod positions;
 mod postings;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
+mod row_turns;
 mod session;
 mod statement;
 mod statements;
