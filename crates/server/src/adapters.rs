@@ -292,9 +292,14 @@ impl Adapters {
         MuteExpiry { blocks: self.database.clone(), clock: Arc::clone(&self.clock) }
     }
 
-    pub(crate) fn sweep(&self, interval: Duration) -> Sweep {
+    /// Returns what collects images that no row names.
+    pub(crate) fn media_sweep(&self) -> MediaSweep {
         let ImagePorts { store, unnamed, .. } = self.images.clone();
-        let media = MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS);
+        MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS)
+    }
+
+    pub(crate) fn sweep(&self, interval: Duration) -> Sweep {
+        let media = self.media_sweep();
         let (sessions, clock) = (self.sessions.clone(), Arc::clone(&self.clock));
         let notifications = NotificationSweep { notifications: self.database.clone(), clock: Arc::clone(&clock) };
         let (idempotency, posts, record) = (self.idempotency(), self.database.clone(), Arc::default());

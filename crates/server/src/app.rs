@@ -141,6 +141,11 @@ impl App {
             let mutes = Arc::clone(&mutes);
             async move { mutes.run().await }
         }));
+        let media = Arc::new(adapters.media_sweep());
+        background.spawn(every_minute("could not delete images that nothing may name any more", move || {
+            let media = Arc::clone(&media);
+            async move { media.delete_marked().await.map(drop) }
+        }));
         background.spawn(every_minute("could not store which sessions were used", move || {
             let sessions = Arc::clone(&sessions);
             async move { sessions.store_seen().await }

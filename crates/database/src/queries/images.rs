@@ -20,18 +20,22 @@ pub(crate) async fn announce(conn: &mut Conn<'_>, key: String, at: DbInstant) ->
     Ok(())
 }
 
-/// Condemns some of the images recorded before an instant, the oldest records first.
+/// Condemns some of the images recorded before an instant, or condemned before now, the oldest records first.
 pub(crate) async fn mark_for_deletion(
     conn: &mut Conn<'_>,
     cutoff: DbInstant,
     now: DbInstant,
     limit: i64,
 ) -> Outcome<Vec<String>> {
+    let was_condemned = unnamed_images::condemned.and(unnamed_images::since.lt(now));
+    let is_old = unnamed_images::since.lt(cutoff).or(was_condemned);
     let oldest = unnamed_images::table.order((unnamed_images::since, unnamed_images::key)).limit(limit);
-    let keys: Vec<String> =
-        oldest.filter(unnamed_images::since.lt(cutoff)).select(unnamed_images::key).load(conn).await?;
+    let keys: Vec<String> = oldest.filter(is_old).select(unnamed_images::key).load(conn).await?;
+    if keys.is_empty() {
+        return Ok(keys);
+    }
     // A row may have come to name one since it was read: then its record is gone, and it is left alone.
-    let recorded = unnamed_images::key.eq_any(keys).and(unnamed_images::since.lt(cutoff));
+    let recorded = unnamed_images::key.eq_any(keys).and(is_old);
     Ok(diesel::update(unnamed_images::table.filter(recorded))
         .set((unnamed_images::since.eq(now), unnamed_images::condemned.eq(true)))
         .returning(unnamed_images::key)

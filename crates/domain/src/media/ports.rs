@@ -79,8 +79,8 @@ pub trait UnreferencedImages: Send + Sync {
     /// order.
     async fn find_uploads(&self, owner: UserId, ids: &[MediaId]) -> Result<Vec<Attachment>>;
 
-    /// Marks for deletion up to `limit` of the images recorded before `cutoff`, those recorded first before the others, and
-    /// returns them. No row may name them from then on, so that they can be deleted. They count as recorded at `now`:
+    /// Marks for deletion up to `limit` of the images recorded before `cutoff`, or marked before `now` already, those recorded first
+    /// before the others, and returns them. No row may name them from then on, so that they can be deleted. They count as recorded at `now`:
     /// one that cannot be deleted comes again, after those that were not tried.
     async fn mark_for_deletion(&self, cutoff: Timestamp, now: Timestamp, limit: usize) -> Result<Vec<ImageKey>>;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::{StreamExt, stream};
 
 use super::{ImageStore, UnreferencedImages};
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::error::Result;
 
 /// Collects the images that no row names: what crashes and lost acknowledgements left behind.
@@ -40,9 +40,21 @@ impl MediaSweep {
     /// The first failure of the store or the database. An image that cannot be deleted stays on record for the next
     /// time and does not keep the others; when not one of many can be, the store is away, and the rest is left as well.
     pub async fn run(&self) -> Result<usize> {
-        // Once for all: what is marked now is not old again before this is over.
         let now = self.clock.now();
-        let cutoff = now.plus_millis(-self.min_age_millis);
+        self.delete(now.plus_millis(-self.min_age_millis), now).await
+    }
+
+    /// Deletes every image that is marked for deletion: what a request that was cut off, or a crash, left behind of what nobody may
+    /// see any more. Returns how many.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run).
+    pub async fn delete_marked(&self) -> Result<usize> {
+        self.delete(Timestamp::from_unix_millis(0), self.clock.now()).await
+    }
+
+    /// Deletes what is on record since before `cutoff`, or marked before `now`: what is marked now does not come again before this is over.
+    async fn delete(&self, cutoff: Timestamp, now: Timestamp) -> Result<usize> {
         let mut deleted = 0;
         let mut failure = None;
         loop {

@@ -78,11 +78,15 @@ fn sweep(store: MockImageStore, unnamed: MockUnreferencedImages) -> MediaSweep {
 
 /// A record that gives these batches, one after the other.
 fn marking(batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
+    marking_before(9_000, batches)
+}
+
+fn marking_before(cutoff: i64, batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
     let mut unnamed = MockUnreferencedImages::new();
     let mut batches = batches.into_iter();
     unnamed
         .expect_mark_for_deletion()
-        .withf(|cutoff, now, limit| (cutoff.unix_millis(), now.unix_millis(), *limit) == (9_000, 10_000, 100))
+        .withf(move |before, now, limit| (before.unix_millis(), now.unix_millis(), *limit) == (cutoff, 10_000, 100))
         .returning(move |_, _, _| Ok(batches.next().expect("no further batch is asked for")));
     unnamed
 }
@@ -97,6 +101,15 @@ async fn the_sweep_deletes_what_is_on_record_and_asks_the_store_for_nothing() {
         unnamed.expect_forget().once().in_sequence(&mut order).withf(move |k| k == [key(n)]).returning(|_| Ok(()));
     }
     assert_eq!(sweep(store, unnamed).run().await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn what_is_marked_is_deleted_however_young_and_nothing_else() {
+    let mut store = MockImageStore::new();
+    store.expect_delete().once().withf(|k| *k == key(1)).returning(|_| Ok(()));
+    let mut unnamed = marking_before(0, vec![vec![key(1)], vec![]]);
+    unnamed.expect_forget().once().returning(|_| Ok(()));
+    assert_eq!(sweep(store, unnamed).delete_marked().await.unwrap(), 1);
 }
 
 #[tokio::test]
