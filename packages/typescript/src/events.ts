@@ -105,8 +105,11 @@ export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, 
         }
       } else if (response) {
         const body = await response.text().catch(() => "");
+        // A token that was refused may have a successor.
+        const now = read(token);
+        const isRenewed = response.status === 401 && now !== undefined && now !== present;
         const isTemporary = response.status === 429 || response.status >= 500;
-        if (!isTemporary) throw new StreamRefused(response.status, body);
+        if (!isTemporary && !isRenewed) throw new StreamRefused(response.status, body);
         wait = Math.max(retry, 1_000 * (retryAfter(response) ?? 0));
       }
     } finally {

@@ -248,6 +248,23 @@ test("live updates go on with the token that came after one that expired, and en
   );
 });
 
+test("live updates go on with the token that came while the one before was refused", async (context) => {
+  const stream = answer(200, { "Content-Type": "text/event-stream" }, "retry: 1\n\n");
+  const refusal = failure(401, "unauthenticated");
+  const { service, asked } = await serve(context, [stream, refusal, stream, refusal]);
+  let place = 0;
+  const token = () => ["first", "second"][place];
+  // The token is renewed while the second request is under way, and not while the last one is.
+  const renewing = (request) => fetch(request).finally(() => (place = asked.length < 2 ? 0 : 1));
+  const events = createClient({ service, token, fetch: renewing }).events({ topics: ["public"] });
+  assert.deepEqual([(await events.next()).value.event, (await events.next()).value.event], ["open", "open"]);
+  await assert.rejects(events.next(), ({ status }) => status === 401);
+  assert.deepEqual(
+    asked.map(({ headers }) => headers.authorization),
+    ["Bearer first", "Bearer first", "Bearer second", "Bearer second"],
+  );
+});
+
 test("where to resume is told also while nothing happens", async (context) => {
   const stream = answer(200, { "Content-Type": "text/event-stream" }, "retry: 1\nid: 1\n\nid: 2\n\nid: 3\n\n");
   const { service } = await serve(context, [stream, failure(403, "forbidden")]);
