@@ -4,11 +4,15 @@ import { AgoraError, newIdempotencyKey } from "@agora/client";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { inWords } from "./words";
 
+/** What becomes of something: it may have changed again since it was shown. */
+export type Change<T> = (now: T) => T;
+
 /** What is read: `data` once it is there, `error` where it fails. */
 export interface Loaded<T> {
   data: T | undefined;
   error: string;
-  set: (data: T) => void;
+  /** Changes it here, after it was changed at the service. */
+  change: (change: Change<T>) => void;
   reload: () => void;
 }
 
@@ -34,11 +38,11 @@ export function useLoaded<T>(read: () => Promise<T>, inputs: unknown[]): Loaded<
       isWanted = false;
     };
   }, [...inputs, turn]);
-  const set = (data: T) => {
+  const change = (change: Change<T>) => {
     changes.current += 1;
-    setState({ data, error: "" });
+    setState((now) => (now.data === undefined ? now : { data: change(now.data), error: "" }));
   };
-  return { ...state, set, reload: () => setTurn((turn) => turn + 1) };
+  return { ...state, change, reload: () => setTurn((turn) => turn + 1) };
 }
 
 /** How many entries of a list are shown at first, and more at a time. */
@@ -56,7 +60,7 @@ export interface LoadedList<T> {
   more: () => void;
   reload: () => void;
   /** Changes the entries here, after they were changed at the service. */
-  change: (change: (items: T[]) => T[]) => void;
+  change: (change: Change<T[]>) => void;
 }
 
 /**
@@ -133,9 +137,9 @@ function merged<T extends { id: string }>(old: readonly T[], now: readonly T[], 
   return [...made, ...shown];
 }
 
-/** Returns a list in which an entry is replaced by what became of it. */
-export function replaced<T extends { id: string }>(items: T[], changed: T): T[] {
-  return items.map((item) => (item.id === changed.id ? changed : item));
+/** Returns a list in which an entry is replaced by what becomes of it. */
+export function replaced<T extends { id: string }>(items: T[], { id }: T, change: Change<T>): T[] {
+  return items.map((item) => (item.id === id ? change(item) : item));
 }
 
 /** Returns a list in which an entry is no more. */

@@ -14,6 +14,32 @@ const PICTURE = {
   ),
 };
 
+/** The window of somebody who has logged in, at a place. */
+async function windowOf(context, username, place) {
+  const page = await open(context, "app", 1280);
+  await logIn(page, username);
+  await page.evaluate((place) => (location.hash = place), place);
+  return page;
+}
+
+async function logIn(page, username) {
+  await page.getByLabel("Name or address").fill(username);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("navigation", { name: "Main" }).waitFor();
+}
+
+/** Has the requests that match wait until it is called. */
+async function hold(page, url, method) {
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  await page.route(url, async (route) => {
+    if (route.request().method() === method) await released;
+    await route.continue();
+  });
+  return release;
+}
+
 for (const [size, width] of SIZES) {
   test(`a member does everything, in a ${size} window`, async (context) => {
     const way = await wayToService(context);
@@ -245,3 +271,17 @@ for (const [size, width] of SIZES) {
     await page.getByText("Your session has ended").waitFor();
   });
 }
+
+test("what one click changed stays when another one is done", async (context) => {
+  const { client } = await join("clicker");
+  await client.post("/api/posts/create", { body: { text: "Click me" } });
+  const page = await windowOf(context, "clicker", "#/public");
+  const post = page.getByRole("article").filter({ hasText: "Click me" });
+  const release = await hold(page, "**/api/posts/like/*", "PUT");
+  await post.getByRole("button", { name: "Like" }).click();
+  await post.getByRole("button", { name: "Bookmark" }).click();
+  await post.getByRole("button", { name: "Bookmark", pressed: true }).waitFor();
+  release();
+  await post.getByRole("button", { name: "Like, 1 like", pressed: true }).waitFor();
+  assert.equal(await post.getByRole("button", { name: "Bookmark", pressed: true }).count(), 1);
+});

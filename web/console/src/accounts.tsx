@@ -25,7 +25,7 @@ function Found({ q }: { q: string }) {
   const users = useList<User>(() => (q ? search(q) : agora.list("/api/users/all", { params: { query: { size: 20 } } })), []);
   return (
     <List of={users} label="Accounts" empty="There are no such accounts.">
-      {(user) => <Account user={user} onChange={(changed) => users.change((items) => replaced(items, changed))} />}
+      {(user) => <Account user={user} onChange={(changed) => users.change((items) => replaced(items, user, () => changed))} />}
     </List>
   );
 }
@@ -46,7 +46,7 @@ export function AccountPage({ id }: { id: string }) {
       {(data) => (
         <>
           <Title>{nameOf(data)}</Title>
-          <Account user={data} onChange={user.set} />
+          <Account user={data} onChange={(changed) => user.change(() => changed)} />
           <Sessions key={String(data.enabled)} userId={data.id} />
         </>
       )}

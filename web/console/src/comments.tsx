@@ -24,7 +24,7 @@ export function Comments({ postId }: { postId: string }) {
               <HideForm
                 target={{ type: "COMMENT", id: comment.id }}
                 hidden={comment.hidden ?? false}
-                onDone={() => comments.change((items) => replaced(items, { ...comment, hidden: !comment.hidden }))}
+                onDone={() => comments.change((items) => replaced(items, comment, (now) => ({ ...now, hidden: !comment.hidden })))}
               />
             </More>
           </footer>

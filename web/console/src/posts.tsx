@@ -48,7 +48,7 @@ function Found({ q }: { q: string }) {
               <HideForm
                 target={{ type: "POST", id: post.id }}
                 hidden={post.hidden ?? false}
-                onDone={() => posts.change((items) => replaced(items, { ...post, hidden: !post.hidden }))}
+                onDone={() => posts.change((items) => replaced(items, post, (now) => ({ ...now, hidden: !post.hidden })))}
               />
             </More>
             <More label="Comments" isLazy>

@@ -72,7 +72,8 @@ export function ProductPage({ id }: { id: string }) {
               // What was left as it is may have been changed by others, as the stock by orders.
               const changed = Object.entries(read(fields)).filter(([name, value]) => value !== data[name as keyof Product]);
               const body = Object.fromEntries(changed) as Partial<ReturnType<typeof read>>;
-              product.set((await agora.put("/api/products/{id}", { params: { path }, body })).product);
+              const { product: saved } = await agora.put("/api/products/{id}", { params: { path }, body });
+              product.change(() => saved);
             }}
           />
           <More label="Delete">

@@ -1,7 +1,7 @@
 // Pages about people, and what is found by its words.
 
 import type { components } from "@agora/client";
-import { replaced, useList, useLoaded } from "../../../shared/load";
+import { type Change, replaced, useList, useLoaded } from "../../../shared/load";
 import { Action, Avatar, Choice, Form, Input, List, More, Show, text, Title, UserLink } from "../../../shared/basics";
 import { Follow, Person, type Profile } from "../parts/people";
 import { Report } from "../parts/report";
@@ -19,7 +19,7 @@ export function UserPage({ id, list }: { id: string; list: string | undefined })
       {(data) => (
         <>
           <Title small={<span class="faint">@{data.username}</span>}>{nameOf(data)}</Title>
-          <Card profile={data} onChange={profile.set} onBlock={profile.reload} />
+          <Card profile={data} onChange={profile.change} onBlock={profile.reload} />
           <nav class="tabs" aria-label="Of this user">
             <a href={at("user", id)} aria-current={list === undefined ? "page" : undefined}>
               {count(data.postCount, "post")}
@@ -44,12 +44,12 @@ export function UserPage({ id, list }: { id: string; list: string | undefined })
   );
 }
 
-function Card(props: { profile: Profile; onChange: (profile: Profile) => void; onBlock: () => void }) {
+function Card(props: { profile: Profile; onChange: (change: Change<Profile>) => void; onBlock: () => void }) {
   const { profile, onChange, onBlock } = props;
   const { relationship } = profile;
   const path = { userId: profile.id };
   const change = (change: Partial<NonNullable<Profile["relationship"]>>) =>
-    onChange({ ...profile, relationship: relationship && { ...relationship, ...change } });
+    onChange((now) => ({ ...now, relationship: now.relationship && { ...now.relationship, ...change } }));
   return (
     <section class="card" aria-label="About">
       <div class="person">
@@ -131,7 +131,7 @@ function Follows({ id, list }: { id: string; list: "followers" | "followed" }) {
       {(profile) => (
         <Person
           profile={profile}
-          onChange={(changed) => profiles.change((items) => replaced(items, changed))}
+          onChange={(change) => profiles.change((items) => replaced(items, profile, change))}
         />
       )}
     </List>
@@ -217,7 +217,7 @@ function People(props: { list: () => AsyncGenerator<Profile, void, void>; label:
   return (
     <List of={profiles} label={props.label} empty={props.empty}>
       {(profile) => (
-        <Person profile={profile} onChange={(changed) => profiles.change((items) => replaced(items, changed))} />
+        <Person profile={profile} onChange={(change) => profiles.change((items) => replaced(items, profile, change))} />
       )}
     </List>
   );

@@ -17,7 +17,7 @@ export function Posts<P extends Post>({ of: posts, empty }: { of: LoadedList<P>;
       {(post) => (
         <PostCard
           post={post}
-          onChange={(changed) => posts.change((items) => replaced(items, changed))}
+          onChange={(change) => posts.change((items) => replaced(items, post, change))}
           onDelete={() => posts.change((items) => without(items, post))}
         />
       )}
@@ -100,8 +100,10 @@ export function PostPage({ id }: { id: string }) {
   const [turn, setTurn] = useState(0);
   const [comments, setComments] = useState<string[]>([]);
   useEvents([`post:${id}`], (event) => {
-    const { data } = post;
-    if (event.event === "like" && data) post.set({ ...data, likeCount: event.data.likeCount });
+    if (event.event === "like") {
+      const { likeCount } = event.data;
+      post.change((now) => ({ ...now, likeCount }));
+    }
     if (event.event === "comment") setComments([...comments, event.data.commentId]);
     const isBlind = event.event === "reset" || (event.event === "open" && !event.data.resumed);
     if (event.event === "post" || isBlind) post.reload();
@@ -114,7 +116,7 @@ export function PostPage({ id }: { id: string }) {
       <Show of={post}>
         {(data) => (
           <>
-            <PostCard post={data} onChange={post.set} onDelete={() => go("#/")} />
+            <PostCard post={data} onChange={post.change} onDelete={() => go("#/")} />
             {data.likeCount > 0 && (
               <More label={count(data.likeCount, "like")} isLazy>
                 <Likers postId={id} likeCount={data.likeCount} />

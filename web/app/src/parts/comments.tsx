@@ -3,7 +3,7 @@
 import type { components } from "@agora/client";
 import { signal } from "@preact/signals";
 import { useRef, useState } from "preact/hooks";
-import { deleted, replaced, useKey, useList, without } from "../../../shared/load";
+import { type Change, deleted, replaced, useKey, useList, without } from "../../../shared/load";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
 import { Action, Avatar, Form, List, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
@@ -47,9 +47,9 @@ export function Comments(props: { postId: string; turn: number; onCount: () => v
             comment={thread}
             postId={postId}
             turn={turn}
-            onChange={(changed) => {
-              threads.change((items) => replaced(items, changed));
-              if (changed.replyCount !== thread.replyCount) onCount();
+            onChange={(change) => {
+              threads.change((items) => replaced(items, thread, change));
+              if (change(thread).replyCount !== thread.replyCount) onCount();
             }}
             onDelete={() => {
               threads.change((items) => without(items, thread));
@@ -65,7 +65,7 @@ export function Comments(props: { postId: string; turn: number; onCount: () => v
 interface CommentProps {
   comment: Comment;
   postId: string;
-  onChange: (comment: Comment) => void;
+  onChange: (change: Change<Comment>) => void;
   onDelete: () => void;
 }
 
@@ -79,7 +79,7 @@ function Thread(props: CommentProps & { turn: number }) {
       <CommentCard
         {...props}
         onReply={() => {
-          props.onChange({ ...comment, replyCount: comment.replyCount + 1 });
+          props.onChange((now) => ({ ...now, replyCount: now.replyCount + 1 }));
           setOpen(true);
           setAnswers(answers + 1);
         }}
@@ -104,14 +104,14 @@ function Replies({ comment: thread, postId, onChange, turn }: CommentProps & { t
           <CommentCard
             comment={reply}
             postId={postId}
-            onChange={(changed) => replies.change((items) => replaced(items, changed))}
+            onChange={(change) => replies.change((items) => replaced(items, reply, change))}
             onDelete={() => {
               replies.change((items) => without(items, reply));
-              onChange({ ...thread, replyCount: thread.replyCount - 1 });
+              onChange((now) => ({ ...now, replyCount: now.replyCount - 1 }));
             }}
             onReply={() => {
               replies.reload();
-              onChange({ ...thread, replyCount: thread.replyCount + 1 });
+              onChange((now) => ({ ...now, replyCount: now.replyCount + 1 }));
             }}
           />
         )}
@@ -135,7 +135,8 @@ function CommentCard(props: CommentProps & { onReply: () => void }) {
     const likedByMe = !comment.likedByMe;
     const like = "/api/comments/{commentId}/like";
     await (likedByMe ? agora.put(like, { params: { path } }) : agora.delete(like, { params: { path } }));
-    onChange({ ...comment, likedByMe, likeCount: comment.likeCount + (likedByMe ? 1 : -1) });
+    const likeCount = comment.likeCount + (likedByMe ? 1 : -1);
+    onChange((now) => ({ ...now, likedByMe, likeCount }));
   }
 
   return (
@@ -154,7 +155,7 @@ function CommentCard(props: CommentProps & { onReply: () => void }) {
           onSend={async (content) => {
             await agora.put("/api/comments/update", { body: { commentId: comment.id, content } });
             // What it names is worked out by the service.
-            onChange({ ...comment, content, entities: [] });
+            onChange((now) => ({ ...now, content, entities: [] }));
             stopEditing();
           }}
         />

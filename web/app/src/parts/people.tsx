@@ -1,12 +1,13 @@
 // People: one of a list, and how one stands to them.
 
 import type { components } from "@agora/client";
+import type { Change } from "../../../shared/load";
 import { agora, me } from "../../../shared/session";
 import { Action, Avatar, UserLink } from "../../../shared/basics";
 
 export type Profile = components["schemas"]["Profile"];
 
-export function Person({ profile, onChange }: { profile: Profile; onChange: (profile: Profile) => void }) {
+export function Person({ profile, onChange }: { profile: Profile; onChange: (change: Change<Profile>) => void }) {
   return (
     <div class="person">
       <Avatar user={profile} />
@@ -18,7 +19,7 @@ export function Person({ profile, onChange }: { profile: Profile; onChange: (pro
 }
 
 /** The button that follows and unfollows. */
-export function Follow({ profile, onChange }: { profile: Profile; onChange: (profile: Profile) => void }) {
+export function Follow({ profile, onChange }: { profile: Profile; onChange: (change: Change<Profile>) => void }) {
   const { relationship } = profile;
   // Nobody follows themselves, or whom they block.
   if (relationship === null || profile.id === me.value?.id || relationship.blocking) return null;
@@ -27,12 +28,11 @@ export function Follow({ profile, onChange }: { profile: Profile; onChange: (pro
     const path = { followedId: profile.id };
     const follow = "/api/follow/{followedId}";
     await (following ? agora.delete(follow, { params: { path } }) : agora.put(follow, { params: { path } }));
-    const { followerCount } = profile;
-    onChange({
-      ...profile,
+    onChange(({ followerCount, relationship, ...now }) => ({
+      ...now,
       followerCount: followerCount === null ? null : followerCount + (following ? -1 : 1),
       relationship: relationship && { ...relationship, following: !following },
-    });
+    }));
   }
   return (
     <Action does={toggle} kind={following ? "plain" : "main"} label={`${following ? "Unfollow" : "Follow"} ${profile.username}`}>

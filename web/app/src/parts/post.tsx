@@ -2,7 +2,7 @@
 
 import { AgoraError, type components } from "@agora/client";
 import { useRef, useState } from "preact/hooks";
-import { deleted, useKey } from "../../../shared/load";
+import { type Change, deleted, useKey } from "../../../shared/load";
 import { at } from "../../../shared/router";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
@@ -28,7 +28,7 @@ function chosen(fields: FormData): Visibility {
 }
 
 /** A post, with what one can do with it. */
-export function PostCard<P extends Post>(props: { post: P; onChange: (post: P) => void; onDelete: () => void }) {
+export function PostCard<P extends Post>(props: { post: P; onChange: (change: Change<P>) => void; onDelete: () => void }) {
   const { post, onChange } = props;
   const [isEdited, setEdited] = useState(false);
   const path = { postId: post.id };
@@ -43,13 +43,15 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (post: P) =
     const likedByMe = !post.likedByMe;
     const like = "/api/posts/like/{postId}";
     await (likedByMe ? agora.put(like, { params: { path } }) : agora.delete(like, { params: { path } }));
-    onChange({ ...post, likedByMe, likeCount: post.likeCount + (likedByMe ? 1 : -1) });
+    // What counts is the number before the click: live updates may have counted it by now.
+    const likeCount = post.likeCount + (likedByMe ? 1 : -1);
+    onChange((now) => ({ ...now, likedByMe, likeCount }));
   }
   async function toggleBookmark() {
     const bookmarkedByMe = !post.bookmarkedByMe;
     const mark = "/api/posts/{postId}/bookmark";
     await (bookmarkedByMe ? agora.put(mark, { params: { path } }) : agora.delete(mark, { params: { path } }));
-    onChange({ ...post, bookmarkedByMe });
+    onChange((now) => ({ ...now, bookmarkedByMe }));
   }
 
   return (
@@ -75,7 +77,8 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (post: P) =
             // What was left as it is may have been changed elsewhere.
             const body = { text: text(fields, "text"), ...(visibility !== post.visibility && { visibility }) };
             const { data } = await agora.put("/api/posts/update/{postId}", { params: { path }, body });
-            onChange({ ...post, content: data.content, entities: data.entities, visibility: data.visibility });
+            const { content, entities, visibility: present } = data;
+            onChange((now) => ({ ...now, content, entities, visibility: present }));
             stopEditing();
           }}
         >
