@@ -77,14 +77,15 @@ export function useList<T extends { id: string }>(
   const shown = useRef<unknown[] | undefined>(undefined);
   const [again, setAgain] = useState(0);
 
-  async function read(entries: AsyncGenerator<T, void, void>, old: readonly T[]) {
+  async function read(entries: AsyncGenerator<T, void, void>, size: number, old: readonly T[], known: readonly T[]) {
     const found: T[] = [];
+    const isKnown = new Set(known.map(({ id }) => id));
     let [isEnded, error] = [false, ""];
     try {
-      while (found.length < Math.max(PAGE, Math.min(old.length, MOST_READ_AGAIN)) && !isEnded) {
+      while (found.length < size && !isEnded) {
         const { value, done } = await entries.next();
         if (done) isEnded = true;
-        else found.push(value);
+        else if (!isKnown.has(value.id)) found.push(value);
       }
     } catch (failure) {
       // A generator that threw has ended.
@@ -93,7 +94,7 @@ export function useList<T extends { id: string }>(
     if (rest.current === entries) {
       // What could not be read again stays.
       const isStale = error !== "" && old.length > 0;
-      setState(({ items }) => ({ items: isStale ? items : merged(old, items, found), isEnded, isReading: false, error }));
+      setState(({ items }) => ({ items: isStale ? items : merged(old, items, found, isEnded), isEnded, isReading: false, error }));
     }
   }
 
@@ -103,7 +104,10 @@ export function useList<T extends { id: string }>(
     const isSame = shown.current?.every((input, n) => Object.is(input, inputs[n]));
     shown.current = inputs;
     setState(({ items }) => ({ items: isSame ? items : [], isEnded: false, isReading: true, error: "" }));
-    void read(entries, isSame ? state.items : []);
+    const old = isSame ? state.items : [];
+    // What was shown to its end is shown to its end again.
+    const isWhole = isSame && state.isEnded && state.error === "";
+    void read(entries, isWhole ? MOST_READ_AGAIN : Math.max(PAGE, Math.min(old.length, MOST_READ_AGAIN)), old, []);
     return () => {
       rest.current = undefined;
     };
@@ -114,7 +118,7 @@ export function useList<T extends { id: string }>(
     more: () => {
       if (rest.current === undefined || state.isReading) return;
       setState((before) => ({ ...before, isReading: true }));
-      void read(rest.current, []);
+      void read(rest.current, PAGE, [], state.items);
     },
     reload: () => setAgain((again) => again + 1),
     change: (change) => setState((before) => ({ ...before, items: change(before.items) })),
@@ -122,9 +126,9 @@ export function useList<T extends { id: string }>(
 }
 
 /** Returns what is shown once `found` was read in the place of `old`, while what was shown has become `now`. */
-function merged<T extends { id: string }>(old: readonly T[], now: readonly T[], found: readonly T[]): T[] {
+function merged<T extends { id: string }>(old: readonly T[], now: readonly T[], found: readonly T[], isEnded: boolean): T[] {
   const byId = (items: readonly T[]) => new Map(items.map((item) => [item.id, item]));
-  const [before, present] = [byId(old), byId(now)] as const;
+  const [before, present, again] = [byId(old), byId(now), byId(found)] as const;
   // What was made here is in the list before its page is.
   const made = now.filter(({ id }) => !before.has(id));
   // Neither that, nor what was taken away here meanwhile.
@@ -134,7 +138,10 @@ function merged<T extends { id: string }>(old: readonly T[], now: readonly T[], 
     // What was changed here meanwhile may not be in what was read.
     return here !== undefined && here !== before.get(item.id) ? here : item;
   });
-  return [...made, ...shown];
+  // What was shown behind the last one that was found was not read again.
+  const last = isEnded ? -1 : now.findIndex(({ id }) => id === found.at(-1)?.id);
+  const rest = last < 0 ? [] : now.slice(last + 1).filter(({ id }) => before.has(id) && !again.has(id));
+  return [...made, ...shown, ...rest];
 }
 
 /** Returns a list in which an entry is replaced by what becomes of it. */

@@ -285,3 +285,73 @@ test("what one click changed stays when another one is done", async (context) =>
   await post.getByRole("button", { name: "Like, 1 like", pressed: true }).waitFor();
   assert.equal(await post.getByRole("button", { name: "Bookmark", pressed: true }).count(), 1);
 });
+
+/** Comments on a post: a thread each, or replies to one. */
+async function say(client, postId, contents, replyToId) {
+  const ids = [];
+  for (const content of contents) {
+    const body = { content, ...(replyToId && { replyToId }) };
+    ids.push((await client.post("/api/posts/{postId}/comments", { params: { path: { postId } }, body })).data.id);
+  }
+  return ids;
+}
+const numbered = (word, count) => Array.from({ length: count }, (_, n) => `${word} ${n + 1}`);
+
+test("what is new is shown among many comments, and what is being written stays", async (context) => {
+  const talker = await join("talker");
+  await join("listener");
+  const { id } = (await talker.client.post("/api/posts/create", { body: { text: "Busy" } })).data;
+  const [first] = await say(talker.client, id, numbered("Comment", 105));
+  await say(talker.client, id, numbered("Reply", 25), first);
+  const page = await windowOf(context, "listener", `#/post/${id}`);
+  const threads = page.getByRole("list", { name: "Threads" });
+  const comment = (words) => threads.getByRole("article").filter({ hasText: words });
+
+  // Others' comments, while an answer is begun far below.
+  for (let shown = 20; shown < 105; shown += 20) {
+    await page.getByRole("button", { name: "Show more" }).click();
+    await comment(`Comment ${Math.max(1, 86 - shown)}`).first().waitFor();
+  }
+  const last = page.getByRole("listitem").filter({ has: page.getByText("Comment 1", { exact: true }) });
+  await last.getByText("Reply", { exact: true }).click();
+  const answer = last.getByRole("textbox", { name: "Reply to talker" });
+  await answer.fill("My answer");
+  await say(talker.client, id, ["Just in"]);
+  await page.getByRole("button", { name: "There are new comments" }).click();
+  await page.getByText("Just in", { exact: true }).waitFor();
+  assert.equal(await answer.inputValue(), "My answer");
+
+  // One's own answer, behind more than are shown.
+  await last.getByRole("button", { name: "Send", exact: true }).click();
+  await last.getByRole("button", { name: "Hide 26 replies" }).waitFor();
+  const replies = last.getByRole("list", { name: "Replies to talker" }).getByRole("article");
+  await replies.filter({ hasText: "My answer" }).waitFor();
+  await replies.filter({ hasText: "Reply 20" }).waitFor();
+  await last.getByRole("button", { name: "Show more" }).click();
+  await replies.filter({ hasText: "Reply 25" }).waitFor();
+  assert.deepEqual((await replies.locator(".text").allInnerTexts()).slice(-2), ["Reply 25", "My answer"]);
+});
+
+test("a comment whose answer was lost is shown once", async (context) => {
+  const { client } = await join("unlucky");
+  const { id } = (await client.post("/api/posts/create", { body: { text: "Quiet" } })).data;
+  const page = await windowOf(context, "unlucky", `#/post/${id}`);
+  await page.getByText("Nobody has said anything yet.").waitFor();
+  const url = "**/api/posts/*/comments";
+  await page.route(url, async (route) => {
+    if (route.request().method() !== "POST") return route.continue();
+    await route.fetch();
+    await route.fulfill({ status: 408 });
+  });
+  await page.getByRole("textbox", { name: "Your comment" }).fill("Once");
+  const send = page.getByRole("form", { name: "Your comment" }).getByRole("button", { name: "Send" });
+  await send.click();
+  await page.getByRole("alert").waitFor();
+  await page.getByRole("button", { name: "There are new comments" }).click();
+  const comments = page.getByRole("article", { name: "Comment by unlucky" });
+  await comments.waitFor();
+  await page.unroute(url);
+  await send.click();
+  await page.waitForFunction(() => document.querySelector("textarea").value === "");
+  assert.equal(await comments.count(), 1);
+});

@@ -1,7 +1,7 @@
 // Pages about people, and what is found by its words.
 
 import type { components } from "@agora/client";
-import { type Change, replaced, useList, useLoaded } from "../../../shared/load";
+import { type Change, replaced, useList, useLoaded, without } from "../../../shared/load";
 import { Action, Avatar, Choice, Form, Input, List, More, Show, text, Title, UserLink } from "../../../shared/basics";
 import { Follow, Person, type Profile } from "../parts/people";
 import { Report } from "../parts/report";
@@ -242,7 +242,7 @@ export function Apart({ of }: { of: "blocks" | "mutes" }) {
               await (of === "blocks"
                 ? agora.delete("/api/users/{userId}/block", { params: { path } })
                 : agora.delete("/api/users/{userId}/mute", { params: { path } }));
-              profiles.reload();
+              profiles.change((items) => without(items, profile));
             }}
           >
             {of === "blocks" ? "Unblock" : "Unmute"}

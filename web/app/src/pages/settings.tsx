@@ -1,7 +1,7 @@
 // The own account.
 
 import type { components } from "@agora/client";
-import { deleted, useList, useLoaded } from "../../../shared/load";
+import { deleted, useList, useLoaded, without } from "../../../shared/load";
 import { Action, Check, Choice, Download, file, Form, Input, List, More, Show, text, Time, Title } from "../../../shared/basics";
 import { at } from "../../../shared/router";
 import { agora, end, logOut, me, readMe, type User } from "../../../shared/session";
@@ -154,7 +154,7 @@ function Sessions() {
                 does={async () => {
                   const path = { sessionId: session.id };
                   await deleted(agora.delete("/api/users/me/sessions/{sessionId}", { params: { path } }));
-                  sessions.reload();
+                  sessions.change((items) => without(items, session));
                 }}
               >
                 End

@@ -2,7 +2,7 @@
 
 import type { components } from "@agora/client";
 import { signal } from "@preact/signals";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type Change, deleted, replaced, useKey, useList, without } from "../../../shared/load";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
@@ -28,8 +28,9 @@ async function create(postId: string, header: Header, content: string, replyToId
 /** The threads of a post; they are read again when `turn` changes. `onCount` is told that there are more or fewer. */
 export function Comments(props: { postId: string; turn: number; onCount: () => void }) {
   const { postId, turn, onCount } = props;
-  const path = { postId };
-  const threads = useList(() => agora.list("/api/posts/{postId}/comments", { params: { path } }), [postId], turn);
+  // The newest first: what comes in is in the part that is read again, however many there are.
+  const params = { path: { postId }, query: { order: "newest" as const } };
+  const threads = useList(() => agora.list("/api/posts/{postId}/comments", { params }), [postId], turn);
   return (
     <section aria-label="Comments">
       <h2>Comments</h2>
@@ -37,7 +38,8 @@ export function Comments(props: { postId: string; turn: number; onCount: () => v
         label="Your comment"
         onSend={async (content, header) => {
           const comment = await create(postId, header, content);
-          threads.change((items) => [...items, comment]);
+          // It may be there already, if the answer was lost that said so before.
+          threads.change((items) => [comment, ...without(items, comment)]);
           onCount();
         }}
       />
@@ -47,10 +49,8 @@ export function Comments(props: { postId: string; turn: number; onCount: () => v
             comment={thread}
             postId={postId}
             turn={turn}
-            onChange={(change) => {
-              threads.change((items) => replaced(items, thread, change));
-              if (change(thread).replyCount !== thread.replyCount) onCount();
-            }}
+            onChange={(change) => threads.change((items) => replaced(items, thread, change))}
+            onCount={onCount}
             onDelete={() => {
               threads.change((items) => without(items, thread));
               onCount();
@@ -69,19 +69,23 @@ interface CommentProps {
   onDelete: () => void;
 }
 
-function Thread(props: CommentProps & { turn: number }) {
-  const { comment } = props;
+function Thread(props: CommentProps & { turn: number; onCount: () => void }) {
+  const { comment, onChange, onCount } = props;
   const [isOpen, setOpen] = useState(false);
-  // Answers that were given here come after those that are shown.
-  const [answers, setAnswers] = useState(0);
+  // An answer that was given here, until it is among those that are shown.
+  const [answer, setAnswer] = useState<Comment | undefined>(undefined);
+  function onReplies(more: 1 | -1) {
+    onChange((now) => ({ ...now, replyCount: now.replyCount + more }));
+    onCount();
+  }
   return (
     <>
       <CommentCard
         {...props}
-        onReply={() => {
-          props.onChange((now) => ({ ...now, replyCount: now.replyCount + 1 }));
+        onReply={(reply) => {
+          onReplies(1);
           setOpen(true);
-          setAnswers(answers + 1);
+          setAnswer(reply);
         }}
       />
       {comment.replyCount > 0 && (
@@ -89,17 +93,34 @@ function Thread(props: CommentProps & { turn: number }) {
           {isOpen ? "Hide" : "Show"} {count(comment.replyCount, "reply", "replies")}
         </button>
       )}
-      {isOpen && <Replies {...props} turn={props.turn + answers} />}
+      {isOpen && <Replies {...props} answer={answer} onAnswer={() => setAnswer(undefined)} onReplies={onReplies} />}
     </>
   );
 }
 
-function Replies({ comment: thread, postId, onChange, turn }: CommentProps & { turn: number }) {
+interface RepliesProps {
+  comment: Comment;
+  postId: string;
+  turn: number;
+  answer: Comment | undefined;
+  onAnswer: () => void;
+  onReplies: (more: 1 | -1) => void;
+}
+
+function Replies({ comment: thread, postId, turn, answer, onAnswer, onReplies }: RepliesProps) {
   const path = { commentId: thread.id };
   const replies = useList(() => agora.list("/api/comments/{commentId}/replies", { params: { path } }), [thread.id], turn);
+  const add = (reply: Comment) => replies.change((items) => [...without(items, reply), reply]);
+  useEffect(() => {
+    if (answer === undefined) return;
+    add(answer);
+    onAnswer();
+  }, [answer]);
+  // One that was made here is the last one, also when those before it are read later.
+  const items = [...replies.items].sort((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt));
   return (
     <div class="replies">
-      <List of={replies} label={`Replies to ${thread.author.username}`} empty="There are no replies.">
+      <List of={{ ...replies, items }} label={`Replies to ${thread.author.username}`} empty="There are no replies.">
         {(reply) => (
           <CommentCard
             comment={reply}
@@ -107,11 +128,11 @@ function Replies({ comment: thread, postId, onChange, turn }: CommentProps & { t
             onChange={(change) => replies.change((items) => replaced(items, reply, change))}
             onDelete={() => {
               replies.change((items) => without(items, reply));
-              onChange((now) => ({ ...now, replyCount: now.replyCount - 1 }));
+              onReplies(-1);
             }}
-            onReply={() => {
-              replies.reload();
-              onChange((now) => ({ ...now, replyCount: now.replyCount + 1 }));
+            onReply={(reply) => {
+              add(reply);
+              onReplies(1);
             }}
           />
         )}
@@ -120,7 +141,7 @@ function Replies({ comment: thread, postId, onChange, turn }: CommentProps & { t
   );
 }
 
-function CommentCard(props: CommentProps & { onReply: () => void }) {
+function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }) {
   const { comment, postId, onChange } = props;
   const [isEdited, setEdited] = useState(false);
   const path = { commentId: comment.id };
@@ -170,8 +191,7 @@ function CommentCard(props: CommentProps & { onReply: () => void }) {
           <Reply
             label={`Reply to ${comment.author.username}`}
             onSend={async (content, header) => {
-              await create(postId, header, content, comment.id);
-              props.onReply();
+              props.onReply(await create(postId, header, content, comment.id));
             }}
           />
         </More>
