@@ -120,13 +120,16 @@ export function Form(props: {
     event.preventDefault();
     const form = event.currentTarget;
     if (isBusy) return;
+    const fields = new FormData(form);
     setBusy(true);
     setError("");
     setDone(false);
     try {
-      await props.does(new FormData(form));
+      await props.does(fields);
       setDone(true);
-      if (props.clears) form.reset();
+      // What was typed meanwhile stays.
+      const isAsSent = [...new FormData(form)].every(([name, value]) => fields.get(name) === value);
+      if (props.clears && isAsSent) form.reset();
     } catch (failure) {
       setError(inWords(failure));
     }
@@ -192,11 +195,17 @@ export function Check({ label, name, checked }: { label: string; name: string; c
   );
 }
 
-export function Choice(props: { label: string; name: string; value: string; of: readonly (readonly [string, string])[] }) {
+export function Choice(props: {
+  label: string;
+  name: string;
+  value: string;
+  of: readonly (readonly [string, string])[];
+  onChange?: (value: string) => void;
+}) {
   return (
     <label>
       {props.label}
-      <select name={props.name}>
+      <select name={props.name} onChange={({ currentTarget }) => props.onChange?.(currentTarget.value)}>
         {props.of.map(([value, words]) => (
           <option key={value} value={value} selected={value === props.value}>
             {words}

@@ -161,16 +161,34 @@ export async function deleted(deletion: Promise<unknown>): Promise<void> {
   });
 }
 
+/** Whether the component is still there, for what takes a while. */
+export function useIsThere(): { readonly current: boolean } {
+  const isThere = useRef(true);
+  useEffect(
+    () => () => {
+      isThere.current = false;
+    },
+    [],
+  );
+  return isThere;
+}
+
 /**
  * Sends something under an `Idempotency-Key`: the same content has the same key until it was sent, however often the user tries
  * after no answer came.
  */
-export function useKey(): <T>(content: string, send: (header: { "Idempotency-Key": string }) => Promise<T>) => Promise<T> {
-  const last = useRef({ content: "", key: "" });
+export type Keyed = <T>(content: string, send: (header: { "Idempotency-Key": string }) => Promise<T>) => Promise<T>;
+
+export function newKeyed(): Keyed {
+  let last = { content: "", key: "" };
   return async (content, send) => {
-    if (last.current.content !== content) last.current = { content, key: newIdempotencyKey() };
-    const sent = await send({ "Idempotency-Key": last.current.key });
-    last.current = { content: "", key: "" };
+    if (last.content !== content) last = { content, key: newIdempotencyKey() };
+    const sent = await send({ "Idempotency-Key": last.key });
+    last = { content: "", key: "" };
     return sent;
   };
+}
+
+export function useKey(): Keyed {
+  return useState(newKeyed)[0];
 }

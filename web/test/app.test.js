@@ -355,3 +355,55 @@ test("a comment whose answer was lost is shown once", async (context) => {
   await page.waitForFunction(() => document.querySelector("textarea").value === "");
   assert.equal(await comments.count(), 1);
 });
+
+test("what somebody writes stays until it is sent", async (context) => {
+  const { client } = await join("writer");
+  const page = await windowOf(context, "writer", "#/");
+  const text = page.getByLabel("What is new?");
+  const visibility = page.getByLabel("Who may see it");
+  const expect = async (...values) => {
+    await heading(page, "Home");
+    assert.deepEqual([await text.inputValue(), await visibility.inputValue()], values);
+  };
+  const to = (place) => page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: place }).click();
+
+  // While the writer looks at something else, and when the session is over.
+  await text.fill("A long story");
+  await visibility.selectOption("PRIVATE");
+  await page.getByLabel("Add pictures").setInputFiles(PICTURE);
+  await page.getByLabel("What picture.png shows").fill("Two dots");
+  await to("Notifications");
+  await heading(page, "Notifications");
+  await page.goBack();
+  await expect("A long story", "PRIVATE");
+  await client.delete("/api/users/me/sessions");
+  await page.getByText("Your session has ended").waitFor();
+  await logIn(page, "writer");
+  await expect("A long story", "PRIVATE");
+  assert.equal(await page.getByLabel("What picture.png shows").inputValue(), "Two dots");
+
+  // The answer comes when the writer is elsewhere: there the page stays.
+  const releasePost = await hold(page, "**/api/posts/create", "POST");
+  await page.getByRole("button", { name: "Post", exact: true }).click();
+  await to("Settings");
+  await heading(page, "Settings");
+  const created = page.waitForResponse("**/api/posts/create");
+  releasePost();
+  const { data: post } = await (await created).json();
+  await heading(page, "Settings");
+  await to("Home");
+  await page.waitForFunction(() => document.querySelector("main textarea")?.value === "");
+  await expect("", "PUBLIC");
+
+  // What is written on while a comment is sent.
+  await page.evaluate((id) => (location.hash = `#/post/${id}`), post.id);
+  const comment = page.getByRole("textbox", { name: "Your comment" });
+  await comment.fill("Chapter one");
+  const release = await hold(page, "**/api/posts/*/comments", "POST");
+  await page.getByRole("form", { name: "Your comment" }).getByRole("button", { name: "Send" }).click();
+  await comment.fill("Chapter one and two");
+  release();
+  await page.getByRole("article", { name: "Comment by writer" }).waitFor();
+  await page.locator("form[aria-label='Your comment'] button[aria-disabled='false']").waitFor();
+  assert.equal(await comment.inputValue(), "Chapter one and two");
+});

@@ -1,7 +1,8 @@
 // The catalog from a file, and into one.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { Download, file, Form, Input, More } from "../../shared/basics";
+import { useIsThere } from "../../shared/load";
 import { count } from "../../shared/words";
 import { type Change, exported, parse, type Refusal, take } from "./catalog";
 
@@ -35,13 +36,7 @@ interface Progress {
 
 function Import({ onDone }: { onDone: () => void }) {
   const [progress, setProgress] = useState<Progress | undefined>(undefined);
-  const isThere = useRef(true);
-  useEffect(
-    () => () => {
-      isThere.current = false;
-    },
-    [],
-  );
+  const isThere = useIsThere();
 
   async function work(fields: FormData) {
     setProgress(undefined);

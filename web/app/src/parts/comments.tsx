@@ -3,11 +3,12 @@
 import type { components } from "@agora/client";
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Change, deleted, replaced, useKey, useList, without } from "../../../shared/load";
+import { type Change, deleted, replaced, useList, without } from "../../../shared/load";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
-import { Action, Avatar, Form, List, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
+import { Action, Avatar, Form, List, More, takeFocus, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
+import { type Draft, draftOf, newDraft } from "./draft";
 import { Report } from "./report";
 import { Text } from "../../../shared/text";
 
@@ -36,6 +37,7 @@ export function Comments(props: { postId: string; turn: number; onCount: () => v
       <h2>Comments</h2>
       <Reply
         label="Your comment"
+        draft={draftOf(`comment on ${postId}`, "")}
         onSend={async (content, header) => {
           const comment = await create(postId, header, content);
           // It may be there already, if the answer was lost that said so before.
@@ -144,10 +146,15 @@ function Replies({ comment: thread, postId, turn, answer, onAnswer, onReplies }:
 function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }) {
   const { comment, postId, onChange } = props;
   const [isEdited, setEdited] = useState(false);
+  const [edited] = useState(() => newDraft(""));
   const path = { commentId: comment.id };
   const isMine = comment.author.id === me.value?.id;
   const card = useRef<HTMLElement>(null);
 
+  function edit() {
+    edited.content.value = comment.content;
+    setEdited(true);
+  }
   function stopEditing() {
     setEdited(false);
     card.current?.focus();
@@ -171,7 +178,7 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
       {isEdited ? (
         <Reply
           label="Edit this comment"
-          content={comment.content}
+          draft={edited}
           onCancel={stopEditing}
           onSend={async (content) => {
             await agora.put("/api/comments/update", { body: { commentId: comment.id, content } });
@@ -190,12 +197,13 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
         <More label="Reply">
           <Reply
             label={`Reply to ${comment.author.username}`}
+            draft={draftOf(`reply to ${comment.id}`, "")}
             onSend={async (content, header) => {
               props.onReply(await create(postId, header, content, comment.id));
             }}
           />
         </More>
-        {isMine && !isEdited && !comment.hidden && <button onClick={() => setEdited(true)}>Edit</button>}
+        {isMine && !isEdited && !comment.hidden && <button onClick={edit}>Edit</button>}
         {isMine ? (
           <More label="Delete">
             <Action
@@ -219,29 +227,30 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
 /** A form for a comment; one that is changed can be left as it is. */
 function Reply(props: {
   label: string;
-  content?: string;
+  draft: Draft<string>;
   onCancel?: () => void;
   onSend: (content: string, header: Header) => Promise<void>;
 }) {
-  const keyed = useKey();
+  const { content: draft, keyed } = props.draft;
   return (
     <Form
       label={props.label}
       submit="Send"
-      clears
-      does={(fields) => {
-        const content = text(fields, "content");
-        return keyed(content, (header) => props.onSend(content, header));
+      does={async () => {
+        const content = draft.value;
+        await keyed(content, (header) => props.onSend(content, header));
+        // What is written on meanwhile stays.
+        if (draft.value === content) draft.value = "";
       }}
     >
       <label>
         {props.label}
         <textarea
           ref={props.onCancel ? takeFocus : null}
-          name="content"
           rows={2}
           required
-          defaultValue={props.content ?? ""}
+          value={draft.value}
+          onInput={({ currentTarget }) => (draft.value = currentTarget.value)}
         />
       </label>
       {props.onCancel && (

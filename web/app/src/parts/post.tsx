@@ -2,13 +2,14 @@
 
 import { AgoraError, type components } from "@agora/client";
 import { useRef, useState } from "preact/hooks";
-import { type Change, deleted, useKey } from "../../../shared/load";
+import { type Change, deleted, useIsThere } from "../../../shared/load";
 import { at } from "../../../shared/router";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
 import { Action, Avatar, Choice, Form, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
 import { Pictures } from "../../../shared/pictures";
+import { draftOf } from "./draft";
 import { Report } from "./report";
 import { Text } from "../../../shared/text";
 
@@ -23,8 +24,8 @@ const VISIBILITIES = [
 ] as const;
 
 /** The visibility that was chosen in a form. */
-function chosen(fields: FormData): Visibility {
-  return VISIBILITIES.map(([it]) => it).find((it) => it === text(fields, "visibility")) ?? "PUBLIC";
+function visibilityOf(value: string): Visibility {
+  return VISIBILITIES.map(([it]) => it).find((it) => it === value) ?? "PUBLIC";
 }
 
 /** A post, with what one can do with it. */
@@ -73,7 +74,7 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
           label="Edit this post"
           submit="Save"
           does={async (fields) => {
-            const visibility = chosen(fields);
+            const visibility = visibilityOf(text(fields, "visibility"));
             // What was left as it is may have been changed elsewhere.
             const body = { text: text(fields, "text"), ...(visibility !== post.visibility && { visibility }) };
             const { data } = await agora.put("/api/posts/update/{postId}", { params: { path }, body });
@@ -167,38 +168,42 @@ function ChosenPictures({ of: chosen, onChange }: { of: Chosen[]; onChange: (cho
   );
 }
 
-/** The form for a new post. */
+const EMPTY = { text: "", visibility: "PUBLIC" as Visibility, pictures: [] as Chosen[] };
+
+/** The form for a new post. `onPost` is told of it while the form is there. */
 export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }) {
-  const keyed = useKey();
-  const [pictures, setPictures] = useState<Chosen[]>([]);
+  const isThere = useIsThere();
+  const { content: draft, keyed } = draftOf("post", EMPTY);
+  const change = (change: Partial<typeof EMPTY>) => (draft.value = { ...draft.value, ...change });
+  const { pictures } = draft.value;
   return (
     <Form
       label="New post"
       submit="Post"
-      clears
-      does={async (fields) => {
-        const said = { text: text(fields, "text"), visibility: chosen(fields) };
+      does={async () => {
+        const { text, visibility } = draft.value;
         const mediaIds: string[] = [];
         for (const picture of pictures) {
           // Once, however often the post is tried.
           picture.id ??= await uploaded(picture);
           mediaIds.push(picture.id);
         }
-        const body = { ...said, mediaIds };
-        await keyed(JSON.stringify(body), async (header) => {
-          onPost((await agora.post("/api/posts/create", { params: { header }, body })).data);
-        }).catch((failure: unknown) => {
+        const body = { text, visibility, mediaIds };
+        const send = (header: { "Idempotency-Key": string }) => agora.post("/api/posts/create", { params: { header }, body });
+        const { data } = await keyed(JSON.stringify(body), send).catch((failure: unknown) => {
           // An upload that no post had for an hour is gone.
           if (failure instanceof AgoraError && failure.failure?.codes?.mediaIds) for (const picture of pictures) delete picture.id;
           throw failure;
         });
         // What was added meanwhile stays.
-        setPictures((now) => now.filter((picture) => !pictures.includes(picture)));
+        const left = draft.value.pictures.filter((picture) => !pictures.includes(picture));
+        change({ ...(draft.value.text === text && EMPTY), pictures: left });
+        if (isThere.current) onPost(data);
       }}
     >
       <label>
         What is new?
-        <textarea name="text" rows={3} />
+        <textarea rows={3} value={draft.value.text} onInput={({ currentTarget }) => change({ text: currentTarget.value })} />
       </label>
       <div class="row">
         <label>
@@ -211,13 +216,19 @@ export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }
               const files = [...(event.currentTarget.files ?? [])];
               event.currentTarget.value = "";
               const added = files.map((file) => ({ file, alt: "" }));
-              setPictures([...pictures, ...added].slice(0, MOST_PICTURES));
+              change({ pictures: [...pictures, ...added].slice(0, MOST_PICTURES) });
             }}
           />
         </label>
-        <Choice label="Who may see it" name="visibility" value="PUBLIC" of={VISIBILITIES} />
+        <Choice
+          label="Who may see it"
+          name="visibility"
+          value={draft.value.visibility}
+          of={VISIBILITIES}
+          onChange={(value) => change({ visibility: visibilityOf(value) })}
+        />
       </div>
-      {pictures.length > 0 && <ChosenPictures of={pictures} onChange={setPictures} />}
+      {pictures.length > 0 && <ChosenPictures of={pictures} onChange={(pictures) => change({ pictures })} />}
     </Form>
   );
 }
