@@ -15,7 +15,7 @@ export function Login() {
       >
         <Input label="Name or address" name="identifier" autoComplete="username" required />
         <Input label="Password" name="password" type="password" autoComplete="current-password" required />
-        <Check label="Keep me logged in as long as this tab is open" name="stays" />
+        <Check label="Keep me logged in when I reload this page" name="stays" />
       </Form>
     </>
   );

@@ -89,18 +89,23 @@ function keep(present: string, stays: boolean): void {
 /** When the present token came; of one of before the page was loaded that is not known. */
 let arrival = 0;
 
-/** Gets a new token when half of the present one's time is over, or little is left. What counts is how long that is: clocks may differ. */
-async function refresh(): Promise<void> {
+/**
+ * Gets a new token when half of the present one's time is over, or little is left, or it is older than `most` milliseconds. What
+ * counts is how long that is: clocks may differ.
+ */
+async function refresh(most = Number.POSITIVE_INFINITY): Promise<void> {
   const present = token.value;
   if (present === undefined || me.value === undefined) return;
   const whole = lifetime(present);
-  if (Date.now() - arrival < Math.min(whole / 2, whole - 2 * MINUTE)) return;
-  const answer = await agora.post("/api/auth/refresh").catch(() => undefined);
+  if (Date.now() - arrival < Math.min(most, whole / 2, whole - 2 * MINUTE)) return;
+  const answer = await agora.post("/api/auth/refresh", { keepalive: true }).catch(() => undefined);
   if (answer !== undefined && token.value === present) keep(answer.token, stored(ofTab, STORED) !== undefined);
 }
 
 const MINUTE = 60_000;
 setInterval(() => void refresh(), MINUTE);
+// A page that is hidden may be put to sleep: the time of its token begins when it is.
+document.addEventListener("visibilitychange", () => void refresh(document.hidden ? MINUTE : undefined));
 
 /** For how many milliseconds a token holds, as it says itself. */
 function lifetime(token: string): number {

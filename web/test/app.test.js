@@ -40,6 +40,14 @@ async function hold(page, url, method) {
   return release;
 }
 
+/** Hides a window, as another one in front of it does, or shows it again. */
+async function setHidden(page, isHidden) {
+  await page.evaluate((isHidden) => {
+    Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, isHidden);
+}
+
 for (const [size, width] of SIZES) {
   test(`a member does everything, in a ${size} window`, async (context) => {
     const way = await wayToService(context);
@@ -406,4 +414,20 @@ test("what somebody writes stays until it is sent", async (context) => {
   await page.getByRole("article", { name: "Comment by writer" }).waitFor();
   await page.locator("form[aria-label='Your comment'] button[aria-disabled='false']").waitFor();
   assert.equal(await comment.inputValue(), "Chapter one and two");
+});
+
+test("a session is renewed before its window is put to sleep, and after", async (context) => {
+  await join("sleeper");
+  const page = await windowOf(context, "sleeper", "#/settings");
+  await page.clock.install();
+  const renewed = () => page.waitForResponse("**/api/auth/refresh");
+  for (const [isHidden, minutes] of [
+    [true, 2],
+    [false, 50],
+  ]) {
+    // The timers of the window do not run meanwhile.
+    await page.clock.setSystemTime(Date.now() + minutes * 60_000);
+    const [answer] = await Promise.all([renewed(), setHidden(page, isHidden)]);
+    assert.equal(answer.status(), 200);
+  }
 });

@@ -27,7 +27,7 @@ export function Register() {
         <Input label="Name" name="username" autoComplete="username" required maxLength={50} />
         <Input label="Email address" name="email" type="email" autoComplete="email" required />
         <Input label="Password, of 8 characters or more" name="password" type="password" autoComplete="new-password" required />
-        <Check label="Keep me logged in as long as this tab is open" name="stays" />
+        <Check label="Keep me logged in when I reload this page" name="stays" />
       </Form>
       <p>
         <a href="#/">Log in instead</a>
