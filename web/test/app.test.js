@@ -416,6 +416,34 @@ test("what somebody writes stays until it is sent", async (context) => {
   assert.equal(await comment.inputValue(), "Chapter one and two");
 });
 
+test("live updates go on after something refused them once", async (context) => {
+  const { client, id } = await join("watcher");
+  const friend = await join("watched");
+  await client.put("/api/follow/{followedId}", { params: { path: { followedId: friend.id } } });
+  const page = await open(context, "app", 1280);
+  await page.clock.install();
+  const streams = "**/api/events?*";
+  await page.route(streams, (route) => route.fulfill({ status: 404, contentType: "text/html", body: "Not found" }), { times: 1 });
+  const refused = page.waitForResponse(streams);
+  await logIn(page, "watcher");
+  await refused;
+  let isOver = false;
+  const opened = page.waitForResponse(streams).finally(() => (isOver = true));
+  while (!isOver) await page.clock.fastForward(60_000);
+  assert.equal((await opened).status(), 200);
+  await friend.client.post("/api/posts/create", { body: { text: "News" } });
+  await page.getByRole("button", { name: "Show 1 new post" }).click();
+
+  // What is read elsewhere is no longer new once the window is shown again.
+  await friend.client.put("/api/follow/{followedId}", { params: { path: { followedId: id } } });
+  await page.getByRole("link", { name: "Notifications 1 unread" }).waitFor();
+  await setHidden(page, true);
+  const { data } = await client.get("/api/notifications");
+  await client.put("/api/notifications/read", { body: { upTo: data[0].id, updatedAt: data[0].updatedAt } });
+  await setHidden(page, false);
+  await page.getByRole("link", { name: "Notifications", exact: true }).waitFor();
+});
+
 test("a session is renewed before its window is put to sleep, and after", async (context) => {
   await join("sleeper");
   const page = await windowOf(context, "sleeper", "#/settings");

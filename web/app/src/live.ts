@@ -24,6 +24,8 @@ let present: AbortController | undefined;
 /** Where the next stream resumes: it is told what its topics missed, also those that the one before did not have. */
 let lastEventId: string | undefined;
 let isDue = false;
+/** A stream that was refused is asked for again after so many milliseconds, or up to twice as many. */
+const AGAIN = 30_000;
 
 /** Calls back for each event about these topics, and about the stream itself, until the component is gone. */
 export function useEvents(topics: Topic[], onEvent: (event: LiveEvent) => void): void {
@@ -75,10 +77,13 @@ async function follow(topics: Topic[], ending: AbortSignal): Promise<void> {
       }
     }
   } catch (error) {
-    // It is refused: the page shows what it shows when it is read anew. For a post that is gone, all else goes on.
+    // For a post that is gone, all else goes on.
     const others = topics.filter((topic) => !topic.startsWith("post:"));
-    const isForPost = error instanceof StreamRefused && [403, 404].includes(error.status);
+    const status = error instanceof StreamRefused ? error.status : undefined;
+    const isForPost = status === 403 || status === 404;
     if (isForPost && 0 < others.length && others.length < topics.length) await follow(others, ending);
+    // Something before the service may have refused it. Not all pages come back at once.
+    else if (status !== 401) setTimeout(() => void (ending.aborted || follow(topics, ending)), AGAIN * (1 + Math.random()));
   }
 }
 
@@ -107,7 +112,8 @@ export function useNumbers(): void {
   useEvents(["notifications", "feed", "public"], (event) => {
     switch (event.event) {
       case "open":
-        if (!event.data.resumed) void readUnread();
+        // What was read at another place is not told.
+        void readUnread();
         break;
       case "reset":
         missed.value = true;
@@ -124,7 +130,11 @@ export function useNumbers(): void {
   });
 }
 
+let readings = 0;
+
 export async function readUnread(): Promise<void> {
+  const reading = ++readings;
   const answer = await agora.get("/api/notifications/unread").catch(() => undefined);
-  if (answer) unread.value = answer.data.count;
+  // Only the last one that was asked for: those before may not know what was read since.
+  if (answer && reading === readings) unread.value = answer.data.count;
 }
