@@ -1,6 +1,7 @@
 // What is shown of things: errors, times, numbers, names.
 
 import { AgoraError, type ErrorCode } from "@agora/client";
+import { signal } from "@preact/signals";
 
 const WORDS: Partial<Record<ErrorCode, string>> = {
   invalid_credentials: "There is no such account, or the password is wrong.",
@@ -32,9 +33,15 @@ const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "sh
 const date = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const exact = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
 
+/** The present time, to the minute: what was so long ago when it was shown does not stay so. */
+const now = signal(Date.now());
+setInterval(() => {
+  now.value = Date.now();
+}, 60_000);
+
 /** How long ago something was; of what is older than a week, the day. */
 export function ago(at: string): string {
-  const seconds = (Date.now() - Date.parse(at)) / 1_000;
+  const seconds = (now.value - Date.parse(at)) / 1_000;
   if (seconds > 7 * 86_400) return date.format(new Date(at));
   const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ["second", 1];
   return unit === "second" ? "now" : relative.format(-Math.floor(seconds / size), unit);
