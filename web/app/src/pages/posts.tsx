@@ -135,7 +135,7 @@ export function PostPage({ id }: { id: string }) {
                 </button>
               )}
             </div>
-            <Comments postId={id} turn={turn} onCount={post.reload} />
+            <Comments postId={id} authorId={data.author.id} turn={turn} onCount={post.reload} />
           </>
         )}
       </Show>

@@ -27,8 +27,8 @@ async function create(postId: string, header: Header, content: string, replyToId
 }
 
 /** The threads of a post; they are read again when `turn` changes. `onCount` is told that there are more or fewer. */
-export function Comments(props: { postId: string; turn: number; onCount: () => void }) {
-  const { postId, turn, onCount } = props;
+export function Comments(props: { postId: string; authorId: string; turn: number; onCount: () => void }) {
+  const { postId, authorId, turn, onCount } = props;
   // The newest first: what comes in is in the part that is read again, however many there are.
   const params = { path: { postId }, query: { order: "newest" as const } };
   const threads = useList(() => agora.list("/api/posts/{postId}/comments", { params }), [postId], turn);
@@ -50,6 +50,7 @@ export function Comments(props: { postId: string; turn: number; onCount: () => v
           <Thread
             comment={thread}
             postId={postId}
+            authorId={authorId}
             turn={turn}
             onChange={(change) => threads.change((items) => replaced(items, thread, change))}
             onCount={onCount}
@@ -67,6 +68,8 @@ export function Comments(props: { postId: string; turn: number; onCount: () => v
 interface CommentProps {
   comment: Comment;
   postId: string;
+  /** Of the post. */
+  authorId: string;
   onChange: (change: Change<Comment>) => void;
   onDelete: () => void;
 }
@@ -103,13 +106,14 @@ function Thread(props: CommentProps & { turn: number; onCount: () => void }) {
 interface RepliesProps {
   comment: Comment;
   postId: string;
+  authorId: string;
   turn: number;
   answer: Comment | undefined;
   onAnswer: () => void;
   onReplies: (more: 1 | -1) => void;
 }
 
-function Replies({ comment: thread, postId, turn, answer, onAnswer, onReplies }: RepliesProps) {
+function Replies({ comment: thread, postId, authorId, turn, answer, onAnswer, onReplies }: RepliesProps) {
   const path = { commentId: thread.id };
   const replies = useList(() => agora.list("/api/comments/{commentId}/replies", { params: { path } }), [thread.id], turn);
   const add = (reply: Comment) => replies.change((items) => [...without(items, reply), reply]);
@@ -127,6 +131,7 @@ function Replies({ comment: thread, postId, turn, answer, onAnswer, onReplies }:
           <CommentCard
             comment={reply}
             postId={postId}
+            authorId={authorId}
             onChange={(change) => replies.change((items) => replaced(items, reply, change))}
             onDelete={() => {
               replies.change((items) => without(items, reply));
@@ -144,7 +149,7 @@ function Replies({ comment: thread, postId, turn, answer, onAnswer, onReplies }:
 }
 
 function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }) {
-  const { comment, postId, onChange } = props;
+  const { comment, postId, authorId, onChange } = props;
   const [isEdited, setEdited] = useState(false);
   const [edited] = useState(() => newDraft(""));
   const path = { commentId: comment.id };
@@ -204,7 +209,7 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
           />
         </More>
         {isMine && !isEdited && !comment.hidden && <button onClick={edit}>Edit</button>}
-        {isMine ? (
+        {(isMine || authorId === me.value?.id) && (
           <More label="Delete">
             <Action
               kind="danger"
@@ -216,9 +221,8 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
               Delete this comment for good
             </Action>
           </More>
-        ) : (
-          <Report type="COMMENT" id={comment.id} />
         )}
+        {!isMine && <Report type="COMMENT" id={comment.id} />}
       </footer>
     </article>
   );
