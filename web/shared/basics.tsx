@@ -224,6 +224,8 @@ export function List<T extends { id: string }>(props: {
   children: (item: T) => ComponentChildren;
 }) {
   const { of: list } = props;
+  const failure = list.isForbidden ? "" : list.error;
+  const note = list.isForbidden ? list.error : list.isEnded && !failure && list.items.length === 0 ? props.empty : "";
   return (
     <>
       <ul class="list" aria-label={props.label} aria-busy={list.isReading}>
@@ -231,9 +233,9 @@ export function List<T extends { id: string }>(props: {
           <li key={item.id}>{props.children(item)}</li>
         ))}
       </ul>
-      <Failure>{list.error}</Failure>
-      {list.isEnded && list.items.length === 0 && !list.error && <p class="empty">{props.empty}</p>}
-      {list.error ? (
+      <div role="status">{note && <p class="empty">{note}</p>}</div>
+      <Failure>{failure}</Failure>
+      {failure ? (
         <button onClick={list.reload}>Try again</button>
       ) : (
         !list.isEnded && (

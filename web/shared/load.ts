@@ -57,6 +57,8 @@ export interface LoadedList<T> {
   isEnded: boolean;
   isReading: boolean;
   error: string;
+  /** Whether it is not for the user: it is of no use to try again. */
+  isForbidden: boolean;
   more: () => void;
   reload: () => void;
   /** Changes the entries here, after they were changed at the service. */
@@ -72,7 +74,7 @@ export function useList<T extends { id: string }>(
   inputs: unknown[],
   turn = 0,
 ): LoadedList<T> {
-  const [state, setState] = useState({ items: [] as T[], isEnded: false, isReading: true, error: "" });
+  const [state, setState] = useState({ items: [] as T[], isEnded: false, isReading: true, error: "", isForbidden: false });
   const rest = useRef<AsyncGenerator<T, void, void> | undefined>(undefined);
   const shown = useRef<unknown[] | undefined>(undefined);
   const [again, setAgain] = useState(0);
@@ -80,7 +82,7 @@ export function useList<T extends { id: string }>(
   async function read(entries: AsyncGenerator<T, void, void>, size: number, old: readonly T[], known: readonly T[]) {
     const found: T[] = [];
     const isKnown = new Set(known.map(({ id }) => id));
-    let [isEnded, error] = [false, ""];
+    let [isEnded, error, isForbidden] = [false, "", false];
     try {
       while (found.length < size && !isEnded) {
         const { value, done } = await entries.next();
@@ -90,11 +92,15 @@ export function useList<T extends { id: string }>(
     } catch (failure) {
       // A generator that threw has ended.
       [isEnded, error] = [true, inWords(failure)];
+      isForbidden = failure instanceof AgoraError && failure.status === 403;
     }
     if (rest.current === entries) {
       // What could not be read again stays.
       const isStale = error !== "" && old.length > 0;
-      setState(({ items }) => ({ items: isStale ? items : merged(old, items, found, isEnded), isEnded, isReading: false, error }));
+      setState(({ items: now }) => {
+        const items = isStale ? now : merged(old, now, found, isEnded);
+        return { items, isEnded, isReading: false, error, isForbidden };
+      });
     }
   }
 
@@ -103,7 +109,7 @@ export function useList<T extends { id: string }>(
     rest.current = entries;
     const isSame = shown.current?.every((input, n) => Object.is(input, inputs[n]));
     shown.current = inputs;
-    setState(({ items }) => ({ items: isSame ? items : [], isEnded: false, isReading: true, error: "" }));
+    setState(({ items }) => ({ items: isSame ? items : [], isEnded: false, isReading: true, error: "", isForbidden: false }));
     const old = isSame ? state.items : [];
     // What was shown to its end is shown to its end again.
     const isWhole = isSame && state.isEnded && state.error === "";

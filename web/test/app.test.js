@@ -444,6 +444,20 @@ test("live updates go on after something refused them once", async (context) => 
   await page.getByRole("link", { name: "Notifications", exact: true }).waitFor();
 });
 
+test("times go on while they are shown", async (context) => {
+  const { client, id } = await join("timer");
+  await client.post("/api/posts/create", { body: { text: "Just now" } });
+  const page = await open(context, "app", 1280);
+  await page.clock.install();
+  await page.reload();
+  await logIn(page, "timer");
+  await page.evaluate((id) => (location.hash = `#/user/${id}`), id);
+  const time = page.getByRole("article", { name: "Post by timer" }).getByRole("time");
+  await time.filter({ hasText: "now" }).waitFor();
+  await page.clock.fastForward(5 * 60_000);
+  await time.filter({ hasText: "5 min. ago" }).waitFor();
+});
+
 test("a session is renewed before its window is put to sleep, and after", async (context) => {
   await join("sleeper");
   const page = await windowOf(context, "sleeper", "#/settings");
@@ -458,4 +472,38 @@ test("a session is renewed before its window is put to sleep, and after", async 
     const [answer] = await Promise.all([renewed(), setHidden(page, isHidden)]);
     assert.equal(answer.status(), 200);
   }
+});
+
+test("the author of a post removes what others say there", async (context) => {
+  const author = await join("host");
+  const guest = await join("guest");
+  const { id } = (await author.client.post("/api/posts/create", { body: { text: "My house" } })).data;
+  await say(guest.client, id, ["Rubbish"]);
+  const page = await windowOf(context, "host", `#/post/${id}`);
+  const comment = page.getByRole("article", { name: "Comment by guest" });
+  await comment.getByText("Delete", { exact: true }).click();
+  await comment.getByRole("button", { name: "Delete this comment for good" }).click();
+  await page.getByText("Nobody has said anything yet.").waitFor();
+  assert.deepEqual((await guest.client.get("/api/posts/{postId}/comments", { params: { path: { postId: id } } })).data, []);
+});
+
+test("the page of a user shows what one may see after a follow", async (context) => {
+  await join("follower");
+  const { client, id } = await join("private");
+  await client.post("/api/posts/create", { body: { text: "Among friends", visibility: "FOLLOWERS" } });
+  const page = await windowOf(context, "follower", `#/user/${id}/followers`);
+  await page.getByText("Only the user and the user's followers may read this list").waitFor();
+  await check(page, "forbidden");
+  assert.deepEqual(
+    [await page.getByRole("alert").count(), await page.getByRole("button", { name: "Try again" }).count()],
+    [0, 0],
+  );
+  await page.getByRole("button", { name: "Follow private" }).click();
+  await page.getByRole("list", { name: "Followers" }).getByText("@follower").waitFor();
+  await page.getByRole("button", { name: "Unfollow private" }).click();
+  await page.getByText("Only the user and the user's followers may read this list").waitFor();
+  await page.getByRole("link", { name: "0 posts" }).click();
+  await page.getByRole("button", { name: "Follow private" }).click();
+  await page.getByRole("link", { name: "1 post" }).waitFor();
+  await page.getByText("Among friends").waitFor();
 });

@@ -19,7 +19,7 @@ export function UserPage({ id, list }: { id: string; list: string | undefined })
       {(data) => (
         <>
           <Title small={<span class="faint">@{data.username}</span>}>{nameOf(data)}</Title>
-          <Card profile={data} onChange={profile.change} onBlock={profile.reload} />
+          <Card profile={data} onChange={profile.change} onRelate={profile.reload} />
           <nav class="tabs" aria-label="Of this user">
             <a href={at("user", id)} aria-current={list === undefined ? "page" : undefined}>
               {count(data.postCount, "post")}
@@ -34,9 +34,9 @@ export function UserPage({ id, list }: { id: string; list: string | undefined })
           {data.relationship?.blocking && !isAdmin(me.value) ? (
             <p class="empty">You have blocked this user.</p>
           ) : list === "followers" || list === "followed" ? (
-            <Follows key={list} id={id} list={list} />
+            <Follows key={`${list} ${data.relationship?.following}`} id={id} list={list} />
           ) : (
-            <PostsOf id={id} />
+            <PostsOf key={String(data.relationship?.following)} id={id} />
           )}
         </>
       )}
@@ -44,8 +44,9 @@ export function UserPage({ id, list }: { id: string; list: string | undefined })
   );
 }
 
-function Card(props: { profile: Profile; onChange: (change: Change<Profile>) => void; onBlock: () => void }) {
-  const { profile, onChange, onBlock } = props;
+/** `onRelate` is told that one may see more of them now, or less. */
+function Card(props: { profile: Profile; onChange: (change: Change<Profile>) => void; onRelate: () => void }) {
+  const { profile, onChange, onRelate } = props;
   const { relationship } = profile;
   const path = { userId: profile.id };
   const change = (change: Partial<NonNullable<Profile["relationship"]>>) =>
@@ -56,7 +57,13 @@ function Card(props: { profile: Profile; onChange: (change: Change<Profile>) => 
         <Avatar user={profile} />
         <span class="faint">Here since {exactly(profile.createdAt)}</span>
         {relationship?.followedBy && <span class="tag">Follows you</span>}
-        <Follow profile={profile} onChange={onChange} />
+        <Follow
+          profile={profile}
+          onChange={(change) => {
+            onChange(change);
+            onRelate();
+          }}
+        />
       </div>
       {profile.biography && <p dir="auto">{profile.biography}</p>}
       {relationship === null || profile.id === me.value?.id ? (
@@ -87,7 +94,7 @@ function Card(props: { profile: Profile; onChange: (change: Change<Profile>) => 
               does={async () => {
                 await agora.delete("/api/users/{userId}/block", { params: { path } });
                 change({ blocking: false });
-                onBlock();
+                onRelate();
               }}
             >
               Unblock
@@ -98,7 +105,7 @@ function Card(props: { profile: Profile; onChange: (change: Change<Profile>) => 
               does={async () => {
                 await agora.put("/api/users/{userId}/block", { params: { path } });
                 change({ blocking: true, following: false, followedBy: false });
-                onBlock();
+                onRelate();
               }}
             >
               Block: neither sees the other
