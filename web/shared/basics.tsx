@@ -152,6 +152,14 @@ export function takeFocus(field: HTMLElement | null): void {
   field?.focus();
 }
 
+/** Gives the focus of an entry that is about to go to the one beside it or above it, or else to the heading. */
+export function leave(entry: Element | null): void {
+  if (!entry?.contains(document.activeElement)) return;
+  const row = entry.closest("li");
+  const other = row?.nextElementSibling ?? row?.previousElementSibling ?? row?.parentElement?.closest("li");
+  (other ?? document).querySelector<HTMLElement>("[tabindex]")?.focus();
+}
+
 /** A text of a form; empty where it has none. */
 export function text(fields: FormData, name: string): string {
   const value = fields.get(name);

@@ -507,3 +507,31 @@ test("the page of a user shows what one may see after a follow", async (context)
   await page.getByRole("link", { name: "1 post" }).waitFor();
   await page.getByText("Among friends").waitFor();
 });
+
+test("the focus stays where somebody works by the keyboard", async (context) => {
+  const { client, id } = await join("typist");
+  for (const text of ["First", "Second"]) await client.post("/api/posts/create", { body: { text } });
+  const page = await windowOf(context, "typist", "#/search");
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute("name") ?? document.activeElement?.textContent);
+  const words = page.getByRole("searchbox");
+  await words.fill("nothing like it");
+  await words.press("Enter");
+  await page.getByRole("status").filter({ hasText: "Nothing was found." }).waitFor();
+  assert.equal(await focused(), "q");
+  // What is in the form is what is asked, also on the way back.
+  await page.goBack();
+  await page.getByRole("heading", { name: "New here" }).waitFor();
+  await page.waitForFunction(() => document.querySelector("[name=q]").value === "");
+
+  await page.evaluate((id) => (location.hash = `#/user/${id}`), id);
+  const remove = async (text) => {
+    const post = page.getByRole("article").filter({ hasText: text });
+    await post.getByText("Delete", { exact: true }).click();
+    await post.getByRole("button", { name: "Delete this post for good" }).press("Enter");
+    await post.waitFor({ state: "detached" });
+  };
+  await remove("Second");
+  assert.match(await focused(), /First/);
+  await remove("First");
+  assert.equal(await focused(), "typist");
+});

@@ -82,6 +82,7 @@ for (const [size, width] of SIZES) {
     await report("First").getByLabel("Note").fill("Talked to them");
     await report("First").getByRole("button", { name: "Decide" }).click();
     await remaining();
+    assert.equal(await page.evaluate(() => document.activeElement?.tagName), "H1");
     await page.getByRole("link", { name: "Resolved" }).click();
     await report("First").getByText("Talked to them").waitFor();
     await check(page, `${size}-console-resolved`);
@@ -118,7 +119,9 @@ for (const [size, width] of SIZES) {
     await to("Accounts");
     const account = (name) => page.getByRole("article", { name: `Account ${name}-${size}` });
     await page.getByLabel(/Name/).fill(size);
-    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByRole("button", { name: "Show", exact: true }).press("Enter");
+    await account("witness").waitFor();
+    assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Show");
 
     // One is logged out everywhere.
     await account("witness").getByRole("link", { name: `witness-${size}` }).click();
@@ -144,7 +147,7 @@ for (const [size, width] of SIZES) {
     await page.getByRole("list", { name: "Acts" }).getByText("disabled an account").waitFor();
     await page.getByRole("combobox", { name: "Act" }).selectOption("post_shown");
     await page.getByLabel("To what").fill(posts[1]);
-    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByRole("button", { name: "Show", exact: true }).click();
     await page.getByText("“A mistake”").waitFor();
     await check(page, `${size}-console-audit`);
 

@@ -2,10 +2,10 @@
 
 import { Action, Input, List, More, Show, Time, Title } from "../../shared/basics";
 import { replaced, useList, useLoaded } from "../../shared/load";
+import { QueryForm } from "../../shared/query";
 import { at } from "../../shared/router";
 import { agora, me, type User } from "../../shared/session";
 import { nameOf } from "../../shared/words";
-import { QueryForm } from "./query";
 import { Sessions } from "./sessions";
 
 export function Accounts({ query }: { query: URLSearchParams }) {
@@ -13,7 +13,7 @@ export function Accounts({ query }: { query: URLSearchParams }) {
   return (
     <>
       <Title>Accounts</Title>
-      <QueryForm key={q} label="Find accounts" place="accounts" fields={["q"]}>
+      <QueryForm label="Find accounts" place="accounts" asked={{ q }}>
         <Input label="Name, or words of it" name="q" type="search" value={q} maxLength={200} />
       </QueryForm>
       <Found key={q} q={q} />

@@ -3,9 +3,9 @@
 import type { components } from "@agora/client";
 import { Choice, Input, List, Time, Title, UserLink } from "../../shared/basics";
 import { useList } from "../../shared/load";
+import { QueryForm } from "../../shared/query";
 import { at } from "../../shared/router";
 import { agora } from "../../shared/session";
-import { QueryForm } from "./query";
 
 type Entry = components["schemas"]["AuditEntry"];
 type Act = Entry["action"];
@@ -32,14 +32,14 @@ const ACTS: Record<Act, string> = {
 const CHOICES = [["", "Anything"], ...Object.entries(ACTS)] as [string, string][];
 
 export function Audit({ query }: { query: URLSearchParams }) {
-  const [actor, target, action] = ["actor", "target", "action"].map((name) => query.get(name) ?? "");
+  const [actor = "", target = "", action = ""] = ["actor", "target", "action"].map((name) => query.get(name) ?? "");
   return (
     <>
       <Title>Audit log</Title>
-      <QueryForm key={`${query}`} label="Find acts" place="audit" fields={["actor", "target", "action"]}>
-        <Choice label="Act" name="action" value={action ?? ""} of={CHOICES} />
-        <Input label="By whom: an id, or cli" name="actor" value={actor ?? ""} />
-        <Input label="To what: an id" name="target" value={target ?? ""} />
+      <QueryForm label="Find acts" place="audit" asked={{ actor, target, action }}>
+        <Choice label="Act" name="action" value={action} of={CHOICES} />
+        <Input label="By whom: an id, or cli" name="actor" value={actor} />
+        <Input label="To what: an id" name="target" value={target} />
       </QueryForm>
       <Entries key={`${query} list`} query={query} />
     </>

@@ -4,11 +4,11 @@ import type { components } from "@agora/client";
 import { Input, List, More, Time, Title, UserLink } from "../../shared/basics";
 import { replaced, useList } from "../../shared/load";
 import { Pictures } from "../../shared/pictures";
+import { QueryForm } from "../../shared/query";
 import { agora } from "../../shared/session";
 import { Text } from "../../shared/text";
 import { Comments } from "./comments";
 import { HideForm } from "./hide";
-import { QueryForm } from "./query";
 
 type Schemas = components["schemas"];
 type Post = Schemas["AdminPost"] | Schemas["PostByPublicAuthor"];
@@ -18,7 +18,7 @@ export function Posts({ query }: { query: URLSearchParams }) {
   return (
     <>
       <Title>Posts</Title>
-      <QueryForm key={q} label="Find posts" place="posts" fields={["q"]}>
+      <QueryForm label="Find posts" place="posts" asked={{ q }}>
         <Input label="Words" name="q" type="search" value={q} maxLength={200} />
       </QueryForm>
       <Found key={q} q={q} />

@@ -4,9 +4,9 @@ import type { components } from "@agora/client";
 import { useState } from "preact/hooks";
 import { Action, Form, Input, List, More, Show, text, Title } from "../../shared/basics";
 import { deleted, useKey, useList, useLoaded } from "../../shared/load";
+import { QueryForm } from "../../shared/query";
 import { at, go } from "../../shared/router";
 import { agora } from "../../shared/session";
-import { QueryForm } from "./query";
 import { Transfer } from "./transfer";
 
 type Product = components["schemas"]["Product"];
@@ -18,7 +18,7 @@ export function Products({ query }: { query: URLSearchParams }) {
   return (
     <>
       <Title>Products</Title>
-      <QueryForm key={q} label="Find products" place="products" fields={["q"]}>
+      <QueryForm label="Find products" place="products" asked={{ q }}>
         <Input label="Words" name="q" type="search" value={q} />
       </QueryForm>
       <More label="New product">

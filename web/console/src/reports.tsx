@@ -2,7 +2,7 @@
 
 import type { components } from "@agora/client";
 import { useEffect, useState } from "preact/hooks";
-import { Action, Failure, Form, Input, List, More, Show, text, Time, Title, UserLink } from "../../shared/basics";
+import { Action, Failure, Form, Input, leave, List, More, Show, text, Time, Title, UserLink } from "../../shared/basics";
 import { type LoadedList, useList, useLoaded, without } from "../../shared/load";
 import { at } from "../../shared/router";
 import { Pictures } from "../../shared/pictures";
@@ -45,7 +45,11 @@ export function Reports({ query }: { query: URLSearchParams }) {
 
 function Queue({ status }: { status: Report["status"] }) {
   const reports = useList(() => agora.list("/api/admin/reports", { params: { query: { status } } }), [status]);
-  const error = useKeys(reports, status === "OPEN");
+  const remove = (report: Report) => {
+    leave(document.querySelector(`[data-report="${report.id}"]`));
+    reports.change((items) => without(items, report));
+  };
+  const error = useKeys(reports, status === "OPEN", remove);
   return (
     <>
       {status === "OPEN" && (
@@ -56,7 +60,7 @@ function Queue({ status }: { status: Report["status"] }) {
       )}
       <Failure>{error}</Failure>
       <List of={reports} label="Reports" empty="There are none.">
-        {(report) => <Row report={report} onDecided={() => reports.change((items) => without(items, report))} />}
+        {(report) => <Row report={report} onDecided={() => remove(report)} />}
       </List>
     </>
   );
@@ -76,7 +80,7 @@ async function hide(report: Report): Promise<void> {
 }
 
 /** Listens to the keys where a report has the focus; what failed of what they did. */
-function useKeys(reports: LoadedList<Report>, areOpen: boolean): string {
+function useKeys(reports: LoadedList<Report>, areOpen: boolean, remove: (report: Report) => void): string {
   const [error, setError] = useState("");
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
@@ -95,7 +99,7 @@ function useKeys(reports: LoadedList<Report>, areOpen: boolean): string {
         goTo(here + 1 < rows.length ? here + 1 : here - 1);
         setError("");
         decision(report).then(
-          () => reports.change((items) => without(items, report)),
+          () => remove(report),
           (failure: unknown) => setError(failure instanceof Error && failure.name === "Error" ? failure.message : inWords(failure)),
         );
       };

@@ -3,8 +3,9 @@
 import type { components } from "@agora/client";
 import { Fragment } from "preact";
 import { useList, useLoaded } from "../../../shared/load";
-import { Form, Input, List, Show, text, Title } from "../../../shared/basics";
-import { at, go } from "../../../shared/router";
+import { Input, List, Show, Title } from "../../../shared/basics";
+import { QueryForm } from "../../../shared/query";
+import { at } from "../../../shared/router";
 import { agora } from "../../../shared/session";
 import { count } from "../../../shared/words";
 
@@ -30,14 +31,9 @@ export function Catalog({ query }: { query: URLSearchParams }) {
   return (
     <>
       <Title>Products</Title>
-      <Form
-        key={q}
-        label="Search products"
-        submit="Search"
-        does={async (fields) => go(`#/products?${new URLSearchParams({ q: text(fields, "q") })}`)}
-      >
+      <QueryForm label="Search products" submit="Search" place="products" asked={{ q }}>
         <Input label="Words" name="q" type="search" value={q} />
-      </Form>
+      </QueryForm>
       <List of={products} label="Products" empty="There are no such products.">
         {(product) => <ProductRow product={product} />}
       </List>

@@ -2,10 +2,11 @@
 
 import type { components } from "@agora/client";
 import { type Change, replaced, useList, useLoaded, without } from "../../../shared/load";
-import { Action, Avatar, Choice, Form, Input, List, More, Show, text, Title, UserLink } from "../../../shared/basics";
+import { Action, Avatar, Choice, Input, List, More, Show, Title, UserLink } from "../../../shared/basics";
 import { Follow, Person, type Profile } from "../parts/people";
 import { Report } from "../parts/report";
-import { at, go } from "../../../shared/router";
+import { QueryForm } from "../../../shared/query";
+import { at } from "../../../shared/router";
 import { agora, isAdmin, me } from "../../../shared/session";
 import { count, exactly, nameOf } from "../../../shared/words";
 import { ProductRow } from "./catalog";
@@ -158,19 +159,10 @@ export function Search({ query }: { query: URLSearchParams }) {
   return (
     <>
       <Title>Search</Title>
-      <Form
-        key={`${type} ${q}`}
-        label="Search"
-        submit="Search"
-        does={async (fields) => {
-          go(`#/search?${new URLSearchParams({ type: text(fields, "type"), q: text(fields, "q") })}`);
-        }}
-      >
-        <div class="row">
-          <Input label="Words, “a phrase”, or #tag" name="q" type="search" value={q} required maxLength={200} />
-          <Choice label="Among" name="type" value={type} of={TYPES} />
-        </div>
-      </Form>
+      <QueryForm label="Search" submit="Search" place="search" asked={{ type, q }}>
+        <Input label="Words, “a phrase”, or #tag" name="q" type="search" value={q} required maxLength={200} />
+        <Choice label="Among" name="type" value={type} of={TYPES} />
+      </QueryForm>
       {q ? <Found key={`${type} ${q}`} q={q} type={type} /> : <Directory />}
     </>
   );

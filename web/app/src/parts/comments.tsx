@@ -6,7 +6,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type Change, deleted, replaced, useList, without } from "../../../shared/load";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
-import { Action, Avatar, Form, List, More, takeFocus, Time, UserLink } from "../../../shared/basics";
+import { Action, Avatar, Form, leave, List, More, takeFocus, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
 import { type Draft, draftOf, newDraft } from "./draft";
 import { Report } from "./report";
@@ -215,6 +215,7 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
               kind="danger"
               does={async () => {
                 await deleted(agora.delete("/api/comments/delete/{commentId}", { params: { path } }));
+                leave(card.current);
                 props.onDelete();
               }}
             >

@@ -6,7 +6,7 @@ import { type Change, deleted, useIsThere } from "../../../shared/load";
 import { at } from "../../../shared/router";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
-import { Action, Avatar, Choice, Form, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
+import { Action, Avatar, Choice, Form, leave, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
 import { Pictures } from "../../../shared/pictures";
 import { draftOf } from "./draft";
@@ -113,6 +113,7 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
               kind="danger"
               does={async () => {
                 await deleted(agora.delete("/api/posts/delete/{postId}", { params: { path } }));
+                leave(card.current);
                 props.onDelete();
               }}
             >
