@@ -82,7 +82,7 @@ for (const [size, width] of SIZES) {
     await report("First").getByLabel("Note").fill("Talked to them");
     await report("First").getByRole("button", { name: "Decide" }).click();
     await remaining();
-    assert.equal(await page.evaluate(() => document.activeElement?.tagName), "H1");
+    assert.notEqual(await page.evaluate(() => document.activeElement?.tagName), "BODY");
     await page.getByRole("link", { name: "Resolved" }).click();
     await report("First").getByText("Talked to them").waitFor();
     await check(page, `${size}-console-resolved`);
@@ -136,7 +136,8 @@ for (const [size, width] of SIZES) {
     await account("witness").getByText("Roles").click();
     await account("witness").getByRole("button", { name: "Make an ADMIN" }).click();
     await account("witness").getByText("ADMIN", { exact: true }).waitFor();
-    await account("author").getByRole("button", { name: "Disable" }).click();
+    await account("author").getByText("Disable", { exact: true }).click();
+    await account("author").getByRole("button", { name: "Disable this account" }).click();
     await account("author").getByText("Disabled", { exact: true }).waitFor();
     await check(page, `${size}-console-accounts`);
     await assert.rejects(author.client.get("/api/users/me"), { code: "unauthenticated" });
@@ -225,3 +226,30 @@ for (const [size, width] of SIZES) {
     await check(page, `${size}-console-backup`);
   });
 }
+
+test("a reported comment is seen with its post, hidden, and shown again", async (context) => {
+  const author = await join("quarrelsome");
+  const witness = await join("offended");
+  const { id: postId } = (await author.client.post("/api/posts/create", { body: { text: "About cats" } })).data;
+  const params = { path: { postId } };
+  const comment = await author.client.post("/api/posts/{postId}/comments", { params, body: { content: "Dogs are worse" } });
+  await witness.client.post("/api/reports", { body: { targetType: "COMMENT", targetId: comment.data.id, category: "ABUSE" } });
+  const page = await open(context, "console", 1280);
+  await page.getByLabel("Name or address").fill("root");
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Reports" }).click();
+  const report = page.getByRole("article", { name: "Report by offended" });
+  await report.getByText("Dogs are worse").waitFor();
+  await report.getByText("The post that it is on").click();
+  await report.getByText("About cats").waitFor();
+  await check(page, "console-reported-comment");
+  await report.getByRole("button", { name: "Hide it and resolve" }).click();
+  await report.waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "Resolved" }).click();
+  await report.getByText("Show again").first().click();
+  await report.getByLabel("Reason").fill("It is true");
+  await report.getByRole("button", { name: "Show again" }).click();
+  await report.getByText("Show again").first().waitFor({ state: "detached" });
+  assert.equal((await witness.client.get("/api/posts/{postId}/comments", { params })).data.length, 1);
+});

@@ -80,11 +80,14 @@ function Account({ user, onChange }: { user: User; onChange: (user: User) => voi
         </span>
       </header>
       <footer>
-        {!isMe && (
-          <Action kind={user.enabled ? "danger" : "plain"} does={() => setEnabled(!user.enabled)}>
-            {user.enabled ? "Disable" : "Enable"}
-          </Action>
+        {!isMe && user.enabled && (
+          <More label="Disable">
+            <Action kind="danger" does={() => setEnabled(false)}>
+              Disable this account and end its sessions
+            </Action>
+          </More>
         )}
+        {!isMe && !user.enabled && <Action does={() => setEnabled(true)}>Enable</Action>}
         <More label="Roles">
           <Action does={() => change("ADMIN")}>{has("ADMIN") ? "Take the role ADMIN away" : "Make an ADMIN"}</Action>
           <Action does={() => change("USER")}>{has("USER") ? "Take the role USER away" : "Give the role USER"}</Action>

@@ -1,6 +1,7 @@
 // Reports as a queue, worked off by the keyboard.
 
 import type { components } from "@agora/client";
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Action, Failure, Form, Input, leave, List, More, Show, text, Time, Title, UserLink } from "../../shared/basics";
 import { type LoadedList, useList, useLoaded, without } from "../../shared/load";
@@ -172,34 +173,43 @@ function Target({ report, onDone }: { report: Report; onDone: () => void }) {
         </p>
       );
     case "COMMENT":
-      return (
-        <>
-          <Comment id={id} of={report.reportedComment} />
-          <Hide type={type} report={report} onDone={onDone} />
-        </>
-      );
+      return <Comment report={report} onDone={onDone} />;
     case "POST":
-      return <Post report={report} onDone={onDone} />;
+      return (
+        <Post id={id}>
+          {(isHidden, reload) => <Decision type={type} report={report} isHidden={isHidden} onShown={reload} onDone={onDone} />}
+        </Post>
+      );
   }
 }
 
-function Comment({ id, of: comment }: { id: string; of: Report["reportedComment"] }) {
-  if (comment === null)
+function Comment({ report, onDone }: { report: Report; onDone: () => void }) {
+  const comment = report.reportedComment;
+  const [isHidden, setIsHidden] = useState(comment?.hidden ?? false);
+  if (comment === null) {
     return (
       <p>
-        A comment that is gone, <code>{id}</code>
+        A comment that is gone, <code>{report.targetId}</code>
       </p>
     );
+  }
   return (
-    <blockquote>
-      <UserLink user={comment.author} /> {comment.hidden && <span class="tag">Hidden</span>}
-      <Text content={comment.content} entities={[]} />
-    </blockquote>
+    <>
+      <blockquote>
+        <UserLink user={comment.author} /> {isHidden && <span class="tag">Hidden</span>}
+        <Text content={comment.content} entities={[]} />
+      </blockquote>
+      <More label="The post that it is on" isLazy>
+        <Post id={comment.postId} />
+      </More>
+      <Decision type="COMMENT" report={report} isHidden={isHidden} onShown={() => setIsHidden(false)} onDone={onDone} />
+    </>
   );
 }
 
-function Post({ report, onDone }: { report: Report; onDone: () => void }) {
-  const path = { postId: report.targetId };
+/** A post, and what can be done about it, by whether it is hidden. */
+function Post(props: { id: string; children?: (isHidden: boolean, reload: () => void) => ComponentChildren }) {
+  const path = { postId: props.id };
   const post = useLoaded(async () => (await agora.get("/api/posts/by-id/{postId}", { params: { path } })).data, [path.postId]);
   return (
     <Show of={post}>
@@ -208,16 +218,27 @@ function Post({ report, onDone }: { report: Report; onDone: () => void }) {
           <UserLink user={data.author} /> {data.hidden && <span class="tag">Hidden</span>}
           <Text content={data.content} entities={[]} />
           <Pictures of={data.attachments} />
-          {data.hidden ? (
-            <More label="Show again">
-              <HideForm target={{ type: "POST", id: data.id }} hidden onDone={post.reload} />
-            </More>
-          ) : (
-            <Hide type="POST" report={report} onDone={onDone} />
-          )}
+          {props.children?.(data.hidden ?? false, post.reload)}
         </blockquote>
       )}
     </Show>
+  );
+}
+
+interface DecisionProps {
+  type: "POST" | "COMMENT";
+  report: Report;
+  isHidden: boolean;
+  onShown: () => void;
+  onDone: () => void;
+}
+
+function Decision({ type, report, isHidden, onShown, onDone }: DecisionProps) {
+  if (!isHidden) return <Hide type={type} report={report} onDone={onDone} />;
+  return (
+    <More label="Show again">
+      <HideForm target={{ type, id: report.targetId }} hidden onDone={onShown} />
+    </More>
   );
 }
 
