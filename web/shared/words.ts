@@ -10,7 +10,6 @@ const WORDS: Partial<Record<ErrorCode, string>> = {
   rate_limited: "That was too much in a short time. Please try again later.",
   overloaded: "The service is busy. Please try again.",
   unavailable: "The service is not available at the moment. Please try again.",
-  payload_too_large: "That is too large.",
   mail_not_configured: "This service sends no mail.",
   post_not_found: "This post is not there, or not for you.",
   user_not_found: "There is nobody of that name.",

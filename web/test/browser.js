@@ -15,6 +15,15 @@ export const service = process.env.AGORA;
 assert(service, "AGORA is the address of the service");
 const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 export const PASSWORD = "correct horse";
+/** A file of a picture. */
+export const PICTURE = {
+  name: "picture.png",
+  mimeType: "image/png",
+  buffer: Buffer.from(
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR42mM4YQMEJxggFAAjDgUBIzBI6wAAAABJRU5ErkJggg==",
+    "base64",
+  ),
+};
 /** What takes longer never happens, in milliseconds. */
 const PATIENCE = 90_000;
 let browser;

@@ -81,7 +81,14 @@ function ProfileForm({ user }: { user: User }) {
           About you
           <textarea name="biography" rows={3} defaultValue={user.biography ?? ""} />
         </label>
-        <Input label="Picture" name="profilePicture" type="file" accept="image/png,image/jpeg,image/gif,image/webp" />
+        {/* One that was saved is not sent again. */}
+        <Input
+          key={user.profilePicture}
+          label="Picture"
+          name="profilePicture"
+          type="file"
+          accept="image/png,image/jpeg,image/gif,image/webp"
+        />
         <Check label="List me where people look for others" name="discoverable" checked={user.discoverable} />
         <Check label="Let others find my posts by their words" name="searchable" checked={user.searchable} />
         <Check label="Hide how many follow me, and whom I follow" name="hideCounts" checked={user.hideCounts} />
@@ -185,6 +192,7 @@ function Account({ user }: { user: User }) {
           label="Change your password"
           submit="Change password"
           done="Changed. All other sessions have ended."
+          clears
           does={(fields) => {
             const [currentPassword, newPassword] = [text(fields, "currentPassword"), text(fields, "newPassword")];
             return agora.put("/api/users/me/password", { body: { currentPassword, newPassword } });
@@ -203,6 +211,7 @@ function Account({ user }: { user: User }) {
           label="Change your email address"
           submit="Change address"
           done="Done, or on its way to be verified by mail."
+          clears
           does={async (fields) => {
             const [email, currentPassword] = [text(fields, "email"), text(fields, "currentPassword")];
             await agora.put("/api/users/me/email", { body: { email, currentPassword } });

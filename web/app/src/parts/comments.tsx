@@ -53,6 +53,7 @@ export function Comments(props: { postId: string; authorId: string; turn: number
             authorId={authorId}
             turn={turn}
             onChange={(change) => threads.change((items) => replaced(items, thread, change))}
+            onEdit={threads.reload}
             onCount={onCount}
             onDelete={() => {
               threads.change((items) => without(items, thread));
@@ -71,6 +72,7 @@ interface CommentProps {
   /** Of the post. */
   authorId: string;
   onChange: (change: Change<Comment>) => void;
+  onEdit: () => void;
   onDelete: () => void;
 }
 
@@ -133,6 +135,7 @@ function Replies({ comment: thread, postId, authorId, turn, answer, onAnswer, on
             postId={postId}
             authorId={authorId}
             onChange={(change) => replies.change((items) => replaced(items, reply, change))}
+            onEdit={replies.reload}
             onDelete={() => {
               replies.change((items) => without(items, reply));
               onReplies(-1);
@@ -187,8 +190,9 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
           onCancel={stopEditing}
           onSend={async (content) => {
             await agora.put("/api/comments/update", { body: { commentId: comment.id, content } });
-            // What it names is worked out by the service.
+            // What it names is worked out by the service: until that is read, nothing.
             onChange((now) => ({ ...now, content, entities: [] }));
+            props.onEdit();
             stopEditing();
           }}
         />

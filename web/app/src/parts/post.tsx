@@ -6,7 +6,7 @@ import { type Change, deleted, useIsThere } from "../../../shared/load";
 import { at } from "../../../shared/router";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
-import { Action, Avatar, Choice, Form, leave, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
+import { Action, Avatar, Choice, Failure, Form, leave, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
 import { Pictures } from "../../../shared/pictures";
 import { draftOf } from "./draft";
@@ -130,7 +130,11 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
 
 /** Uploads a picture; its id. */
 async function uploaded({ file, alt }: Chosen): Promise<string> {
-  return (await agora.post("/api/media", { body: { image: file, alt } })).data.id;
+  const { data } = await agora.post("/api/media", { body: { image: file, alt } }).catch((failure: unknown) => {
+    if (failure instanceof AgoraError) failure.message = `${file.name}: ${failure.message}`;
+    throw failure;
+  });
+  return data.id;
 }
 
 /** A picture that was chosen for a new post, and the upload that it became. */
@@ -174,6 +178,7 @@ const EMPTY = { text: "", visibility: "PUBLIC" as Visibility, pictures: [] as Ch
 /** The form for a new post. `onPost` is told of it while the form is there. */
 export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }) {
   const isThere = useIsThere();
+  const [refusal, setRefusal] = useState("");
   const { content: draft, keyed } = draftOf("post", EMPTY);
   const change = (change: Partial<typeof EMPTY>) => (draft.value = { ...draft.value, ...change });
   const { pictures } = draft.value;
@@ -216,8 +221,10 @@ export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }
             onChange={(event) => {
               const files = [...(event.currentTarget.files ?? [])];
               event.currentTarget.value = "";
-              const added = files.map((file) => ({ file, alt: "" }));
-              change({ pictures: [...pictures, ...added].slice(0, MOST_PICTURES) });
+              const all = [...pictures, ...files.map((file) => ({ file, alt: "" }))];
+              const left = all.slice(MOST_PICTURES).map(({ file }) => file.name);
+              setRefusal(left.length > 0 ? `A post has ${MOST_PICTURES} pictures at most. Left out: ${left.join(", ")}` : "");
+              change({ pictures: all.slice(0, MOST_PICTURES) });
             }}
           />
         </label>
@@ -229,6 +236,7 @@ export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }
           onChange={(value) => change({ visibility: visibilityOf(value) })}
         />
       </div>
+      <Failure>{refusal}</Failure>
       {pictures.length > 0 && <ChosenPictures of={pictures} onChange={(pictures) => change({ pictures })} />}
     </Form>
   );

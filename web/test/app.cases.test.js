@@ -1,0 +1,336 @@
+// What the client at /app does where something is slow, lost, large or going on elsewhere: in a real browser, against the real service.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { check, heading, join, open, PASSWORD, PICTURE } from "./browser.js";
+
+/** The window of somebody who has logged in, at a place. */
+async function windowOf(context, username, place) {
+  const page = await open(context, "app", 1280);
+  await logIn(page, username);
+  await page.evaluate((place) => (location.hash = place), place);
+  return page;
+}
+
+async function logIn(page, username) {
+  await page.getByLabel("Name or address").fill(username);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("navigation", { name: "Main" }).waitFor();
+}
+
+/** Has the requests that match wait until it is called. */
+async function hold(page, url, method) {
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  await page.route(url, async (route) => {
+    if (route.request().method() === method) await released;
+    await route.continue();
+  });
+  return release;
+}
+
+/** Hides a window, as another one in front of it does, or shows it again. */
+async function setHidden(page, isHidden) {
+  await page.evaluate((isHidden) => {
+    Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, isHidden);
+}
+
+/** Comments on a post: a thread each, or replies to one. */
+async function say(client, postId, contents, replyToId) {
+  const ids = [];
+  for (const content of contents) {
+    const body = { content, ...(replyToId && { replyToId }) };
+    ids.push((await client.post("/api/posts/{postId}/comments", { params: { path: { postId } }, body })).data.id);
+  }
+  return ids;
+}
+
+const numbered = (word, count) => Array.from({ length: count }, (_, n) => `${word} ${n + 1}`);
+
+test("what one click changed stays when another one is done", async (context) => {
+  const { client } = await join("clicker");
+  await client.post("/api/posts/create", { body: { text: "Click me" } });
+  const page = await windowOf(context, "clicker", "#/public");
+  const post = page.getByRole("article").filter({ hasText: "Click me" });
+  const release = await hold(page, "**/api/posts/like/*", "PUT");
+  await post.getByRole("button", { name: "Like" }).click();
+  await post.getByRole("button", { name: "Bookmark" }).click();
+  await post.getByRole("button", { name: "Bookmark", pressed: true }).waitFor();
+  release();
+  await post.getByRole("button", { name: "Like, 1 like", pressed: true }).waitFor();
+  assert.equal(await post.getByRole("button", { name: "Bookmark", pressed: true }).count(), 1);
+});
+
+test("what is new is shown among many comments, and what is being written stays", async (context) => {
+  const talker = await join("talker");
+  await join("listener");
+  const { id } = (await talker.client.post("/api/posts/create", { body: { text: "Busy" } })).data;
+  const [first] = await say(talker.client, id, numbered("Comment", 105));
+  await say(talker.client, id, numbered("Reply", 25), first);
+  const page = await windowOf(context, "listener", `#/post/${id}`);
+  const threads = page.getByRole("list", { name: "Threads" });
+  const comment = (words) => threads.getByRole("article").filter({ hasText: words });
+
+  // Others' comments, while an answer is begun far below.
+  for (let shown = 20; shown < 105; shown += 20) {
+    await page.getByRole("button", { name: "Show more" }).click();
+    await comment(`Comment ${Math.max(1, 86 - shown)}`).first().waitFor();
+  }
+  const last = page.getByRole("listitem").filter({ has: page.getByText("Comment 1", { exact: true }) });
+  await last.getByText("Reply", { exact: true }).click();
+  const answer = last.getByRole("textbox", { name: "Reply to talker" });
+  await answer.fill("My answer");
+  await say(talker.client, id, ["Just in"]);
+  await page.getByRole("button", { name: "There are new comments" }).click();
+  await page.getByText("Just in", { exact: true }).waitFor();
+  assert.equal(await answer.inputValue(), "My answer");
+
+  // One's own answer, behind more than are shown.
+  await last.getByRole("button", { name: "Send", exact: true }).click();
+  await last.getByRole("button", { name: "Hide 26 replies" }).waitFor();
+  const replies = last.getByRole("list", { name: "Replies to talker" }).getByRole("article");
+  await replies.filter({ hasText: "My answer" }).waitFor();
+  await replies.filter({ hasText: "Reply 20" }).waitFor();
+  await last.getByRole("button", { name: "Show more" }).click();
+  await replies.filter({ hasText: "Reply 25" }).waitFor();
+  assert.deepEqual((await replies.locator(".text").allInnerTexts()).slice(-2), ["Reply 25", "My answer"]);
+});
+
+test("a comment whose answer was lost is shown once", async (context) => {
+  const { client } = await join("unlucky");
+  const { id } = (await client.post("/api/posts/create", { body: { text: "Quiet" } })).data;
+  const page = await windowOf(context, "unlucky", `#/post/${id}`);
+  await page.getByText("Nobody has said anything yet.").waitFor();
+  const url = "**/api/posts/*/comments";
+  await page.route(url, async (route) => {
+    if (route.request().method() !== "POST") return route.continue();
+    await route.fetch();
+    await route.fulfill({ status: 408 });
+  });
+  await page.getByRole("textbox", { name: "Your comment" }).fill("Once");
+  const send = page.getByRole("form", { name: "Your comment" }).getByRole("button", { name: "Send" });
+  await send.click();
+  await page.getByRole("alert").waitFor();
+  await page.getByRole("button", { name: "There are new comments" }).click();
+  const comments = page.getByRole("article", { name: "Comment by unlucky" });
+  await comments.waitFor();
+  await page.unroute(url);
+  await send.click();
+  await page.waitForFunction(() => document.querySelector("textarea").value === "");
+  assert.equal(await comments.count(), 1);
+});
+
+test("what somebody writes stays until it is sent", async (context) => {
+  const { client } = await join("writer");
+  const page = await windowOf(context, "writer", "#/");
+  const text = page.getByLabel("What is new?");
+  const visibility = page.getByLabel("Who may see it");
+  const expect = async (...values) => {
+    await heading(page, "Home");
+    assert.deepEqual([await text.inputValue(), await visibility.inputValue()], values);
+  };
+  const to = (place) => page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: place }).click();
+
+  // While the writer looks at something else, and when the session is over.
+  await text.fill("A long story");
+  await visibility.selectOption("PRIVATE");
+  await page.getByLabel("Add pictures").setInputFiles(PICTURE);
+  await page.getByLabel("What picture.png shows").fill("Two dots");
+  await to("Notifications");
+  await heading(page, "Notifications");
+  await page.goBack();
+  await expect("A long story", "PRIVATE");
+  await client.delete("/api/users/me/sessions");
+  await page.getByText("Your session has ended").waitFor();
+  await logIn(page, "writer");
+  await expect("A long story", "PRIVATE");
+  assert.equal(await page.getByLabel("What picture.png shows").inputValue(), "Two dots");
+
+  // The answer comes when the writer is elsewhere: there the page stays.
+  const releasePost = await hold(page, "**/api/posts/create", "POST");
+  await page.getByRole("button", { name: "Post", exact: true }).click();
+  await to("Settings");
+  await heading(page, "Settings");
+  const created = page.waitForResponse("**/api/posts/create");
+  releasePost();
+  const { data: post } = await (await created).json();
+  await heading(page, "Settings");
+  await to("Home");
+  await page.waitForFunction(() => document.querySelector("main textarea")?.value === "");
+  await expect("", "PUBLIC");
+
+  // What is written on while a comment is sent.
+  await page.evaluate((id) => (location.hash = `#/post/${id}`), post.id);
+  const comment = page.getByRole("textbox", { name: "Your comment" });
+  await comment.fill("Chapter one");
+  const release = await hold(page, "**/api/posts/*/comments", "POST");
+  await page.getByRole("form", { name: "Your comment" }).getByRole("button", { name: "Send" }).click();
+  await comment.fill("Chapter one and two");
+  release();
+  await page.getByRole("article", { name: "Comment by writer" }).waitFor();
+  await page.locator("form[aria-label='Your comment'] button[aria-disabled='false']").waitFor();
+  assert.equal(await comment.inputValue(), "Chapter one and two");
+});
+
+test("live updates go on after something refused them once", async (context) => {
+  const { client, id } = await join("watcher");
+  const friend = await join("watched");
+  await client.put("/api/follow/{followedId}", { params: { path: { followedId: friend.id } } });
+  const page = await open(context, "app", 1280);
+  await page.clock.install();
+  const streams = "**/api/events?*";
+  await page.route(streams, (route) => route.fulfill({ status: 404, contentType: "text/html", body: "Not found" }), { times: 1 });
+  const refused = page.waitForResponse(streams);
+  await logIn(page, "watcher");
+  await refused;
+  let isOver = false;
+  const asked = page.waitForRequest(streams).finally(() => (isOver = true));
+  // In steps that are shorter than the silence after which a stream is given up.
+  while (!isOver) await page.clock.fastForward(10_000);
+  assert.equal((await (await asked).response()).status(), 200);
+  await friend.client.post("/api/posts/create", { body: { text: "News" } });
+  await page.getByRole("button", { name: "Show 1 new post" }).click();
+
+  // What is read elsewhere is no longer new once the window is shown again.
+  await friend.client.put("/api/follow/{followedId}", { params: { path: { followedId: id } } });
+  await page.getByRole("link", { name: "Notifications 1 unread" }).waitFor();
+  await setHidden(page, true);
+  const { data } = await client.get("/api/notifications");
+  await client.put("/api/notifications/read", { body: { upTo: data[0].id, updatedAt: data[0].updatedAt } });
+  await setHidden(page, false);
+  await page.getByRole("link", { name: "Notifications", exact: true }).waitFor();
+});
+
+test("times go on while they are shown", async (context) => {
+  const { client, id } = await join("timer");
+  await client.post("/api/posts/create", { body: { text: "Just now" } });
+  const page = await open(context, "app", 1280);
+  await page.clock.install();
+  await page.reload();
+  await logIn(page, "timer");
+  await page.evaluate((id) => (location.hash = `#/user/${id}`), id);
+  const time = page.getByRole("article", { name: "Post by timer" }).getByRole("time");
+  await time.filter({ hasText: "now" }).waitFor();
+  await page.clock.fastForward(5 * 60_000);
+  await time.filter({ hasText: "5 min. ago" }).waitFor();
+});
+
+test("a session is renewed before its window is put to sleep, and after", async (context) => {
+  await join("sleeper");
+  const page = await windowOf(context, "sleeper", "#/settings");
+  await page.clock.install();
+  const renewed = () => page.waitForResponse("**/api/auth/refresh");
+  for (const [isHidden, minutes] of [
+    [true, 2],
+    [false, 50],
+  ]) {
+    // The timers of the window do not run meanwhile.
+    await page.clock.setSystemTime(Date.now() + minutes * 60_000);
+    const [answer] = await Promise.all([renewed(), setHidden(page, isHidden)]);
+    assert.equal(answer.status(), 200);
+  }
+});
+
+test("the author of a post removes what others say there", async (context) => {
+  const author = await join("host");
+  const guest = await join("guest");
+  const { id } = (await author.client.post("/api/posts/create", { body: { text: "My house" } })).data;
+  await say(guest.client, id, ["Rubbish"]);
+  const page = await windowOf(context, "host", `#/post/${id}`);
+  const comment = page.getByRole("article", { name: "Comment by guest" });
+  await comment.getByText("Delete", { exact: true }).click();
+  await comment.getByRole("button", { name: "Delete this comment for good" }).click();
+  await page.getByText("Nobody has said anything yet.").waitFor();
+  assert.deepEqual((await guest.client.get("/api/posts/{postId}/comments", { params: { path: { postId: id } } })).data, []);
+});
+
+test("the page of a user shows what one may see after a follow", async (context) => {
+  await join("follower");
+  const { client, id } = await join("private");
+  await client.post("/api/posts/create", { body: { text: "Among friends", visibility: "FOLLOWERS" } });
+  const page = await windowOf(context, "follower", `#/user/${id}/followers`);
+  await page.getByText("Only the user and the user's followers may read this list").waitFor();
+  await check(page, "forbidden");
+  assert.deepEqual(
+    [await page.getByRole("alert").count(), await page.getByRole("button", { name: "Try again" }).count()],
+    [0, 0],
+  );
+  await page.getByRole("button", { name: "Follow private" }).click();
+  await page.getByRole("list", { name: "Followers" }).getByText("@follower").waitFor();
+  await page.getByRole("button", { name: "Unfollow private" }).click();
+  await page.getByText("Only the user and the user's followers may read this list").waitFor();
+  await page.getByRole("link", { name: "0 posts" }).click();
+  await page.getByRole("button", { name: "Follow private" }).click();
+  await page.getByRole("link", { name: "1 post" }).waitFor();
+  await page.getByText("Among friends").waitFor();
+});
+
+test("the focus stays where somebody works by the keyboard", async (context) => {
+  const { client, id } = await join("typist");
+  for (const text of ["First", "Second"]) await client.post("/api/posts/create", { body: { text } });
+  const page = await windowOf(context, "typist", "#/search");
+  const focused = () => page.evaluate(() => document.activeElement?.getAttribute("name") ?? document.activeElement?.textContent);
+  const words = page.getByRole("searchbox");
+  await words.fill("nothing like it");
+  await words.press("Enter");
+  await page.getByRole("status").filter({ hasText: "Nothing was found." }).waitFor();
+  assert.equal(await focused(), "q");
+  // What is in the form is what is asked, also on the way back.
+  await page.goBack();
+  await page.getByRole("heading", { name: "New here" }).waitFor();
+  await page.waitForFunction(() => document.querySelector("[name=q]").value === "");
+
+  await page.evaluate((id) => (location.hash = `#/user/${id}`), id);
+  const remove = async (text) => {
+    const post = page.getByRole("article").filter({ hasText: text });
+    await post.getByText("Delete", { exact: true }).click();
+    await post.getByRole("button", { name: "Delete this post for good" }).press("Enter");
+    await post.waitFor({ state: "detached" });
+  };
+  await remove("Second");
+  assert.match(await focused(), /First/);
+  await remove("First");
+  assert.equal(await focused(), "typist");
+});
+
+test("what was saved is not in the form any more, and what was refused is named", async (context) => {
+  const { client } = await join("changer");
+  const page = await windowOf(context, "changer", "#/");
+  const named = (...names) => names.map((name) => ({ ...PICTURE, name }));
+  await page.getByLabel("Add pictures").setInputFiles(named("1.png", "2.png", "3.png", "4.png", "5.png", "6.png"));
+  await page.getByRole("alert").filter({ hasText: "5.png, 6.png" }).waitFor();
+  for (const n of [2, 3, 4]) await page.getByRole("button", { name: `Remove ${n}.png` }).click();
+  const large = { ...PICTURE, name: "large.png", buffer: Buffer.concat([PICTURE.buffer, Buffer.alloc(6 << 20)]) };
+  await page.getByLabel("Add pictures").setInputFiles(large);
+  await page.getByRole("button", { name: "Post", exact: true }).click();
+  await page.getByRole("alert").filter({ hasText: "large.png: image must be at most 5 MiB" }).waitFor();
+
+  // What an edited comment names is a link again.
+  const { id } = (await client.post("/api/posts/create", { body: { text: "Hello" } })).data;
+  await say(client, id, ["Plain"]);
+  await page.evaluate((id) => (location.hash = `#/post/${id}`), id);
+  const comment = page.getByRole("article", { name: "Comment by changer" });
+  await comment.getByRole("button", { name: "Edit" }).click();
+  await comment.getByLabel("Edit this comment").last().fill("To @changer");
+  await comment.getByRole("form", { name: "Edit this comment" }).getByRole("button", { name: "Send" }).click();
+  await comment.getByRole("link", { name: "@changer", exact: true }).waitFor();
+
+  await page.evaluate(() => (location.hash = "#/settings"));
+  const picture = page.getByLabel("Picture", { exact: true });
+  await picture.setInputFiles(PICTURE);
+  await page.getByRole("button", { name: "Save profile" }).click();
+  await page.getByText("Saved.").waitFor();
+  assert.equal(await picture.inputValue(), "");
+  await page.getByText("Change your password", { exact: true }).click();
+  await page.getByLabel("Present password").fill(PASSWORD);
+  await page.getByLabel("New password").fill(`${PASSWORD} 2`);
+  await page.getByRole("button", { name: "Change password" }).click();
+  await page.getByText("All other sessions have ended.").waitFor();
+  assert.deepEqual(
+    [await page.getByLabel("Present password").inputValue(), await page.getByLabel("New password").inputValue()],
+    ["", ""],
+  );
+});
