@@ -58,10 +58,10 @@ async fn with_comments(conn: &mut Conn<'_>, found: Vec<(ReportRecord, PreviewRow
     let ids: Vec<DbId> = of_comments.map(|(report, _)| report.target_id).collect();
     let mut there = HashMap::new();
     if !ids.is_empty() {
-        // What is left of a deleted post is nobody's to read.
+        // What is left of a deleted post, or of one of a deleted account, is nobody's to read.
         let comments = comments::table.inner_join(users::table).inner_join(posts::table);
         let comments = comments.filter(id_in(comments::id, ids)).filter(posts::deleted_at.is_null());
-        let comments = comments.filter(not(users::is_deleted));
+        let comments = comments.filter(not(users::is_deleted)).filter(not(erased(posts::author_id)));
         let columns = (comments::post_id, PreviewRow::as_select(), comments::content, comments::is_hidden);
         let comments: Vec<(DbId, FoundComment)> = comments.select((comments::id, columns)).load(conn).await?;
         there.extend(comments);

@@ -71,6 +71,14 @@ pub async fn a_report_shows_the_comment_that_it_is_about_while_that_is_there(db:
     w.like(post, bob.id).await;
     db.posts.delete(post, at(1)).await.unwrap();
     assert_eq!(shown().await, None, "though it is erased later");
+
+    let eve = w.account("Eve").await.id;
+    let of_eve = w.post(eve).await.id;
+    let beneath = report(ReportTarget::Comment(w.comment(of_eve, bob.id).await.id));
+    create(&db, &beneath).await;
+    assert!(db.reports.find(beneath.id).await.unwrap().unwrap().reported_comment.is_some());
+    db.deletions.delete(&w.confirmed(eve).await, w.now()).await.unwrap();
+    assert_eq!(db.reports.find(beneath.id).await.unwrap().unwrap().reported_comment, None, "though it is erased later");
 }
 
 pub async fn the_same_thing_is_reported_once_until_it_is_decided(db: Repositories) {
