@@ -114,7 +114,7 @@ impl Catching {
 
 impl Replica {
     /// Asks the replica again and again how far it is, as long as it is polled. A change is logged.
-    pub async fn follow(self) {
+    pub async fn follow(&self) {
         let mut interval = interval(INTERVAL);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let begun = Instant::now();

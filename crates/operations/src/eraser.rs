@@ -31,7 +31,7 @@ pub struct Eraser {
 
 impl Eraser {
     /// Runs until it is dropped. A failure is logged, and tried again later.
-    pub async fn run(self) {
+    pub async fn run(&self) {
         loop {
             let pause = match self.erase().await {
                 Ok(()) => INTERVAL.min(self.sweep_interval),

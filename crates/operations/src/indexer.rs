@@ -60,7 +60,7 @@ impl Progress {
 
 impl Indexer {
     /// Runs until it is dropped. A failure is logged, and tried again later.
-    pub async fn run(self) {
+    pub async fn run(&self) {
         tokio::join!(self.work_on_texts(), self.work_on_deletions(), self.work_on_images());
     }
 

@@ -41,6 +41,7 @@ pub mod progress;
 pub mod sweep;
 pub mod system;
 pub mod transfer;
+pub mod unending;
 
 /// What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own.
 #[cfg(feature = "fuzzing")]

@@ -66,7 +66,7 @@ impl Every {
 
 impl LiveFeed {
     /// Runs until it is dropped. A failure is logged, and tried again.
-    pub async fn run(self) {
+    pub async fn run(&self) {
         let [mut heartbeat, mut check, mut trim, mut warning] = [HEARTBEAT, CHECK, TRIM, WARN].map(Every::new);
         let mut part = 0;
         loop {

@@ -56,7 +56,7 @@ pub struct Mailer {
 impl Mailer {
     /// Runs until it is interrupted, and ends then once what is on its way is sent and said to be. A failure is logged, and tried
     /// again later.
-    pub async fn run(self, interrupt: Interrupt) {
+    pub async fn run(&self, interrupt: Interrupt) {
         while !interrupt.is_cancelled() {
             let pause = match self.deliver(&interrupt).await {
                 Ok(()) => INTERVAL,

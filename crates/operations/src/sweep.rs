@@ -89,7 +89,7 @@ impl Sweep {
     const SESSION_MILLIS: i64 = 2 * Session::RENEWABLE_MILLIS;
 
     /// Runs until it is dropped. A failure is logged, and tried again the next time.
-    pub async fn run(self) {
+    pub async fn run(&self) {
         let mut interval = tokio::time::interval(self.interval);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

@@ -16,6 +16,7 @@ use agora_operations::live::{LagMeter, LiveFeed};
 use agora_operations::minutely::every_minute;
 use agora_operations::open::{CANNOT_OPEN, database_url};
 use agora_operations::progress::Interrupt;
+use agora_operations::unending::unending;
 use agora_operations::{admin, data_dir, host};
 use agora_security::JwtIssuer;
 use anyhow::{Context, Result};
@@ -132,10 +133,13 @@ impl App {
         let (sweep, mailer) = (adapters.sweep(config.sweep_interval), adapters.mailer());
         let (swept, mail) = (Arc::clone(&sweep.record), mailer.as_ref().map(|mailer| Arc::clone(&mailer.record)));
         let mut background = JoinSet::new();
-        background.spawn(sweep.run());
-        background.spawn(adapters.indexer().run());
-        background.spawn(adapters.eraser(config.sweep_interval).run());
-        background.spawn(LiveFeed { live: Arc::clone(&adapters.live), lag }.run());
+        background.spawn(async move { unending("the sweep", || sweep.run()).await });
+        let indexer = adapters.indexer();
+        background.spawn(async move { unending("the indexing", || indexer.run()).await });
+        let eraser = adapters.eraser(config.sweep_interval);
+        background.spawn(async move { unending("the erasure of accounts", || eraser.run()).await });
+        let feed = LiveFeed { live: Arc::clone(&adapters.live), lag };
+        background.spawn(async move { unending("the telling of events", || feed.run()).await });
         let (mutes, sessions) = (Arc::new(adapters.mute_expiry()), Arc::clone(&adapters.sessions));
         background.spawn(every_minute("could not end mutes", move || {
             let mutes = Arc::clone(&mutes);
@@ -152,10 +156,11 @@ impl App {
         }));
         let (mut mail_sender, mail_interrupt) = (JoinSet::new(), Interrupt::default());
         if let Some(mailer) = mailer {
-            mail_sender.spawn(mailer.run(mail_interrupt.clone()));
+            let interrupt = mail_interrupt.clone();
+            mail_sender.spawn(async move { unending("the sending of mails", || mailer.run(interrupt.clone())).await });
         }
         if let Some(replica) = adapters.replica.clone() {
-            background.spawn(replica.follow());
+            background.spawn(async move { unending("following the replica", || replica.follow()).await });
         }
         let (live, data_dir) = (Arc::clone(&adapters.live), adapters.data_dir.clone());
         let database = adapters.database.clone();
