@@ -346,6 +346,33 @@ async fn users_change_biography_and_picture_with_a_form() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_picture_is_removed_unless_another_one_comes_with_that() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let first = picture_path(&server.call_form(&alice, Method::PUT, ME, picture(png(1))).await.expect(200).data());
+    let remove =
+        async |flag: Value| server.call_json(&alice, Method::PUT, ME, json!({ "removeProfilePicture": flag })).await;
+    assert_eq!(picture_path(&remove(json!(false)).await.expect(200).data()), first);
+    remove(json!("true")).await.expect_invalid(&["removeProfilePicture"]);
+    let none = |account: &Value| {
+        assert_eq!([&account["profilePicture"], &account["profilePictureThumbnail"]], [&Value::Null; 2])
+    };
+    none(&remove(json!(true)).await.expect(200).data());
+    none(&server.get(&alice, ME).await.data());
+    server.fetch(&first).await.expect(404);
+    none(&remove(json!(true)).await.expect(200).data());
+
+    let second = picture(png(2)).text("removeProfilePicture", "true");
+    let second = picture_path(&server.call_form(&alice, Method::PUT, ME, second).await.expect(200).data());
+    server.fetch(&second).await.expect(200);
+    let form = Form::new().text("removeProfilePicture", "true").text("biography", "Hi");
+    let account = server.call_form(&alice, Method::PUT, ME, form).await.expect(200).data();
+    none(&account);
+    assert_eq!(account["biography"], "Hi");
+    server.fetch(&second).await.expect(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_profile_changes_nothing() {
     let server = Server::start().await;
     let alice = server.user("alice").await;

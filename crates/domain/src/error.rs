@@ -280,6 +280,8 @@ pub enum FieldName {
     Biography,
     /// The picture of a user.
     ProfilePicture,
+    /// Whether the picture of a user is to be removed.
+    RemoveProfilePicture,
     /// How an account is named at login.
     Identifier,
     /// The password that is to be changed.

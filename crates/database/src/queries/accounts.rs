@@ -158,7 +158,8 @@ pub(crate) async fn update_profile(
     let display_name = account.display_name.as_ref().map(|name| name.as_str().to_owned());
     let biography = account.biography.as_ref().map(|text| text.as_str().to_owned());
     let new = match &changes.profile_picture {
-        Some(picture) => PictureRow::of(picture),
+        Some(Some(picture)) => PictureRow::of(picture),
+        Some(None) => PictureRow { profile_picture: None, small_picture: None },
         None => old.clone(),
     };
     diesel::update(users::table.find(id))

@@ -77,8 +77,8 @@ impl Account {
         }
         let mut replaced = None;
         if let Some(picture) = &changes.profile_picture {
-            replaced =
-                self.profile_picture.replace(picture.clone()).map(|old| old.key).filter(|old| *old != picture.key);
+            let old = std::mem::replace(&mut self.profile_picture, picture.clone()).map(|old| old.key);
+            replaced = old.filter(|old| picture.as_ref().is_none_or(|new| new.key != *old));
         }
         (self, replaced)
     }
@@ -416,6 +416,8 @@ pub struct ProfileFields {
     pub privacy: PrivacyChanges,
     /// A file with the new picture.
     pub picture: Option<bytes::Bytes>,
+    /// Whether the picture is removed, unless another one comes with it.
+    pub remove_picture: bool,
     /// What is invalid among them, to be reported together with what the rules find.
     pub errors: FieldErrors,
 }
@@ -429,6 +431,6 @@ pub struct ProfileChanges {
     pub biography: Option<Option<Biography>>,
     /// What others find and see from now on.
     pub privacy: PrivacyChanges,
-    /// The new picture.
-    pub profile_picture: Option<ProfilePicture>,
+    /// The new picture; `Some(None)` removes it.
+    pub profile_picture: Option<Option<ProfilePicture>>,
 }

@@ -271,17 +271,21 @@ impl Accounts {
         requester: &Requester,
         fields: ProfileFields,
     ) -> Result<Account> {
-        let ProfileFields { display_name, biography, privacy, picture, mut errors } = fields;
+        let ProfileFields { display_name, biography, privacy, picture, remove_picture, mut errors } = fields;
         let picture = self.images.clean(requester, FieldName::ProfilePicture, picture, &mut errors).await?;
         errors.into_result()?;
-        let profile_picture = self.images.put(picture).await?.map(|picture| ProfilePicture::new(picture.key));
+        let stored = self.images.put(picture).await?.map(|picture| ProfilePicture::new(picture.key));
+        let profile_picture = (stored.is_some() || remove_picture).then_some(stored);
         let changes = ProfileChanges { display_name, biography, privacy, profile_picture };
         match self.accounts.update_profile(caller.id(), &changes, self.clock.now()).await {
             Ok(updated) => {
                 self.images.drop_unnamed(updated.replaced_picture).await;
                 Ok(updated.account)
             }
-            Err(error) => Err(self.images.take_back(changes.profile_picture.map(|picture| picture.key), error).await),
+            Err(error) => {
+                let stored = changes.profile_picture.flatten().map(|picture| picture.key);
+                Err(self.images.take_back(stored, error).await)
+            }
         }
     }
 }

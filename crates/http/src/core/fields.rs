@@ -32,6 +32,7 @@ spellings! {
     HideCounts "hideCounts",
     Biography "biography",
     ProfilePicture "profilePicture",
+    RemoveProfilePicture "removeProfilePicture",
     Identifier "identifier",
     CurrentPassword "currentPassword",
     NewPassword "newPassword",

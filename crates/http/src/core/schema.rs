@@ -187,6 +187,7 @@ schemas! {
     hide_counts = boolean(
         "Whether the numbers of followers and of followed users are kept from everybody but the user and every ADMIN.",
     );
+    remove_profile_picture = boolean("`true` removes the picture, unless another one comes with it.");
     count_or_null = ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Integer, Type::Null]))
         .minimum(Some(0))

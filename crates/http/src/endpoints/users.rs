@@ -49,6 +49,9 @@ pub(crate) struct ProfileChange {
     #[garde(custom(optional))]
     #[schema(schema_with = schema::hide_counts, required = false)]
     hide_counts: Field<bool>,
+    #[garde(custom(optional))]
+    #[schema(schema_with = schema::remove_profile_picture, required = false)]
+    remove_profile_picture: Field<bool>,
 }
 
 impl ProfileChange {
@@ -63,6 +66,7 @@ impl ProfileChange {
             biography: self.biography.value(),
             privacy,
             picture,
+            remove_picture: self.remove_profile_picture.value().unwrap_or_default(),
             errors,
         }
     }
@@ -75,8 +79,10 @@ impl FormBody for ProfileChange {
         FieldName::Discoverable,
         FieldName::Searchable,
         FieldName::HideCounts,
+        FieldName::RemoveProfilePicture,
     ];
-    const FLAGS: &'static [FieldName] = &[FieldName::Discoverable, FieldName::Searchable, FieldName::HideCounts];
+    const FLAGS: &'static [FieldName] =
+        &[FieldName::Discoverable, FieldName::Searchable, FieldName::HideCounts, FieldName::RemoveProfilePicture];
     const IMAGE: FieldName = FieldName::ProfilePicture;
 }
 

@@ -239,7 +239,7 @@ pub async fn a_thumbnail_that_comes_too_late_puts_a_picture_on_record_that_no_ro
     let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_picture())).await;
     let old = picture_key(&ada).unwrap();
     let new = ProfilePicture::new(w.image().await);
-    let changes = ProfileChanges { profile_picture: Some(new.clone()), ..ProfileChanges::default() };
+    let changes = ProfileChanges { profile_picture: Some(Some(new.clone())), ..ProfileChanges::default() };
     db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
     db.images.forget(std::slice::from_ref(&old)).await.unwrap();
     db.previews.store_small(ada.id, &old, Rendition::Thumbnail, w.now()).await.unwrap();

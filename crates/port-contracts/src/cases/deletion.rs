@@ -79,7 +79,7 @@ pub async fn a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named
     assert_fails!(db.deletions.delete(&w.confirmed(ada.id).await, w.now()).await, Error::NotFound(Resource::User));
     assert_fails!(db.deletions.delete(&w.confirmed(w.id()).await, w.now()).await, Error::NotFound(Resource::User));
     // What was let through before changes nothing any more.
-    let profile = ProfileChanges { profile_picture: Some(w.new_picture()), ..ProfileChanges::default() };
+    let profile = ProfileChanges { profile_picture: Some(Some(w.new_picture())), ..ProfileChanges::default() };
     assert_fails!(db.accounts.update_profile(ada.id, &profile, w.now()).await, Error::NotFound(Resource::User));
     assert_fails!(db.accounts.set_enabled(ada.id, true, &w.entry()).await, Error::NotFound(Resource::User));
     assert_fails!(

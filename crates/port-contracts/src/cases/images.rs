@@ -17,7 +17,7 @@ fn replace(image: &ImageKey) -> PostEdit {
 }
 
 fn picture(image: &ImageKey) -> ProfileChanges {
-    ProfileChanges { profile_picture: Some(ProfilePicture::new(image.clone())), ..ProfileChanges::default() }
+    ProfileChanges { profile_picture: Some(Some(ProfilePicture::new(image.clone()))), ..ProfileChanges::default() }
 }
 
 fn set(keys: &[&ImageKey]) -> HashSet<ImageKey> {

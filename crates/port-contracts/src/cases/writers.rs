@@ -24,7 +24,8 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
             (w.new_account(&format!("late {n}")), w.new_post(user), w.new_product(&format!("sku {n}")));
         let (session, reply) = (Session { id: w.id(), user, opened_at: w.now() }, w.new_comment(shared, user));
         let (relation, now, entry) = (w.new_relation(), w.now(), w.entry());
-        let (biography, profile_picture) = (Some(biography("Busy")), Some(ProfilePicture::new(pictures[n].clone())));
+        let (biography, profile_picture) =
+            (Some(biography("Busy")), Some(Some(ProfilePicture::new(pictures[n].clone()))));
         let profile = ProfileChanges { biography, profile_picture, ..ProfileChanges::default() };
         let edit = PostEdit { text: Some(post_text(&format!("Edit {n}"))), ..PostEdit::default() };
         async move {

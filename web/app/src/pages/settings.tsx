@@ -72,7 +72,8 @@ function ProfileForm({ user }: { user: User }) {
           // What was left as it is may have been changed elsewhere.
           const changed = Object.entries(given).filter(([name, value]) => value !== (user[name as keyof typeof given] ?? ""));
           const body = Object.fromEntries(changed) as Partial<typeof given>;
-          await agora.put("/api/users/me", { body: { ...body, ...(picture && { profilePicture: picture }) } });
+          const removed = fields.has("removeProfilePicture") && { removeProfilePicture: true };
+          await agora.put("/api/users/me", { body: { ...body, ...removed, ...(picture && { profilePicture: picture }) } });
           await readMe();
         }}
       >
@@ -89,6 +90,7 @@ function ProfileForm({ user }: { user: User }) {
           type="file"
           accept="image/png,image/jpeg,image/gif,image/webp"
         />
+        {user.profilePicture && <Check key={user.profilePicture} label="Remove my picture" name="removeProfilePicture" checked={false} />}
         <Check label="List me where people look for others" name="discoverable" checked={user.discoverable} />
         <Check label="Let others find my posts by their words" name="searchable" checked={user.searchable} />
         <Check label="Hide how many follow me, and whom I follow" name="hideCounts" checked={user.hideCounts} />

@@ -312,6 +312,19 @@ async fn what_others_find_and_see_is_changed_as_it_was_given() {
     ports.accounts().update_profile(&member(), &requester(), fields).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_picture_is_removed_when_that_is_asked_for() {
+    for (remove_picture, expected) in [(true, Some(None)), (false, None)] {
+        let mut ports = Ports::default();
+        let expected = ProfileChanges { profile_picture: expected, ..ProfileChanges::default() };
+        let updated = || Ok(UpdatedProfile { account: account(Roles::USER, true), replaced_picture: None });
+        let update = ports.accounts.expect_update_profile().once();
+        update.withf(move |_, changes, _| *changes == expected).returning(move |_, _, _| updated());
+        let fields = ProfileFields { remove_picture, ..ProfileFields::default() };
+        ports.accounts().update_profile(&member(), &requester(), fields).await.unwrap();
+    }
+}
+
 #[test]
 fn a_change_of_a_profile_leaves_what_is_not_given() {
     let name = |name: &str| DisplayName::parse(name).unwrap();
@@ -378,7 +391,7 @@ async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change
             .withf(|_, changes, _| {
                 *changes
                     == ProfileChanges {
-                        profile_picture: Some(ProfilePicture::new(key(NEW))),
+                        profile_picture: Some(Some(ProfilePicture::new(key(NEW)))),
                         ..ProfileChanges::default()
                     }
             })

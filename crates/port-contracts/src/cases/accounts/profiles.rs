@@ -34,14 +34,16 @@ pub async fn a_profile_reports_the_picture_it_no_longer_names(db: Repositories) 
     let ada = w.account_with("Ada", |account| account.biography = biography("Counts")).await;
     let (first, second) = (w.image().await, w.image().await);
     let steps = [
-        (Some(&first), Some(&first), None),
+        (Some(Some(&first)), Some(&first), None),
         (None, Some(&first), None),
-        (Some(&first), Some(&first), None),
-        (Some(&second), Some(&second), Some(&first)),
+        (Some(Some(&first)), Some(&first), None),
+        (Some(Some(&second)), Some(&second), Some(&first)),
+        (Some(None), None, Some(&second)),
+        (Some(None), None, None),
     ];
     for (given, named, replaced) in steps {
-        let changes =
-            ProfileChanges { profile_picture: given.cloned().map(ProfilePicture::new), ..ProfileChanges::default() };
+        let profile_picture = given.map(|picture| picture.cloned().map(ProfilePicture::new));
+        let changes = ProfileChanges { profile_picture, ..ProfileChanges::default() };
         let expected = Account { profile_picture: named.cloned().map(ProfilePicture::new), ..ada.clone() };
         let updated = db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
         assert_eq!(updated, UpdatedProfile { account: expected.clone(), replaced_picture: replaced.cloned() });
@@ -58,7 +60,7 @@ pub async fn a_profile_changes_everything_at_once(db: Repositories) {
         display_name: Some(display_name.clone()),
         biography: Some(biography.clone()),
         privacy: PrivacyChanges { discoverable: Some(false), searchable: Some(false), hide_counts: Some(true) },
-        profile_picture: Some(picture.clone()),
+        profile_picture: Some(Some(picture.clone())),
     };
     let updated = db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
     assert_eq!(updated.replaced_picture, picture_key(&ada));
@@ -95,7 +97,7 @@ pub async fn updating_an_unknown_profile_fails(db: Repositories) {
         ProfileChanges::default(),
         ProfileChanges {
             biography: Some(biography("Nobody")),
-            profile_picture: Some(ProfilePicture::new(w.image().await)),
+            profile_picture: Some(Some(ProfilePicture::new(w.image().await))),
             ..ProfileChanges::default()
         },
     ];
@@ -111,7 +113,7 @@ pub async fn of_pictures_set_at_once_each_but_the_last_is_reported_once(db: Repo
     let outcomes = together(pictures.iter().cloned().map(|picture| {
         let (db, now) = (db.clone(), w.now());
         let changes =
-            ProfileChanges { profile_picture: Some(ProfilePicture::new(picture)), ..ProfileChanges::default() };
+            ProfileChanges { profile_picture: Some(Some(ProfilePicture::new(picture))), ..ProfileChanges::default() };
         async move { db.accounts.update_profile(ada, &changes, now).await }
     }))
     .await;

@@ -127,7 +127,7 @@ pub async fn a_post_shows_the_present_profiles_of_author_and_likers(db: Reposito
         let changes = ProfileChanges {
             display_name: Some(display_name("Somebody new")),
             biography: Some(biography("New")),
-            profile_picture: Some(ProfilePicture::new(w.image().await)),
+            profile_picture: Some(Some(ProfilePicture::new(w.image().await))),
             ..ProfileChanges::default()
         };
         *account = db.accounts.update_profile(account.id, &changes, w.now()).await.unwrap().account;
