@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Once;
 
+use super::departures::SlowRegistrations;
 use super::*;
 
 static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
