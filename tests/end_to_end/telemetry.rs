@@ -146,6 +146,13 @@ async fn a_request_is_a_trace_with_what_was_done_for_it() {
     assert_eq!(receiver.resource("service.name").as_deref(), Some("agora"));
     assert_eq!(receiver.resource("deployment.environment.name").as_deref(), Some("test"));
 
+    // So is what runs to its end, whoever waits for it.
+    let path = format!("/api/posts/delete/{}", crate::client::text(&answer.json()["data"]["id"]));
+    service.api.call(&author, Method::DELETE, &path).await.expect(200);
+    let use_case = receiver.span("posts.delete", SpanKind::Internal).await;
+    let statement = receiver.span("posts.delete", SpanKind::Client).await;
+    assert_eq!(statement.parent_span_id, use_case.span_id);
+
     // Without a trace of its client a request begins one, and what it says of the person stays here.
     service.api.get(&author, "/api/posts/by-id/01900000-0000-7000-8000-000000000000").await.expect(404);
     let missing = receiver.span("GET /api/posts/by-id/{postId}", SpanKind::Server).await;

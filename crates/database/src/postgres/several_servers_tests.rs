@@ -77,3 +77,19 @@ async fn behind_one_name_a_server_that_takes_writes_is_awaited_where_the_url_say
     written.unwrap();
     database.close();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn searches_that_are_too_many_for_a_replica_are_done_by_the_other_and_nothing_is_forgotten() {
+    let server = spawn_blocking(|| Server::start(5432, |_| "-c listen_addresses=".to_owned())).await.unwrap();
+    let url = server.database("agora");
+    let options = Options { wait_timeout: Duration::from_millis(50), ..Options::default() };
+    let primary = Arc::new(Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap());
+    let replica = Postgres::replica(Arc::clone(&primary), &url, &options).unwrap();
+    let turns = replica.searches.turns.available_permits();
+    let busy = Arc::clone(&replica.searches.turns).acquire_many_owned(u32::try_from(turns).unwrap()).await.unwrap();
+    let before = replica.connector.epoch();
+    assert_eq!(replica.search(|_| Box::pin(async { Ok(7) })).await.unwrap(), 7);
+    assert_eq!(replica.connector.epoch(), before);
+    drop(busy);
+    primary.close();
+}

@@ -95,8 +95,8 @@ async fn call(
     Ok(answered)
 }
 
-/// Deletes to the end, even if the client goes away: what takes several transactions would be left half deleted. What others add to
-/// meanwhile ends all the same.
+/// Deletes to the end, even if the client goes away: what takes several transactions would be left half deleted. It has a
+/// limit of time all the same, as others may go on adding to it.
 async fn delete(
     state: Data<State>,
     request_log: Data<RequestLog>,
