@@ -8,10 +8,11 @@ use std::process::Command;
 pub(crate) const WITHOUT_PYTHON: &str =
     "this needs Python 3.11 or newer with venv: apt-get install python3-venv, then the registry of Python";
 
-/// The directory of an environment's programs, which has what the requirements name.
+/// The directory of an environment's programs, which has what the requirements name. They name the directory themselves,
+/// and work in no other.
 pub(crate) fn environment(name: &str, requirements: &Path) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let wanted = fs::read_to_string(requirements).unwrap();
+    let wanted = format!("# {}\n{}", directory.display(), fs::read_to_string(requirements).unwrap());
     // Written last: an environment without it is not whole.
     let installed = directory.join("requirements.txt");
     if !fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
