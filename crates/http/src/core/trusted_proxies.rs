@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use actix_web::HttpRequest;
-use actix_web::http::header::{HeaderMap, X_FORWARDED_FOR};
+use actix_web::http::header::{HeaderMap, HeaderValue, X_FORWARDED_FOR};
 use ipnet::IpNet;
 
 /// The proxies whose word about where a request comes from counts.
@@ -44,8 +44,9 @@ impl TrustedProxies {
         if self.0.is_empty() {
             return client;
         }
-        let lines = headers.get_all(X_FORWARDED_FOR).map(|line| line.to_str().unwrap_or_default());
-        let mut named: Vec<_> = lines.flat_map(|line| line.split(',')).collect();
+        // Entry by entry: what a client writes there may be no text, and proxies add theirs to the same line.
+        let lines = headers.get_all(X_FORWARDED_FOR).map(HeaderValue::as_bytes);
+        let mut named: Vec<_> = lines.flat_map(|line| line.split(|byte| *byte == b',')).collect();
         while self.trust(client) {
             match named.pop().and_then(address) {
                 // Nobody but this machine knows who on it has asked.
@@ -59,22 +60,20 @@ impl TrustedProxies {
 }
 
 /// Returns the address in an entry, which some proxies write with the port.
-fn address(entry: &str) -> Option<IpAddr> {
-    let entry = entry.trim();
+fn address(entry: &[u8]) -> Option<IpAddr> {
+    let entry = str::from_utf8(entry).ok()?.trim();
     let plain = entry.strip_prefix('[').and_then(|entry| entry.strip_suffix(']')).unwrap_or(entry);
     plain.parse().ok().or_else(|| entry.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
 
 #[cfg(test)]
 mod tests {
-    use actix_web::http::header::HeaderValue;
-
     use super::*;
 
-    fn client(trusted: &str, peer: &str, lines: &[&str]) -> String {
+    fn client(trusted: &str, peer: &str, lines: &[impl AsRef<[u8]>]) -> String {
         let mut headers = HeaderMap::new();
         for line in lines {
-            headers.append(X_FORWARDED_FOR, HeaderValue::from_str(line).unwrap());
+            headers.append(X_FORWARDED_FOR, HeaderValue::from_bytes(line.as_ref()).unwrap());
         }
         trusted.parse::<TrustedProxies>().unwrap().client(peer.parse().unwrap(), &headers).to_string()
     }
@@ -115,7 +114,15 @@ mod tests {
         for line in ["", "unknown", "for=198.51.100.7", "198.51.100.7, _hidden", "198.51.100.7,", "::1::"] {
             assert_eq!(client("10.0.0.1", "10.0.0.1", &[line]), "10.0.0.1", "{line}");
         }
-        assert_eq!(client("10.0.0.1", "10.0.0.1", &[]), "10.0.0.1");
+        assert_eq!(client("10.0.0.1", "10.0.0.1", &[""; 0]), "10.0.0.1");
+    }
+
+    #[test]
+    fn what_a_client_writes_there_hides_nothing_that_proxies_add() {
+        for line in [&b"\xff, 198.51.100.7"[..], b"\x80,,198.51.100.7", "\u{a0}198.51.100.9, 198.51.100.7".as_bytes()] {
+            assert_eq!(client("10.0.0.0/8", "10.0.0.1", &[line]), "198.51.100.7");
+        }
+        assert_eq!(client("10.0.0.0/8", "10.0.0.1", &[b"198.51.100.7, \xff"]), "10.0.0.1");
     }
 
     #[test]
