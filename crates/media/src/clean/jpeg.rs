@@ -3,15 +3,15 @@
 //! `img-parts` 0.4 was tried: it keeps whatever follows the first scan, comments and files behind the end included. One
 //! that tells the segments between and after scans would let the walk over them go.
 
-use std::io::{Cursor, ErrorKind};
+use std::io::Cursor;
 
 use agora_domain::media::ImageProblem;
 use bytes::Bytes;
 use image::codecs::jpeg::{JpegDecoder, JpegEncoder};
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageEncoder, ImageError};
+use image::{DynamicImage, ImageDecoder, ImageEncoder};
 
-use super::orientation::{OrientedView, orientation_of, profile_fits};
+use super::orientation::{OrientedView, encode_upright, max_encoded_bytes, orientation_of, profile_fits};
 use super::pixels::Pixels;
 use super::shrink::{Shrunk, shrink};
 use super::{ImageLimits, Result, buffer, icc, take, take_array, undecodable};
@@ -98,12 +98,6 @@ fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits, uploa
     Ok(Pixels { size: (width, height), decoding: picture.saturating_add(kept), turning })
 }
 
-/// Returns the most bytes that an upload of so many pixels and bytes may have when it is encoded again. Photographs stay
-/// well below. Noise that was compressed to almost nothing can have several bytes a pixel, and is refused.
-fn max_encoded_bytes(pixels: u64, upload: usize) -> u64 {
-    pixels.saturating_add(upload as u64 * 2)
-}
-
 fn encode(
     picture: &DynamicImage,
     orientation: Orientation,
@@ -111,31 +105,19 @@ fn encode(
     upload: usize,
 ) -> Result<Vec<u8>> {
     let pixels = u64::from(picture.width()) * u64::from(picture.height());
-    let most = usize::try_from(max_encoded_bytes(pixels, upload)).unwrap_or(usize::MAX);
-    // A growing file would have up to twice its length. Pages of this one that are not written to take no memory.
-    let mut file = vec![0; most];
-    let mut writer = Cursor::new(file.as_mut_slice());
-    let mut encoder = JpegEncoder::new_with_quality(&mut writer, QUALITY);
-    if let Some(profile) = profile.filter(|profile| profile_fits(profile, picture)) {
-        encoder.set_icc_profile(profile).map_err(|_| undecodable())?;
-    }
-    // The decoder makes one of these two.
-    match picture {
-        DynamicImage::ImageLuma8(picture) => encoder.encode_image(&OrientedView { picture, orientation }),
-        DynamicImage::ImageRgb8(picture) => encoder.encode_image(&OrientedView { picture, orientation }),
-        _ => return Err(undecodable()),
-    }
-    .map_err(|error| match error {
-        ImageError::IoError(full) if full.kind() == ErrorKind::WriteZero => ImageProblem::TooLarge(format!(
-            "JPEG image must take at most {} KiB when its orientation is applied",
-            most / 1024
-        )),
-        _ => undecodable(),
-    })?;
-    let length = usize::try_from(writer.position()).unwrap_or(most);
-    file.truncate(length);
-    file.shrink_to_fit();
-    Ok(file)
+    encode_upright("JPEG", max_encoded_bytes(pixels, upload), |file| {
+        let mut encoder = JpegEncoder::new_with_quality(file, QUALITY);
+        if let Some(profile) = profile.filter(|profile| profile_fits(profile, picture)) {
+            encoder.set_icc_profile(profile).map_err(|_| undecodable())?;
+        }
+        // The decoder makes one of these two.
+        match picture {
+            DynamicImage::ImageLuma8(picture) => encoder.encode_image(&OrientedView { picture, orientation }),
+            DynamicImage::ImageRgb8(picture) => encoder.encode_image(&OrientedView { picture, orientation }),
+            _ => return Err(undecodable()),
+        }
+        .map_err(|_| undecodable())
+    })
 }
 
 /// Returns the image with only the segments that are needed to render it.

@@ -1,8 +1,13 @@
 //! The orientation that EXIF metadata asks for. It is the one part of the metadata that changes how an image looks,
 //! so it is applied to the pixels before the metadata goes.
 
+use std::io::Cursor;
+
+use agora_domain::media::ImageProblem;
 use image::metadata::Orientation;
 use image::{DynamicImage, GenericImageView};
+
+use super::{Result, undecodable};
 
 /// Returns the orientation that a block of EXIF asks for; none when it does not say.
 pub(super) fn orientation_of(exif: &[u8]) -> Orientation {
@@ -33,6 +38,38 @@ pub(super) fn stored_position(orientation: Orientation, size: (u32, u32), x: u32
         Orientation::Rotate90 => (y, from_right),
         Orientation::Rotate270FlipH => (from_bottom, from_right),
         Orientation::Rotate270 => (from_bottom, x),
+    }
+}
+
+/// Returns the most bytes that an upload of so many pixels and bytes may have when it is encoded again. Photographs stay
+/// well below. Noise that was compressed to almost nothing can have several bytes a pixel, and is refused.
+pub(super) fn max_encoded_bytes(pixels: u64, upload: usize) -> u64 {
+    pixels.saturating_add(upload as u64 * 2)
+}
+
+/// Returns the file of so many bytes at most that a picture is encoded to with its orientation applied.
+pub(super) fn encode_upright<E>(
+    format: &str,
+    most: u64,
+    encode: impl FnOnce(&mut Cursor<&mut [u8]>) -> std::result::Result<(), E>,
+) -> Result<Vec<u8>> {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    // A growing file would have up to twice its length. Pages of this one that are not written to take no memory.
+    let mut file = vec![0; most];
+    let mut writer = Cursor::new(file.as_mut_slice());
+    let encoded = encode(&mut writer);
+    let length = usize::try_from(writer.position()).unwrap_or(most);
+    match encoded {
+        Ok(()) => {
+            file.truncate(length);
+            file.shrink_to_fit();
+            Ok(file)
+        }
+        Err(_) if length == most => Err(ImageProblem::TooLarge(format!(
+            "{format} image must take at most {} KiB when its orientation is applied",
+            most / 1024
+        ))),
+        Err(_) => Err(undecodable()),
     }
 }
 

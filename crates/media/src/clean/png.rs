@@ -7,7 +7,7 @@ use std::io::{Cursor, Write as _};
 
 use image::metadata::Orientation;
 
-use super::orientation::{orientation_of, oriented_size, stored_position};
+use super::orientation::{encode_upright, max_encoded_bytes, orientation_of, oriented_size, stored_position};
 use super::pixels::Pixels;
 use super::shrink::{Place, Shrinker, Shrunk};
 use super::{ImageLimits, Result, buffer, icc, push_chunk, take, take_array, undecodable};
@@ -78,7 +78,8 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, Shr
     if orientation == Orientation::NoTransforms {
         return Ok((bytes, shrunk));
     }
-    let mut turned = encode_oriented(&bytes, orientation, limits).map_err(|_| undecodable())?;
+    let most = max_encoded_bytes(canvas, upload.len());
+    let mut turned = encode_upright("PNG", most, |file| encode_oriented(&bytes, orientation, limits, file))?;
     let colour = kept.iter().filter(|chunk| chunk.is_any(&COLOUR)).flat_map(|chunk| chunk.whole);
     turned.splice(HEADER..HEADER, colour.copied());
     Ok((turned, shrunk))
@@ -111,7 +112,8 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     };
     let channels = channels + u64::from(transparent);
     let picture = pixels * channels * if depth == Some(16) { 2 } else { 1 };
-    Ok((Pixels { size: (width, height), decoding: u64::from(width) * 16, turning: picture * 2 }, orientation))
+    let turning = picture.saturating_add(max_encoded_bytes(pixels, upload.len()));
+    Ok((Pixels { size: (width, height), decoding: u64::from(width) * 16, turning }, orientation))
 }
 
 /// Returns whether the data of a chunk iCCP is a name, the one method of compression that there is, and a profile to be
@@ -242,16 +244,17 @@ fn encode_oriented(
     bytes: &[u8],
     orientation: Orientation,
     limits: &ImageLimits,
-) -> std::result::Result<Vec<u8>, Box<dyn std::error::Error>> {
+    file: &mut Cursor<&mut [u8]>,
+) -> std::result::Result<(), Box<dyn std::error::Error>> {
     let mut reader = reader(bytes, limits, png::Transformations::IDENTITY)?;
     let mut stored = vec![0; reader.output_buffer_size().ok_or(png::DecodingError::LimitsExceeded)?];
     let stored_as = reader.next_frame(&mut stored)?;
     let (width, height) = oriented_size(orientation, (stored_as.width, stored_as.height));
-    let mut file = Vec::new();
-    let mut encoder = png::Encoder::new(&mut file, width, height);
+    let mut encoder = png::Encoder::new(file, width, height);
     encoder.set_color(stored_as.color_type);
     encoder.set_depth(stored_as.bit_depth);
-    encoder.set_compression(png::Compression::Balanced);
+    // Others wait for it: `Balanced` takes several times as long.
+    encoder.set_compression(png::Compression::Fast);
     let mut encoder = encoder.write_header()?;
     let mut writer = encoder.stream_writer()?;
     // Rows and pixels are whole bytes: what has less is expanded.
@@ -268,5 +271,5 @@ fn encode_oriented(
     }
     writer.finish()?;
     encoder.finish()?;
-    Ok(file)
+    Ok(())
 }

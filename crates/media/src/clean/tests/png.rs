@@ -52,6 +52,25 @@ async fn every_orientation_comes_out_upright() {
 }
 
 #[tokio::test]
+async fn an_image_that_grows_far_beyond_its_upload_when_it_is_turned_is_refused() {
+    // Rows that came before take hardly any bytes. Of the columns that they become, each pixel is one of four.
+    let mut random = samples::Random(0x9e37_79b9_7f4a_7c15);
+    let rows: Vec<_> = (0..4 * 64).map(|_| [(); 3].map(|()| random.below(256) as u8)).collect();
+    let chosen: Vec<_> = (0..1024).map(|_| random.below(4) * 64).collect();
+    let pixels: Vec<u8> = chosen.iter().flat_map(|row| rows[*row..*row + 64].concat()).collect();
+    let mut noise = Vec::new();
+    let mut encoder = ::png::Encoder::new(&mut noise, 64, 1024);
+    encoder.set_color(::png::ColorType::Rgb);
+    encoder.set_compression(::png::Compression::High);
+    encoder.set_filter(::png::Filter::NoFilter);
+    encoder.write_header().unwrap().write_image_data(&pixels).unwrap();
+    let upload = with_chunks(&noise, &[png_chunk(b"eXIf", &exif(6))]);
+    let most = (64 * 1024 + 2 * upload.len()) / 1024;
+    let why = format!("PNG image must take at most {most} KiB when its orientation is applied");
+    assert_too_large(clean(&upload).await.map(|turned| turned.len()), &why);
+}
+
+#[tokio::test]
 async fn a_turned_image_keeps_its_depth_and_colour_profile() {
     let mut plain = Vec::new();
     let mut encoder = PngEncoder::new(&mut plain);
