@@ -28,11 +28,13 @@ fn products() -> String {
 #[test]
 fn an_import_ends_while_its_standard_input_is_open() {
     let home = home();
-    let (process, mut stdin) = Process::spawn_open(home.agora(&["products", "import", "-", "--format", "jsonl"]));
-    stdin.write_all(products().as_bytes()).unwrap();
-    process.signal("INT");
-    process.finish().expect_refusal(&["interrupted"]);
-    drop(stdin);
+    for signal in ["INT", "HUP"] {
+        let (process, mut stdin) = Process::spawn_open(home.agora(&["products", "import", "-", "--format", "jsonl"]));
+        stdin.write_all(products().as_bytes()).unwrap();
+        process.signal(signal);
+        process.finish().expect_refusal(&["interrupted"]);
+        drop(stdin);
+    }
     let export = run(home.agora(&["products", "export"]), "").expect_success();
     assert_eq!(export.stdout, "");
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::client::{FORM, JSON, PASSWORD, Response, User, eventually, form_bytes, request_bytes, text};
 use crate::connection::Connection;
 use crate::picture::picture;
-use crate::process::{Home, Process};
+use crate::process::{AGORA, Home, Process, Service};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_in_flight_are_answered_at_sigterm_and_new_connections_refused() {
@@ -62,6 +62,38 @@ async fn finishes_what_is_in_flight(signal: &str) {
     let service = home.start();
     let stored = service.api.view(&alice, &text(&post["id"])).await;
     service.api.image(&stored["image"]).await;
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signal_cuts_what_is_in_flight_also_when_the_first_is_being_obeyed() {
+    let home = Home::new();
+    let service = home.start();
+    let alice = service.api.user("alice").await;
+    let mut unsent = Connection::open(&service.address);
+    unsent.begin("/api/posts/create", &(alice.authorization() + FORM), &form_bytes(&picture()));
+    let address = service.address.clone();
+    service.tell("TERM");
+    eventually("connections are refused", async || Connection::is_refused(&address).then_some(())).await;
+    service.tell("TERM");
+    service.finish().expect_success();
+    assert!(unsent.try_answer().is_err());
+}
+
+#[test]
+fn the_end_of_its_terminal_stops_a_service_that_was_not_started_to_outlive_it() {
+    let home = Home::new();
+    let service = home.start();
+    service.tell("HUP");
+    assert!(service.finish().expect_success().stderr.contains("stopped"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn under_nohup_a_service_outlives_its_terminal() {
+    let home = Home::new();
+    let service = Service::start(home.release("nohup", &[AGORA]));
+    service.tell("HUP");
+    service.api.user("alice").await;
     service.stop();
 }
 

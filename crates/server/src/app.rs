@@ -54,6 +54,8 @@ pub struct App {
     metrics: Option<Server>,
     /// Has the service say that it is not ready, from when it is going to be stopped.
     pub(crate) stopping: Stopping,
+    /// Has it stop at once when cancelled, whatever is in flight: a graceful stop that has begun cannot be hurried.
+    pub(crate) cut: Interrupt,
     /// The streams of events, which end when the service is stopped.
     pub(crate) live: Arc<LiveUpdates>,
     /// What is done beside requests: it ends when this is dropped.
@@ -176,6 +178,7 @@ impl App {
             server,
             metrics,
             stopping,
+            cut: Interrupt::new(),
             live,
             background,
             mailer: mail_sender,
@@ -190,7 +193,11 @@ impl App {
     /// When the server breaks.
     pub async fn run(mut self) -> Result<()> {
         let metrics = self.metrics.map(|server| (server.handle(), tokio::spawn(server)));
-        let stopped = self.server.await;
+        let stopped = tokio::select! {
+            stopped = self.server => stopped,
+            // Its threads end with the process.
+            () = self.cut.cancelled() => Ok(()),
+        };
         drop(self.background);
         self.mail_interrupt.cancel();
         // One that takes longer is sent again.

@@ -343,19 +343,35 @@ fn interruptible(runtime: Runtime, interrupt: Interrupt, work: impl Future<Outpu
 struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
+    /// None where it is ignored, as under `nohup`, and is to stay so.
+    hangup: Option<Signal>,
 }
 
 impl StopSignals {
     fn new() -> io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        let hangup = (!ignores_hangup()).then(|| signal(SignalKind::hangup())).transpose()?;
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, hangup })
     }
 
     async fn recv(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = hangup => {}
         }
     }
+}
+
+/// Returns whether the process is to go on when its terminal is closed.
+fn ignores_hangup() -> bool {
+    let ignored = procfs::process::Process::myself().and_then(|process| process.status()).map(|status| status.sigign);
+    ignored.is_ok_and(|signals| signals & (1 << (rustix::process::Signal::HUP.as_raw() - 1)) != 0)
 }
 
 /// Tells the work to end at the first signal, and the program at the second, by its sender or, when nobody listens to
@@ -387,21 +403,19 @@ async fn serve(loaded: &Loaded, config: &Config) -> Result<()> {
     });
     let app = App::start(Arc::new(SystemClock), config, shown_settings(&loaded.values)).await?;
     starting.abort();
-    let (server, stopping, live) = (app.server.handle(), app.stopping.clone(), Arc::clone(&app.live));
+    let (server, stopping, cut, live) =
+        (app.server.handle(), app.stopping.clone(), app.cut.clone(), Arc::clone(&app.live));
     tokio::spawn(async move {
-        // The first word lets requests in flight finish, the second does not.
-        for graceful in [true, false] {
-            signals.recv().await;
-            stopping.begin();
-            let (server, live) = (server.clone(), Arc::clone(&live));
-            tokio::spawn(async move {
-                if graceful {
-                    tokio::time::sleep(ARRIVING).await;
-                }
-                live.close();
-                server.stop(graceful).await;
-            });
-        }
+        signals.recv().await;
+        stopping.begin();
+        tokio::spawn(async move {
+            tokio::time::sleep(ARRIVING).await;
+            live.close();
+            // What is in flight is finished.
+            server.stop(true).await;
+        });
+        signals.recv().await;
+        cut.cancel();
     });
     say(&greeting(&app, loaded, config))?;
     app.run().await?;
