@@ -7,7 +7,7 @@ use reqwest::Method;
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 
-use crate::client::{eventually, key, list, text};
+use crate::client::{PASSWORD, eventually, key, list, text};
 use crate::picture::picture;
 use crate::process::{Home, mode, run};
 
@@ -47,6 +47,16 @@ fn copies(home: &Home) -> Vec<PathBuf> {
 /// Whether the database is a file that is copied before it is changed.
 fn is_file(home: &Home) -> bool {
     home.data_dir().join("agora.db").exists()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn making_an_administrator_applies_no_migration_to_a_database_that_is_there() {
+    let home = older().await;
+    let create = ["admin", "create", "--username", "root", "--email", "root@example.org", "--password", PASSWORD];
+    run(home.agora(&create), "").expect_refusal(&["agora migrate run"]);
+    assert_eq!(run(home.agora(&["migrate", "status"]), "").code, Some(3));
+    run(home.agora(&["migrate", "run"]), "").expect_success();
+    run(home.agora(&create), "").expect_success();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -91,34 +91,29 @@ pub struct Opened {
     pub told: Option<String>,
 }
 
-/// Opens what the command works on. An account can be made before the first start; others must be somewhere.
+/// Opens what the command works on. An account can be made before the first start, which makes the database; one that is there is
+/// opened as it is.
 ///
 /// # Errors
 /// What cannot be opened, in words for an operator.
 pub async fn open(config: &Config, command: &AdminCommand) -> Result<Opened> {
-    let makes = matches!(command, AdminCommand::Create { .. });
-    let changes = !matches!(command, AdminCommand::List | AdminCommand::Show(_));
-    let told = if changes { Some(shown_database(config, makes).await?) } else { None };
-    let (database, data_dir) = if makes {
-        let data_dir = data_dir::prepare(&config.data_dir)?;
-        (open::database(config, &data_dir).await?, data_dir)
-    } else {
-        (open::existing_database(config).await?, std::path::absolute(&config.data_dir)?)
-    };
-    Ok(Opened { database, data_dir, told })
-}
-
-async fn shown_database(config: &Config, may_be_new: bool) -> Result<String> {
-    let url = database_url(config, &std::path::absolute(&config.data_dir)?);
-    let shown = shown_url(url.expose());
-    // What else is wrong with it shows when it is opened.
-    let is_new = may_be_new
+    let data_dir = std::path::absolute(&config.data_dir)?;
+    let url = database_url(config, &data_dir);
+    let is_new = matches!(command, AdminCommand::Create { .. })
+        // What else is wrong with it shows when it is opened.
         && matches!(
             probe(url.expose(), &config.database()).await,
             Err(OpenError::Missing(_)) | Ok(Probe { schema: None, .. })
         );
+    let database = if is_new {
+        open::database(config, &data_dir::prepare(&config.data_dir)?).await?
+    } else {
+        open::existing_database(config).await?
+    };
+    let changes = !matches!(command, AdminCommand::List | AdminCommand::Show(_));
     let new = if is_new { ", made just now: no service has used it yet" } else { "" };
-    Ok(format!("Database: {shown}{new}"))
+    let told = changes.then(|| format!("Database: {}{new}", shown_url(url.expose())));
+    Ok(Opened { database, data_dir, told })
 }
 
 /// Does what the command says; returns what to tell the operator.
