@@ -33,9 +33,9 @@ fn companion(database: &Path, suffix: &str) -> io::Result<File> {
     let database = database.canonicalize()?;
     let mut name = database.clone().into_os_string();
     name.push(suffix);
-    let file = create(Path::new(&name))?;
-    give_to_owner(&file, &database)?;
-    Ok(file)
+    let name = Path::new(&name);
+    let file = create(name).and_then(|file| give_to_owner(&file, &database).map(|()| file));
+    file.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", name.display())))
 }
 
 /// Locks the directory of the file against other processes that start: until this one has set the file up, their first

@@ -1,11 +1,12 @@
 //! The database: whether it can be reached, its version, its schema.
 
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agora_config::{Config, Loaded, SETTINGS};
 use agora_database::{OpenError, Probe, ServerProbe};
-use rustix::fs::Access;
+use rustix::fs::{Access, access};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
@@ -42,7 +43,7 @@ pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference
         }
         return (findings, Some(reference));
     }
-    if let Some(file) = database_file(config, &data_dir(config)).filter(|file| !is_writable(file)) {
+    if let Some(file) = database_file(config, &data_dir(config)).and_then(|file| unwritable(&file)) {
         findings.push(failed(format!("{} cannot be written: chown it to the user of the service", file.display())));
     }
     findings.extend(damage(url.expose()).await);
@@ -67,9 +68,16 @@ async fn damage(url: &str) -> Option<Finding> {
     }
 }
 
-/// Returns whether the file can be written, and its companions beside it.
-fn is_writable(file: &Path) -> bool {
-    rustix::fs::access(file, Access::READ_OK | Access::WRITE_OK).is_ok() && is_ours(directory_of(file))
+/// Returns what of the file, its directory and its companions beside it cannot be written.
+fn unwritable(file: &Path) -> Option<PathBuf> {
+    let directory = directory_of(file);
+    if !is_ours(directory) {
+        return Some(directory.to_owned());
+    }
+    let beside = |suffix: &str| PathBuf::from([file.as_os_str(), OsStr::new(suffix)].into_iter().collect::<OsString>());
+    let mut files = ["", "-wal", "-shm", "-service", "-sweep"].into_iter().map(beside);
+    let is_unwritable = |file: &PathBuf| file.exists() && access(file, Access::READ_OK | Access::WRITE_OK).is_err();
+    files.find(is_unwritable)
 }
 
 fn missing(config: &Config, file: &Path) -> Finding {
