@@ -1,5 +1,7 @@
 //! `agora copy` of rows and images.
 
+use std::os::unix::fs::symlink;
+
 use crate::place::{Deployment, copying};
 use crate::process::{Home, run};
 
@@ -81,6 +83,19 @@ async fn what_makes_no_sense_is_refused_and_makes_nothing() {
     misuse(&[], &["say what to copy"]);
     misuse(&["--from", &place.database], &["belong together"]);
     misuse(&["--from", &place.database, "--to", &place.database], &["the same database"]);
+    // Under other names as well.
+    let (link, media) = (home.path("link.db"), home.path("link"));
+    symlink(place.directory.parent().unwrap().join("agora.db"), &link).unwrap();
+    symlink(&place.directory, &media).unwrap();
+    let link = format!("sqlite:{}", link.display());
+    misuse(&["--from", &place.database, "--to", &link, "--replace"], &["the same database"]);
+    let media = format!("file://{}", media.display());
+    misuse(&["--media-from", &media, "--media-to", &place.media], &["the same store"]);
+    let scaled = Deployment::scaled(&home, "scaled");
+    scaled.settle(&home).await;
+    let renamed = scaled.database.replace("%2F", "%2f");
+    assert_ne!(renamed, scaled.database);
+    misuse(&["--from", &scaled.database, "--to", &renamed, "--replace"], &["the same database"]);
     refuse(&["--from", &missing, "--to", &other.database], &["there is no database"]);
     misuse(&["--from", "mysql://e.org/x", "--to", &other.database], &["--from", "postgres://"]);
     refuse(&["--media-from", &missing_directory, "--media-to", &other.media], &["there is no directory"]);

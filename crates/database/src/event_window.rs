@@ -1,13 +1,13 @@
 //! The newest events, in memory.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use agora_domain::events::{Event, LoggedEvent, Position};
 
 use crate::mutex::lock;
+use crate::random::random;
 
 /// How long an event is kept: five minutes (contract: Live updates), and what a client takes to come back.
 pub(crate) const KEPT: Duration = Duration::from_secs(5 * 60 + 30);
@@ -55,9 +55,8 @@ impl State {
 impl Window {
     /// Creates an empty one of a log that begins.
     pub(crate) fn new() -> Self {
-        // Another one each time: what std seeds its tables with.
-        let epoch = RandomState::new().build_hasher().finish();
-        Self(Mutex::new(State { epoch, before: 0, events: VecDeque::new() }))
+        // Another one each time.
+        Self(Mutex::new(State { epoch: random(), before: 0, events: VecDeque::new() }))
     }
 
     /// Begins again, behind a number of a log.

@@ -53,6 +53,7 @@ mod product_rows;
 mod products;
 #[cfg(test)]
 mod query_count_tests;
+mod random;
 mod replica;
 mod reports;
 mod rows;

@@ -4,8 +4,10 @@
 //! transaction, so that it is there whole or not at all. Both work on a connection of their own, without the time
 //! limits of requests.
 
-use agora_domain::Result;
+use std::path::Path;
+
 use agora_domain::media::ImageKey;
+use agora_domain::{Error, Result};
 use futures_util::stream;
 use futures_util::stream::Stream;
 
@@ -154,6 +156,21 @@ impl Load {
 }
 
 impl Database {
+    /// Returns whether another is the same one, whatever the URLs call it. Of distributed databases that is not known.
+    ///
+    /// # Errors
+    /// When one of them fails.
+    pub async fn is_same(&self, other: &Self) -> Result<bool> {
+        match (&self.backend, &other.backend) {
+            (Backend::Sqlite(one), Backend::Sqlite(other)) => {
+                let place = |file: &Path| file.canonicalize().map_err(Error::unavailable);
+                Ok(place(&one.file)? == place(&other.file)?)
+            }
+            (Backend::Postgres(one), Backend::Postgres(other)) => one.is_same(other).await,
+            _ => Ok(false),
+        }
+    }
+
     /// Begins to read everything, as it is now.
     ///
     /// # Errors

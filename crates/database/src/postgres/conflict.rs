@@ -1,21 +1,19 @@
 //! Work that conflicts with others, and is done again.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use tokio::time::sleep;
 
 use crate::error::Failure;
+use crate::random::random;
 
 /// Waits so that the work that this has conflicted with so often can end: from the third time on, longer each time, and for a random time, so
 /// that two do not meet again.
 pub(super) async fn give_way(attempts: u32) {
     let most = u64::from(attempts.saturating_sub(2).min(10)) * 10;
     if most > 0 {
-        // What std seeds its tables with.
-        let random = RandomState::new().build_hasher().finish();
-        sleep(Duration::from_millis(random % most)).await;
+        sleep(Duration::from_millis(random() % most)).await;
     }
 }
 

@@ -1,6 +1,5 @@
 //! Leases: what one node at a time does, on engines without advisory locks.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::{Duration, Instant};
 
 use agora_domain::Error;
@@ -19,6 +18,7 @@ use super::connect::Connector;
 use super::dialect::{Conn, IS_DISTRIBUTED, RunQueryDsl};
 use crate::error::{OpenError, Outcome};
 use crate::options::Flavor;
+use crate::random::random;
 use crate::schema::leases;
 use crate::sql_types::DbId;
 
@@ -100,9 +100,7 @@ pub(super) async fn give_back_all(conn: &mut Conn<'_>, holder: DbId) -> Outcome<
 
 /// Returns a holder that nobody else is.
 pub(super) fn holder() -> DbId {
-    // What std seeds its tables with.
-    let [one, other] = [(); 2].map(|()| RandomState::new().build_hasher().finish());
-    DbId(Uuid::from_u64_pair(one, other))
+    DbId(Uuid::from_u64_pair(random(), random()))
 }
 
 /// The lease of the migrations, on a connection of its own, which is renewed until this is dropped.

@@ -1,7 +1,5 @@
 //! What is done before a database is used: its sessions and its schema are checked, and the schema is brought up to date.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
-
 use diesel::result::Error as DieselError;
 use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
@@ -10,6 +8,7 @@ use super::connect::Connector;
 use super::{lease, queries};
 use crate::error::OpenError;
 use crate::options::{Flavor, Options};
+use crate::random::random;
 use crate::version;
 use crate::version::{Migrated, Migrations, Opening};
 
@@ -49,8 +48,7 @@ pub(super) async fn applied(conn: &AsyncPgConnection) -> Result<Vec<String>, Ope
 /// Checks that a connection has the server's session to itself as long as it lasts.
 async fn ensure_sessions(conn: &AsyncPgConnection, connector: &Connector) -> Result<(), OpenError> {
     const SHARED: &str = "the session is shared";
-    // What std seeds its tables with.
-    let id = RandomState::new().build_hasher().finish();
+    let id = random();
     let unless =
         |is_right: &str| format!("DO $$BEGIN IF NOT {is_right} THEN RAISE EXCEPTION '{SHARED}'; END IF; END$$");
     let marked = format!("coalesce(current_setting('agora.session', true), '') = '{id}'");

@@ -1,14 +1,18 @@
 //! One transaction over several steps, on a connection of its own.
 
 use agora_domain::{Error, Result};
-use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
+use diesel::dsl::sql;
+use diesel::sql_types::{BigInt, Bool};
+use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use futures_util::future::BoxFuture;
 
 use super::connect::Connector;
+use super::database::Postgres;
 use super::dialect::Conn;
 use super::opening::MIGRATION_LOCK;
 use crate::error::{Failure, Outcome};
 use crate::options::Flavor;
+use crate::random::random;
 use crate::transfer::Table;
 
 /// A transaction. Dropping it undoes what is not committed, with the connection.
@@ -65,6 +69,23 @@ impl Session {
     pub(crate) async fn commit(&mut self) -> Result<()> {
         let commit = format!("ANALYZE {}; COMMIT", names(self.tables));
         Ok(self.conn.batch_execute(&commit).await.map_err(Failure::from)?)
+    }
+}
+
+impl Postgres {
+    /// Returns whether another is the same database: what is locked in one is locked in the other then.
+    pub(crate) async fn is_same(&self, other: &Self) -> Result<bool> {
+        if [self.flavor, other.flavor] != [Flavor::Postgresql; 2] {
+            return Ok(false);
+        }
+        let id = random().cast_signed();
+        let connect = async |connector: &Connector| connector.connect().await.map_err(Error::unavailable);
+        let (mut holding, trying) = (connect(&self.connector).await?, connect(&other.connector).await?);
+        let lock = format!("BEGIN; SELECT pg_advisory_xact_lock({id})");
+        holding.batch_execute(&lock).await.map_err(Failure::from)?;
+        let is_free = sql::<Bool>("pg_try_advisory_xact_lock(").bind::<BigInt, _>(id).sql(")");
+        let is_free: bool = diesel::select(is_free).get_result(&mut &trying).await.map_err(Failure::from)?;
+        Ok(!is_free)
     }
 }
 

@@ -7,8 +7,10 @@ use clap::Args;
 
 use super::{images, rows};
 use crate::context::OperatorContext;
-use crate::open::expect_directory;
+use crate::open::{expect_directory, media_directory};
 use crate::progress::{Interrupt, Progress};
+
+const SAME_DATABASE: &str = "--from and --to are the same database";
 
 /// What `agora copy` takes.
 #[derive(Debug, Args)]
@@ -54,13 +56,15 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
         for (name, url) in [("--from", from), ("--to", to)] {
             agora_database::check_url(url.expose()).map_err(|error| Invalid(format!("{name}: {error}")))?;
         }
-        ensure!(from != to, Invalid("--from and --to are the same database".to_owned()));
+        ensure!(from != to, Invalid(SAME_DATABASE.to_owned()));
     }
     if let Some((from, to)) = &stores {
         for (name, url) in [("--media-from", from), ("--media-to", to)] {
             agora_media::check_url(url).map_err(|error| Invalid(format!("{name}: {error}")))?;
         }
-        ensure!(from != to, Invalid("--media-from and --media-to are the same store".to_owned()));
+        let place = |url: &str| media_directory(url).and_then(|directory| directory.canonicalize().ok());
+        let is_same = from == to || place(from).is_some_and(|from| place(to) == Some(from));
+        ensure!(!is_same, Invalid("--media-from and --media-to are the same store".to_owned()));
         expect_directory(from)?;
     }
     // Refused before hours are spent on images.
@@ -71,6 +75,8 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
             let from = from.context("cannot open the database --from")?;
             // What a service remembers of it would be wrong.
             let to = Database::open_to_serve(to.expose(), &options).await.context("cannot open the database --to")?;
+            let is_same = from.is_same(&to).await.operator_context(rows::SOURCE)?;
+            ensure!(!is_same, Invalid(SAME_DATABASE.to_owned()));
             let mut load = to.load().await.operator_context(rows::TARGET)?;
             let is_empty = load.contents().is_empty().await.operator_context(rows::TARGET)?;
             ensure!(is_empty || replace, "the target database holds rows; --replace deletes them");
