@@ -25,12 +25,14 @@ fn told(log: &str, setting: &str) -> Vec<u64> {
 /// Whoever holds a place holds it for as long as a test takes.
 const PATIENT: (&str, &str) = ("AGORA_CLIENT_TIMEOUT", "10m");
 
-/// Opens a connection and begins a request, of which the body is still to come.
+/// The head of a request of which the body is still to come.
+const BEGINS: &[u8] =
+    b"POST /api/auth/login HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\
+      Expect: 100-continue\r\n\r\n";
+
+/// Opens a connection and begins a request.
 async fn begin(service: &Service) -> Raw {
-    let begins =
-        b"POST /api/auth/login HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\
-                   Expect: 100-continue\r\n\r\n";
-    let mut raw = Raw::sending(&service.address, begins).await;
+    let mut raw = Raw::sending(&service.address, BEGINS).await;
     raw.until("100 Continue").await;
     raw
 }
@@ -108,6 +110,30 @@ async fn a_request_beyond_the_limit_is_answered_503() {
     let log = service.stop().stderr;
     let refused = told(&log, "AGORA_MAX_REQUESTS");
     assert!(refused.len() <= MOST_LINES && refused.iter().sum::<u64>() >= 50, "few lines that tell of all: {log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_requests_of_one_address_leave_room_for_those_of_others() {
+    let home = Home::new();
+    let service = home.start_with(&[("AGORA_MAX_REQUESTS", "4"), ("AGORA_TRUSTED_PROXIES", "127.0.0.1"), PATIENT]);
+    let of = |request: &[u8], address: &str| {
+        String::from_utf8_lossy(request)
+            .replacen("\r\n", &format!("\r\nX-Forwarded-For: {address}\r\n"), 1)
+            .into_bytes()
+    };
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let mut raw = Raw::sending(&service.address, &of(BEGINS, "198.51.100.7")).await;
+        raw.until("100 Continue").await;
+        held.push(raw);
+    }
+    Raw::sending(&service.address, &of(ASKS, "198.51.100.7")).await.until_closed().await.expect_error(503);
+    for address in ["198.51.100.8", "127.0.0.1"] {
+        let answer = Raw::sending(&service.address, &of(ASKS, address)).await.until_closed().await;
+        assert!(answer.text.starts_with("HTTP/1.1 200"), "{answer:?}");
+    }
+    drop(held);
+    service.stop();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,38 +2,53 @@
 
 use std::sync::Arc;
 
+use agora_domain::limits::ClientAddress;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::core::RejectionCounter;
+use crate::core::weak_map::Entry;
+use crate::core::{RejectionCounter, WeakMap};
 
-/// Lets so many in at once.
+/// Of the limit, one address has this part at most, but for those of this machine.
+const SHARE: usize = 2;
+
+/// Lets so many in at once, and half as many from one address: a client that holds on to its places leaves others theirs.
 pub(crate) struct ConcurrencyLimit {
     free: Arc<Semaphore>,
     limit: usize,
+    /// Of each address, held once for each place.
+    addresses: Arc<WeakMap<ClientAddress, ()>>,
     refused: RejectionCounter,
 }
 
 /// A place within a limit, until it is dropped.
 pub(crate) struct Permit {
     _permit: OwnedSemaphorePermit,
+    _address: Option<Arc<Entry<ClientAddress, ()>>>,
 }
 
 impl ConcurrencyLimit {
     /// Creates a limit for `limit` at once. `what` they are, and the setting that limits them, is for the log.
     pub(crate) fn new(limit: usize, what: &'static str) -> Self {
         let limit = limit.min(Semaphore::MAX_PERMITS);
-        Self { free: Arc::new(Semaphore::new(limit)), limit, refused: RejectionCounter::new(what) }
+        let refused = RejectionCounter::new(what);
+        Self { free: Arc::new(Semaphore::new(limit)), limit, addresses: Arc::default(), refused }
     }
 
-    /// Returns a place within; none when all are taken.
-    pub(crate) fn enter(&self) -> Option<Permit> {
-        match Arc::clone(&self.free).try_acquire_owned() {
-            Ok(permit) => Some(Permit { _permit: permit }),
-            Err(_) => {
-                self.refused.count();
-                None
-            }
+    /// Returns a place within; none when all are taken, or as many as one address has by those of the client's.
+    pub(crate) fn enter(&self, client: ClientAddress) -> Option<Permit> {
+        let entered = self.try_enter(client);
+        if entered.is_none() {
+            self.refused.count();
         }
+        entered
+    }
+
+    fn try_enter(&self, client: ClientAddress) -> Option<Permit> {
+        let address = (!client.is_loopback()).then(|| self.addresses.get_or_insert_with(client, || ()));
+        if address.as_ref().is_some_and(|places| Arc::strong_count(places) > self.limit.div_ceil(SHARE)) {
+            return None;
+        }
+        Some(Permit { _permit: Arc::clone(&self.free).try_acquire_owned().ok()?, _address: address })
     }
 
     /// Returns how many are within.
@@ -51,14 +66,33 @@ impl ConcurrencyLimit {
 mod tests {
     use super::*;
 
+    fn client(address: &str) -> ClientAddress {
+        ClientAddress::of(address.parse().unwrap())
+    }
+
     #[test]
     fn so_many_are_let_in_at_once_and_as_one_leaves_another() {
         let limit = ConcurrencyLimit::new(2, "things");
-        let (one, two) = (limit.enter(), limit.enter());
+        let enter = || limit.enter(client("127.0.0.1"));
+        let (one, two) = (enter(), enter());
         assert!(one.is_some() && two.is_some());
-        assert!(limit.enter().is_none() && limit.enter().is_none());
+        assert!(enter().is_none() && enter().is_none());
         drop(one);
-        let three = limit.enter();
-        assert!(three.is_some() && limit.enter().is_none());
+        let three = enter();
+        assert!(three.is_some() && enter().is_none());
+    }
+
+    #[test]
+    fn an_address_has_half_of_the_places_and_nothing_is_kept_of_one_that_has_none() {
+        for (most, half) in [(1, 1), (2, 1), (5, 3), (8, 4)] {
+            let limit = ConcurrencyLimit::new(most, "things");
+            let enter = |address: &str| (0..100).map_while(|_| limit.enter(client(address))).collect::<Vec<_>>();
+            let held = enter("198.51.100.7");
+            assert_eq!((held.len(), enter("198.51.100.8").len()), (half, most - half));
+            assert_eq!(limit.addresses.len(), 1);
+            drop(held);
+            assert_eq!(limit.addresses.len(), 0);
+            assert_eq!(enter("127.0.0.1").len(), most);
+        }
     }
 }

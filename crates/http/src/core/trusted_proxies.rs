@@ -26,7 +26,8 @@ impl FromStr for TrustedProxies {
 }
 
 impl TrustedProxies {
-    fn trust(&self, address: IpAddr) -> bool {
+    /// Returns whether an address is that of a trusted proxy.
+    pub(crate) fn trust(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }

@@ -2,8 +2,8 @@
 //!
 //! | limit | beyond it |
 //! |---|---|
-//! | connections (`transport::accept`) | 503, and the connection is closed |
-//! | requests in flight ([`shed_load`]), but for those of health probes | 503 |
+//! | connections (`transport::accept`), and half as many from one address | 503, and the connection is closed |
+//! | requests in flight ([`shed_load`]), but for those of health probes, and half as many from one address | 503 |
 //! | reads, writes and uploads of one account in progress (`account_concurrency`) | a bounded queue of its own, then 503 |
 //! | bytes of uploads and of answers in memory (`core::memory_budget`) | a bounded wait, then 503 |
 //! | the time and the size of a head (`transport::stream`) | 408 or 431, and the connection is closed |
@@ -22,7 +22,7 @@ use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::{HttpMessage, ResponseError};
 use bytes::Bytes;
 
-use crate::core::{ApiError, Capacity, EventStream, MemoryPermit, Permit, is_health_probe, shared};
+use crate::core::{ApiError, Capacity, Client, EventStream, MemoryPermit, Permit, State, is_health_probe, shared};
 use crate::middleware::AccountPermit;
 use crate::request::body_deadline;
 use crate::transport::{Answering, Connection, framing};
@@ -35,7 +35,8 @@ pub(crate) async fn shed_load(
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let capacity = shared::<Capacity>(request.request())?.clone();
     // Who looks after the service must learn how it is when it is busy; connections bound how many these are.
-    let place = (!is_health_probe(request.path())).then(|| capacity.requests.enter());
+    let Client(client) = Client::of(shared::<State>(request.request())?, request.request());
+    let place = (!is_health_probe(request.path())).then(|| capacity.requests.enter(client));
     let is_full = matches!(place, Some(None));
     if let Some(permit) = place.flatten() {
         // With the request, which is in flight for as long as it is worked on, even if its client has gone.
@@ -50,14 +51,18 @@ pub(crate) async fn shed_load(
     } else {
         next(request).await?
     };
-    // The answer is made, and compressed.
+    release(&mut response);
+    Ok(response)
+}
+
+/// Gives back what an answer that is made, and compressed, needs no longer, and has it keep its place until it is sent.
+fn release(response: &mut ServiceResponse<BoxBody>) {
     drop(response.response_mut().extensions_mut().remove::<AccountPermit>());
     // What goes on for as long as its client listens is bounded by itself.
     let place = response.request().extensions_mut().remove::<Permit>();
-    if let Some(permit) = place.filter(|_| !is_stream(&response)) {
+    if let Some(permit) = place.filter(|_| !is_stream(response)) {
         response.response_mut().extensions_mut().insert(permit);
     }
-    Ok(response)
 }
 
 /// Returns whether an answer is a stream of events.
@@ -123,11 +128,10 @@ impl<B: MessageBody + Unpin> MessageBody for ResponseBody<B> {
 
 #[cfg(test)]
 mod tests {
-    use crate::core::LoadLimits;
     use crate::middleware::AccountConcurrency;
+    use actix_web::HttpResponse;
     use actix_web::body::BodyStream;
     use actix_web::test::TestRequest;
-    use actix_web::{HttpResponse, web};
     use agora_domain::id::UserId;
     use futures_util::future::poll_fn;
     use futures_util::{FutureExt, stream};
@@ -139,17 +143,13 @@ mod tests {
     async fn an_account_has_its_permit_until_its_answer_is_ready_to_be_sent() {
         let limits = AccountConcurrency::new(1, true);
         let account = UserId::new(uuid::Uuid::from_u128(1));
-        let capacity = web::Data::new(Capacity::new(LoadLimits::default()));
-        let request = || TestRequest::with_uri("/").app_data(capacity.clone()).to_srv_request();
+        let request = || TestRequest::with_uri("/").to_srv_request();
         let acquire = async || limits.acquire(account, &mut request()).await.unwrap().unwrap();
-        let compress = async |request: ServiceRequest| {
-            let mut response = request.into_response(HttpResponse::Ok());
-            let permit = acquire().await;
-            response.response_mut().extensions_mut().insert(permit);
-            assert!(unconstrained(acquire()).now_or_never().is_none());
-            Ok(response)
-        };
-        let _unsent = shed_load(request(), compress).await.unwrap();
+        let mut unsent = request().into_response(HttpResponse::Ok().finish());
+        let permit = acquire().await;
+        unsent.response_mut().extensions_mut().insert(permit);
+        assert!(unconstrained(acquire()).now_or_never().is_none());
+        release(&mut unsent);
         acquire().await;
     }
 

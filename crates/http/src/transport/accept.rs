@@ -1,13 +1,14 @@
 //! Accepts connections, up to their limit.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_http::Protocol;
 use actix_http::error::DispatchError;
 use actix_web::rt::net::TcpStream;
+use agora_domain::limits::ClientAddress;
 use socket2::SockRef;
 use tokio::sync::Semaphore;
 
@@ -37,14 +38,17 @@ impl Acceptor {
     /// # Errors
     /// When there are too many.
     pub(crate) async fn accept(self, tcp: TcpStream) -> Result<(Stream, Protocol, Option<SocketAddr>), DispatchError> {
-        let Some(permit) = self.capacity.connections.enter() else {
+        let address = tcp.peer_addr().ok();
+        // A trusted proxy is many clients.
+        let client = address.map(|address| address.ip()).filter(|ip| !self.state.trusted_proxies.trust(*ip));
+        let client = ClientAddress::of(client.unwrap_or(Ipv4Addr::LOCALHOST.into()));
+        let Some(permit) = self.capacity.connections.enter(client) else {
             if let Ok(_permit) = self.rejections.try_acquire() {
                 turn_away(tcp, &self.state.services).await;
             }
             return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into());
         };
         configure(&tcp, self.capacity.limits.answer_time);
-        let address = tcp.peer_addr().ok();
         Ok((Stream::new(tcp, self.state, &self.capacity.limits, permit), Protocol::Http1, address))
     }
 }
