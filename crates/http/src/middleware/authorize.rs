@@ -20,8 +20,8 @@ use crate::middleware::{
 };
 use crate::request::{BodyDeadline, TICKET, in_time};
 
-/// How many times as long as any other request a deletion may take, though nobody waits for it any more.
-const LONGEST_DELETION: u32 = 10;
+/// How many times as long as any other request one that is carried out to its end may take, though nobody waits for it any more.
+const LONGEST: u32 = 10;
 
 /// Applies the policy of an endpoint to a request, then calls its handler within the time that a request may take.
 pub(crate) async fn authorize(
@@ -68,23 +68,19 @@ async fn call(
     if policy.is_replicated && is_safe {
         read_from_replica(state, caller, http).await;
     }
+    // Of what is read from a replica later it must be known when this has ended.
+    let is_recorded = !is_safe && caller.is_some() && state.replica.is_some();
     let is_deletion = request.method() == Method::DELETE;
     let mut answered = match idempotency::key(policy.idempotency, request.headers())? {
         Some(key) => {
             let once = idempotency::once(state.clone(), request_log.clone(), policy, key, request, next);
             once.instrument(use_case(policy)).await?
         }
-        None if is_deletion => {
-            let delete = delete(state.clone(), request_log.clone(), policy, request, next);
-            delete.instrument(use_case(policy)).await?
+        None if is_deletion || is_recorded => {
+            let write = write(state.clone(), request_log.clone(), policy, request, next);
+            write.instrument(use_case(policy)).await?
         }
-        None => {
-            let answered = read_or_write(request, &next).instrument(use_case(policy)).await;
-            if let (Some(caller), false) = (caller, is_safe) {
-                state.record_write(caller.user).await;
-            }
-            answered
-        }
+        None => read_or_write(request, &next).instrument(use_case(policy)).await,
     };
     limiter.count_in_handlers(&answered);
     let permit = http.extensions_mut().remove::<AccountPermit>();
@@ -95,9 +91,9 @@ async fn call(
     Ok(answered)
 }
 
-/// Deletes to the end, even if the client goes away: what takes several transactions would be left half deleted. It has a
-/// limit of time all the same, as others may go on adding to it.
-async fn delete(
+/// Writes to the end, even if the client goes away: a deletion, which takes several transactions, would be left half done, and
+/// the database may carry out what nobody waits for. It has a limit of time all the same, as others may go on adding to what is deleted.
+async fn write(
     state: Data<State>,
     request_log: Data<RequestLog>,
     policy: EndpointPolicy,
@@ -106,7 +102,7 @@ async fn delete(
 ) -> Result<completion::Response, ApiError> {
     let context = RequestContext::of(request.request())?;
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
-    let most = state.request_time * LONGEST_DELETION;
+    let most = state.request_time * LONGEST;
     completion::to_the_end(state, request_log, (policy, context), caller, async move {
         let handled = AssertUnwindSafe(next.call(request)).catch_unwind();
         match timeout(most, handled).await {

@@ -1,5 +1,7 @@
 //! Clients that go away before they are answered.
 
+use agora_domain::replica::MockReadReplica;
+
 use super::*;
 
 /// Sends a request over a connection of its own.
@@ -84,6 +86,31 @@ async fn a_deletion_is_carried_out_though_its_client_goes_away() {
     see_to_the_rest(&api).await;
     hasher.let_go.add_permits(1);
     was_deleted.recv().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_lists_are_read_from_a_replica_a_write_is_recorded_when_it_has_ended_though_its_client_goes_away() {
+    let (hasher, mut was_asked) = SteppedHasher::new(|| Err(Error::unavailable(SECRET)));
+    let mut ports = Ports { passwords: Arc::new(SteppedVerifier(hasher.clone())), ..with_member() };
+    ports.accounts.expect_find_password().returning(|_| Ok(Some(PasswordHash::new("stored".to_owned()))));
+    let (recorded, mut was_recorded) = mpsc::unbounded_channel();
+    let mut replica = MockReadReplica::new();
+    replica.expect_record_write().once().returning(move |user| {
+        recorded.send(user).unwrap();
+        Ok(())
+    });
+    let services = Ports::default().services();
+    let api = ports.start_beside(Some(ReplicaServices { replica: Arc::new(replica), services }));
+    let fields = format!("{JSON}Authorization: Bearer token\r\n");
+    let body = json!({ "currentPassword": PASSWORD, "newPassword": PASSWORD }).to_string();
+    let impatient = begin(&api, &request_bytes("PUT /api/users/me/password", &fields, body)).await;
+    was_asked.recv().await.unwrap();
+    leave(impatient);
+    see_to_the_rest(&api).await;
+    assert!(was_recorded.is_empty());
+    // The password is checked, and the new one is hashed.
+    hasher.let_go.add_permits(2);
+    assert_eq!(was_recorded.recv().await.unwrap(), UserId::new(Uuid::from_u128(1)));
 }
 
 /// A service where registrations under a key wait for a hash, which then fails.
