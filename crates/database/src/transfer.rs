@@ -93,7 +93,7 @@ impl Snapshot {
     /// When the database fails.
     pub async fn is_empty(&mut self) -> Result<bool> {
         for table in Table::ALL {
-            if !self.page(table, None).await?.is_empty() {
+            if !run_in!(&mut self.0, transfer::page(table, None, 1))?.is_empty() {
                 return Ok(false);
             }
         }
@@ -109,13 +109,13 @@ impl Snapshot {
         run_in!(&mut self.0, transfer::page(table, from, BATCH))
     }
 
-    /// Returns the images that posts and profiles name, some at a time.
+    /// Returns the images that posts and profiles name, folder by folder.
     pub fn images(&mut self) -> impl Stream<Item = Result<Vec<ImageKey>>> + Send + '_ {
-        stream::try_unfold((self, String::new()), async |(snapshot, after)| {
-            let names = run_in!(&mut snapshot.0, images::named_after(after, BATCH))?;
-            let Some(last) = names.last().cloned() else { return Ok(None) };
-            let keys = names.iter().filter_map(|name| ImageKey::parse(name)).collect();
-            Ok(Some((keys, (snapshot, last))))
+        stream::try_unfold((self, Some(0_u8)), async |(snapshot, folder)| {
+            let Some(folder) = folder else { return Ok(None) };
+            let named = run_in!(&mut snapshot.0, images::named_in(folder))?;
+            let keys = named.iter().filter_map(|(name, _)| ImageKey::parse(name)).collect();
+            Ok(Some((keys, (snapshot, folder.checked_add(1)))))
         })
     }
 }

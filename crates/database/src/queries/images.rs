@@ -2,13 +2,12 @@ use agora_domain::Error;
 use agora_domain::error::ImageCollected;
 use agora_domain::media::Attachment;
 use diesel::dsl::{auto_type, sql};
-use diesel::query_dsl::positional_order_dsl::PositionalOrderDsl;
 use diesel::sql_types::Bool;
 use diesel::{
     BoolExpressionMethods, CombineDsl, ExpressionMethods, NullableExpressionMethods, OptionalExtension, QueryDsl,
 };
 
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, word_in};
 use crate::error::{Failure, Outcome};
 use crate::schema::{PostImageRecord, post_images, posts, unnamed_images, users};
 use crate::sql_types::{DbId, DbInstant};
@@ -35,7 +34,7 @@ pub(crate) async fn mark_for_deletion(
         return Ok(keys);
     }
     // A row may have come to name one since it was read: then its record is gone, and it is left alone.
-    let recorded = unnamed_images::key.eq_any(keys).and(is_old);
+    let recorded = word_in(unnamed_images::key, keys).and(is_old);
     Ok(diesel::update(unnamed_images::table.filter(recorded))
         .set((unnamed_images::since.eq(now), unnamed_images::condemned.eq(true)))
         .returning(unnamed_images::key)
@@ -45,7 +44,7 @@ pub(crate) async fn mark_for_deletion(
 
 /// Returns those of the images that are on record.
 pub(crate) async fn recorded(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<String>> {
-    let recorded = unnamed_images::table.filter(unnamed_images::key.eq_any(keys));
+    let recorded = unnamed_images::table.filter(word_in(unnamed_images::key, keys));
     Ok(recorded.select(unnamed_images::key).load(conn).await?)
 }
 
@@ -66,19 +65,13 @@ pub(crate) async fn named_in(conn: &mut Conn<'_>, folder: u8) -> Outcome<Vec<(St
 
 /// Returns those of the images that rows name.
 pub(crate) async fn named_of(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<String>> {
-    let first = posts::table.filter(posts::image.eq_any(keys.clone())).select(posts::image.assume_not_null());
-    let others = post_images::table.filter(post_images::key.eq_any(keys.clone())).select(post_images::key);
-    let shown = users::table.filter(users::profile_picture.eq_any(keys));
+    let first = posts::table
+        .filter(word_in(posts::image.assume_not_null(), keys.clone()))
+        .select(posts::image.assume_not_null());
+    let others = post_images::table.filter(word_in(post_images::key, keys.clone())).select(post_images::key);
+    let shown = users::table.filter(word_in(users::profile_picture.assume_not_null(), keys));
     let pictures = shown.select(users::profile_picture.assume_not_null());
     Ok(first.union_all(others).union_all(pictures).load(conn).await?)
-}
-
-/// Returns the images that rows name and that come after one of a name, in the order of their names.
-pub(crate) async fn named_after(conn: &mut Conn<'_>, after: String, limit: i64) -> Outcome<Vec<String>> {
-    let first = posts::table.filter(posts::image.gt(after.clone())).select(posts::image.assume_not_null());
-    let others = post_images::table.filter(post_images::key.gt(after.clone())).select(post_images::key);
-    let shown = users::table.filter(users::profile_picture.gt(after)).select(users::profile_picture.assume_not_null());
-    Ok(first.union_all(others).union_all(shown).positional_order_by(1).limit(limit).load(conn).await?)
 }
 
 #[auto_type]
@@ -145,7 +138,7 @@ async fn give_up_unnamed(conn: &mut Conn<'_>, stored: usize, key: String, at: Db
 }
 
 pub(crate) async fn forget(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<()> {
-    diesel::delete(unnamed_images::table.filter(unnamed_images::key.eq_any(keys))).execute(conn).await?;
+    diesel::delete(unnamed_images::table.filter(word_in(unnamed_images::key, keys))).execute(conn).await?;
     Ok(())
 }
 
@@ -222,7 +215,7 @@ pub(crate) async fn announce_upload(
 /// Returns the texts of those of an owner's uploads that are on record under these keys.
 pub(crate) async fn find_uploads(conn: &mut Conn<'_>, owner: DbId, keys: Vec<String>) -> Outcome<Vec<String>> {
     let uploads = unnamed_images::table
-        .filter(unnamed_images::key.eq_any(keys))
+        .filter(word_in(unnamed_images::key, keys))
         .filter(unnamed_images::owner.eq(owner))
         .filter(unnamed_images::condemned.eq(false));
     Ok(uploads.select(unnamed_images::upload.assume_not_null()).load(conn).await?)
