@@ -164,14 +164,15 @@ pub(crate) async fn set_hidden(conn: &mut Conn<'_>, id: DbId, hidden: bool, entr
 pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<Deletion> {
     // The post first: nobody answers meanwhile.
     super::lock_counters_of(conn, id).await?;
-    let found = comments::table.find(id).select((comments::post_id, comments::parent_id, hidden_thread()));
-    let found = found.get_result(conn).await.optional()?;
-    let (post, parent, hidden_thread): (DbId, Option<DbId>, Option<DbId>) = found.ok_or(NO_COMMENT)?;
     let erasable = (comments::id, comments::like_count, comments::is_hidden);
+    let found = comments::table.find(id).select((comments::post_id, comments::parent_id, hidden_thread(), erasable));
+    let found = found.get_result(conn).await.optional()?;
+    type Found = (DbId, Option<DbId>, Option<DbId>, (DbId, i64, bool));
+    let (post, parent, hidden_thread, top): Found = found.ok_or(NO_COMMENT)?;
+    let (.., is_hidden) = top;
     let replies = comments::table.filter(comments::parent_id.eq(id)).limit(ERASED_AT_ONCE);
     let mut rows: Vec<(DbId, i64, bool)> = replies.select(erasable).load(conn).await?;
-    rows.push(comments::table.find(id).select(erasable).get_result(conn).await?);
-    let is_hidden = rows.last().is_some_and(|(.., is_hidden)| *is_hidden);
+    rows.push(top);
     let erased = erase(conn, rows.iter().map(|(id, likes, _)| (*id, *likes)).collect()).await?;
     let is_done = erased.contains(&id);
     // What is hidden was not counted.
