@@ -462,21 +462,3 @@ async fn searches_of_the_catalog_have_half_of_the_turns_until_they_are_done() {
     let_go.notify_one();
     next.await.unwrap().unwrap();
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn recipients_who_are_gone_are_no_end_of_those_whose_notifications_are_looked_at() {
-    let database = fresh(HANG).await;
-    let gone =
-        "INSERT INTO notifications (id, recipient_id, kind, actor_id, created_at, updated_at, count, is_empty, is_read)
-        SELECT gen_random_uuid(), lpad(to_hex(n), 32, '0')::uuid, 4, gen_random_uuid(), now(), now(), 1, false, false
-        FROM generate_series(1, 150) n";
-    write(&database, gone).await.unwrap();
-    let look = async |after| {
-        let looked = database.search(move |conn| Box::pin(queries::notifications::recipients(conn, after)));
-        looked.await.unwrap()
-    };
-    let nth = |n| DbId(Uuid::from_u128(n));
-    assert_eq!(look(nth(0)).await, (Some(nth(100)), vec![]));
-    assert_eq!(look(nth(100)).await, (Some(nth(150)), vec![]));
-    assert_eq!(look(nth(150)).await, (None, vec![]));
-}

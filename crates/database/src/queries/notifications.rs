@@ -338,10 +338,10 @@ pub(crate) async fn delete_before(conn: &mut Conn<'_>, at: DbInstant, id: DbId) 
     delete(conn, old, DbInstant::MAX).await
 }
 
-/// Looks at some recipients after one, in their order: the last of them, and those of whom more is kept than may be.
+/// Looks at some users after one, in their order: the last of them, and those for whom more is kept than may be.
 pub(crate) async fn recipients(conn: &mut Conn<'_>, after: DbId) -> Outcome<(Option<DbId>, Vec<DbId>)> {
-    let ids = notifications::table.filter(notifications::recipient_id.gt(after)).select(notifications::recipient_id);
-    let ids: Vec<DbId> = ids.distinct().order(notifications::recipient_id).limit(LOOKED_AT_ONCE).load(conn).await?;
+    let next = users::table.filter(users::id.gt(after)).order(users::id).limit(LOOKED_AT_ONCE);
+    let ids: Vec<DbId> = next.select(users::id).load(conn).await?;
     let beyond = kept
         .filter(kept.field(notifications::recipient_id).eq(users::id))
         .filter(kept.field(notifications::is_empty).eq(false))
