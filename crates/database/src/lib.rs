@@ -132,7 +132,8 @@ macro_rules! on_sqlite {
 /// |---|---|
 /// | `read` | what reads little |
 /// | `list` | what reads a part of a list |
-/// | `search` | the same, where it takes longer the more there is to choose from, or belongs to each entry |
+/// | `search` | what reads more the more there is to choose from, or for each entry: few at a time |
+/// | `search_catalog` | the same of the catalog, which has a share of these |
 /// | `statement` | what writes with one statement on PostgreSQL |
 /// | `write` | what writes, as one transaction |
 /// | `write_again` | what writes what is the same when it is written twice |

@@ -156,8 +156,7 @@ impl PostRepository for Database {
 
     async fn take_back_like(&self, post: PostId, user: UserId, attempt: Option<AttemptId>) -> Result<()> {
         let (row, post, user) = (post.uuid(), DbId(post.uuid()), DbId(user.uuid()));
-        once!(self, attempt, write posts::take_back_like(post, user), did likes => Outcome::LikeToggled(likes), at row)
-            .map(drop)
+        once!(self, attempt, write posts::take_back_like(post, user), did given => Outcome::LikeToggled(false), at row)
     }
 
     async fn list_likers(&self, post: PostId, viewer: Viewer, page: PageRequest) -> Result<Page<Liker>> {

@@ -10,3 +10,14 @@ pub enum Turn {
     /// Erasing what belonged to deleted accounts.
     Erasure,
 }
+
+impl Turn {
+    /// Returns the word for it in the names of locks and leases.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Sweep => "sweep",
+            Self::Mail => "mail",
+            Self::Erasure => "erasure",
+        }
+    }
+}

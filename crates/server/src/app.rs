@@ -142,20 +142,15 @@ impl App {
         background.spawn(async move { unending("the erasure of accounts", || eraser.run()).await });
         let feed = LiveFeed { live: Arc::clone(&adapters.live), lag };
         background.spawn(async move { unending("the telling of events", || feed.run()).await });
-        let (mutes, sessions) = (Arc::new(adapters.mute_expiry()), Arc::clone(&adapters.sessions));
-        background.spawn(every_minute("could not end mutes", move || {
-            let mutes = Arc::clone(&mutes);
-            async move { mutes.run().await }
-        }));
-        let media = Arc::new(adapters.media_sweep());
-        background.spawn(every_minute("could not delete images that nothing may name any more", move || {
-            let media = Arc::clone(&media);
-            async move { media.delete_marked().await.map(drop) }
-        }));
-        background.spawn(every_minute("could not store which sessions were used", move || {
-            let sessions = Arc::clone(&sessions);
-            async move { sessions.store_seen().await }
-        }));
+        let (mutes, media, sessions) = (adapters.mute_expiry(), adapters.media_sweep(), Arc::clone(&adapters.sessions));
+        background.spawn(async move { every_minute("could not end mutes", || mutes.run()).await });
+        background.spawn(async move {
+            let delete = async || media.delete_marked().await.map(drop);
+            every_minute("could not delete images that nothing may name any more", delete).await;
+        });
+        background.spawn(async move {
+            every_minute("could not store which sessions were used", || sessions.store_seen()).await;
+        });
         let (mut mail_sender, mail_interrupt) = (JoinSet::new(), Interrupt::default());
         if let Some(mailer) = mailer {
             let interrupt = mail_interrupt.clone();

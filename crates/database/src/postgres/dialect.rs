@@ -52,9 +52,10 @@ pub(crate) async fn lock_admins(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns the account, locked against changes by others.
-pub(crate) async fn lock_user(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<UserRow>> {
-    let row = users::table.find(id).select(UserRow::as_select()).for_no_key_update();
+/// Returns the account, locked against changes by others, and whether it is deleted.
+pub(crate) async fn lock_user(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<(UserRow, bool)>> {
+    // What is selected is that of the row when it is locked, whoever held the lock until then.
+    let row = users::table.find(id).select((UserRow::as_select(), users::is_deleted)).for_no_key_update();
     Ok(row.get_result(conn).await.optional()?)
 }
 
@@ -71,7 +72,7 @@ pub(crate) async fn lock_post(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<P
     Ok(row.get_result(conn).await.optional()?)
 }
 
-/// Returns the post's counters, locked against changes by others.
+/// Locks the post's counters against changes by others.
 pub(crate) async fn lock_counters(conn: &mut Conn<'_>, post: DbId) -> Outcome<()> {
     posts::table.find(post).select(posts::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
     Ok(())
@@ -91,7 +92,7 @@ pub(crate) async fn lock_comments(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcom
     Ok(())
 }
 
-/// Returns the counters of the post that the comment belongs to, locked against changes by others.
+/// Locks the counters of the post that the comment belongs to against changes by others.
 pub(crate) async fn lock_counters_of(conn: &mut Conn<'_>, comment: DbId) -> Outcome<()> {
     let post = comments::table.find(comment).select(comments::post_id);
     let row = posts::table.filter(posts::id.eq_any(post)).select(posts::id).for_no_key_update();
@@ -105,7 +106,7 @@ pub(crate) async fn lock_comment(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns the product, locked against changes by others.
+/// Locks the product against changes by others.
 pub(crate) async fn lock_product(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
     products::table.find(id).select(products::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
     Ok(())

@@ -20,11 +20,7 @@ pub(crate) struct Lease {
 impl Lease {
     /// Takes the lease of a turn; nothing when another node has it.
     pub(crate) async fn take(database: &Arc<Postgres>, turn: Turn) -> Result<Option<Self>> {
-        let name = match turn {
-            Turn::Sweep => "sweep",
-            Turn::Mail => "mail",
-            Turn::Erasure => "erasure",
-        };
+        let name = turn.name();
         let holder = database.holder;
         if !database.statement(move |conn| Box::pin(take(conn, name, holder))).await? {
             return Ok(None);

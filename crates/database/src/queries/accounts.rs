@@ -10,7 +10,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryD
 use uuid::Uuid;
 
 use super::kept_names::{Name, ensure_free};
-use super::{Conn, RunQueryDsl, audit, built};
+use super::{Conn, RunQueryDsl, audit, built, word_in};
 use crate::apart::{DbViewer, apart_users};
 use crate::error::{Failure, Outcome};
 use crate::rows::{PictureRow, Slice, UserRow, count};
@@ -59,7 +59,7 @@ pub(crate) async fn find_login(conn: &mut Conn<'_>, login: LoginIdentifier) -> O
 
 /// Returns the accounts with these keys of usernames, each with its key.
 pub(crate) async fn find_ids(conn: &mut Conn<'_>, keys: Vec<String>, author: DbViewer) -> Outcome<Vec<(String, DbId)>> {
-    let named = users::table.filter(users::username_key.eq_any(keys)).filter(not(apart_users(author)));
+    let named = users::table.filter(word_in(users::username_key, keys)).filter(not(apart_users(author)));
     Ok(named.select((users::username_key, users::id)).load(conn).await?)
 }
 
@@ -89,10 +89,10 @@ pub(crate) async fn has_admin(conn: &mut Conn<'_>) -> Outcome<bool> {
 
 /// Returns an account that was not deleted, locked against changes by others.
 pub(super) async fn lock_account(conn: &mut Conn<'_>, id: DbId) -> Outcome<UserRow> {
-    let row = super::lock_user(conn, id).await?.ok_or(NO_USER)?;
-    // Asked by itself: whoever held the lock until now may have deleted the account.
-    let is_erased = users::table.find(id).select(users::is_deleted).get_result::<bool>(conn).await?;
-    if is_erased { Err(NO_USER) } else { Ok(row) }
+    match super::lock_user(conn, id).await? {
+        Some((row, false)) => Ok(row),
+        Some((_, true)) | None => Err(NO_USER),
+    }
 }
 
 /// Returns an account whose password is still the one that was verified, locked against changes by others.

@@ -7,10 +7,10 @@ use diesel::{
     BoolExpressionMethods, ExpressionMethods, JoinOnDsl, NullableExpressionMethods, QueryDsl, SelectableHelper,
 };
 
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, built};
 use crate::audit::action_code;
 use crate::error::Outcome;
-use crate::rows::{After, PreviewRow, Slice, Toward};
+use crate::rows::{PreviewRow, Slice};
 use crate::schema::{AuditRecord, audit, users};
 use crate::sql_types::DbId;
 
@@ -24,13 +24,12 @@ pub(crate) async fn record(conn: &mut Conn<'_>, entry: AuditRecord) -> Outcome<(
 pub(crate) async fn list(
     conn: &mut Conn<'_>,
     filter: AuditFilter,
-    Slice { toward, after: After(at, id), limit }: Slice,
+    slice: Slice,
 ) -> Outcome<Vec<(AuditRecord, Option<PreviewRow>)>> {
     let actor = users::table.on(audit::actor_id.eq(users::id.nullable()).and(not(users::is_deleted).nullable()));
     let mut entries = audit::table
         .left_join(actor)
         .select((AuditRecord::as_select(), Option::<PreviewRow>::as_select()))
-        .limit(limit)
         .into_boxed();
     entries = match filter.actor {
         None => entries,
@@ -43,13 +42,5 @@ pub(crate) async fn list(
     if let Some(action) = filter.action {
         entries = entries.filter(audit::action.eq(action_code(action)));
     }
-    entries = match toward {
-        Toward::Older => entries
-            .filter(audit::created_at.le(at).and(audit::created_at.lt(at).or(audit::id.lt(id))))
-            .order((audit::created_at.desc(), audit::id.desc())),
-        Toward::Newer => entries
-            .filter(audit::created_at.ge(at).and(audit::created_at.gt(at).or(audit::id.gt(id))))
-            .order((audit::created_at.asc(), audit::id.asc())),
-    };
-    Ok(entries.load(conn).await?)
+    Ok(super::load!(entries, audit, slice, conn)?)
 }

@@ -5,7 +5,7 @@ use agora_domain::idempotency::{Begun, Fingerprint, Fingerprints, Outcome as Don
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 use uuid::Uuid;
 
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, id_in};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::prepared::prepared;
@@ -75,7 +75,7 @@ async fn forget_oldest(conn: &mut Conn<'_>, caller: DbId) -> Outcome<()> {
         .load(conn)
         .await?;
     if !beyond.is_empty() {
-        diesel::delete(idempotency::table.filter(idempotency::attempt.eq_any(beyond))).execute(conn).await?;
+        diesel::delete(idempotency::table.filter(id_in(idempotency::attempt, beyond))).execute(conn).await?;
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ pub(crate) async fn abandon(conn: &mut Conn<'_>, attempt: DbId) -> Outcome<()> {
 pub(crate) async fn delete_begun_before(conn: &mut Conn<'_>, at: DbInstant, limit: i64) -> Outcome<usize> {
     let old = idempotency::table.filter(idempotency::begun_at.lt(at)).order(idempotency::begun_at).limit(limit);
     let attempts: Vec<DbId> = old.select(idempotency::attempt).load(conn).await?;
-    Ok(diesel::delete(idempotency::table.filter(idempotency::attempt.eq_any(attempts))).execute(conn).await?)
+    Ok(diesel::delete(idempotency::table.filter(id_in(idempotency::attempt, attempts))).execute(conn).await?)
 }
 
 // What an outcome is stored as: which one it is, then whether it is on, or the id of what was created. A release that is

@@ -7,7 +7,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, id_in};
 use crate::error::{Failure, Outcome};
 use crate::schema::{KeptNameRecord, kept_names};
 use crate::sql_types::{DbId, DbInstant};
@@ -58,6 +58,6 @@ pub(crate) async fn forget(conn: &mut Conn<'_>, now: DbInstant, limit: i64) -> O
     let free = kept_names::table.filter(kept_names::kept_until.le(now)).order(kept_names::kept_until).limit(limit);
     let free: Vec<DbId> = free.select(kept_names::digest).load(conn).await?;
     // One may be kept anew meanwhile.
-    let free = kept_names::digest.eq_any(free).and(kept_names::kept_until.le(now));
+    let free = id_in(kept_names::digest, free).and(kept_names::kept_until.le(now));
     Ok(diesel::delete(kept_names::table.filter(free)).execute(conn).await?)
 }

@@ -30,9 +30,9 @@ pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> O
     delete(conn, post, user).await
 }
 
-/// Turns a like off that is on; returns whether it is on then, which it is not.
-pub(crate) async fn take_back_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<bool> {
-    if unset_like(conn, post, user).await? { Ok(false) } else { Err(NO_POST) }
+/// Turns a like off that is on.
+pub(crate) async fn take_back_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<()> {
+    if unset_like(conn, post, user).await? { Ok(()) } else { Err(NO_POST) }
 }
 
 pub(super) async fn is_there(conn: &mut Conn<'_>, post: DbId) -> Outcome<bool> {

@@ -12,7 +12,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, OptionalExtensio
 use super::accounts::{lock_account, lock_confirmed, revoke_sessions};
 use super::kept_names::{Name, ensure_free};
 use super::mail_tokens::{forget_all, forget_changes};
-use super::{Conn, RunQueryDsl};
+use super::{Conn, RunQueryDsl, id_in, word_in};
 use crate::error::{Failure, Outcome};
 use crate::mail::{MailRow, kind, kind_code, status_code};
 use crate::schema::{mail_tokens, mails, users};
@@ -212,14 +212,14 @@ pub(crate) async fn delete_outdated(conn: &mut Conn<'_>, now: DbInstant, limit: 
     // Tokens before mails, as where an account's are forgotten.
     let expired = mail_tokens::table.filter(mail_tokens::expires_at.le(now)).order(mail_tokens::expires_at);
     let expired: Vec<String> = expired.limit(limit).select(mail_tokens::digest).load(conn).await?;
-    let expired = diesel::delete(mail_tokens::table.filter(mail_tokens::digest.eq_any(expired)));
+    let expired = diesel::delete(mail_tokens::table.filter(word_in(mail_tokens::digest, expired)));
     let mut deleted = expired.execute(conn).await?;
     for status in [SENT, DEAD] {
         let is_outdated = mails::status.eq(status).and(mails::due_at.le(now));
         let first = mails::table.filter(is_outdated).order((mails::due_at, mails::id)).limit(limit).select(mails::id);
         let first: Vec<DbId> = first.load(conn).await?;
         // One may be tried again meanwhile.
-        let outdated = mails::table.filter(mails::id.eq_any(first).and(is_outdated));
+        let outdated = mails::table.filter(id_in(mails::id, first).and(is_outdated));
         deleted += diesel::delete(outdated).execute(conn).await?;
     }
     Ok(deleted)

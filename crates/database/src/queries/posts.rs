@@ -14,7 +14,7 @@ use super::likes::NO_POST;
 pub(crate) use super::likes::{list_likers, set_like, take_back_like, unset_like};
 use super::texts;
 use super::views::{author_followed_by, bookmarked_by, liked_by, view};
-use super::{Conn, RunQueryDsl, built, insert_post, likers, with_likers};
+use super::{Conn, RunQueryDsl, built, id_in, insert_post, likers, with_likers};
 pub(crate) use super::{list_all, list_by_author, toggle_like};
 use crate::apart::{DbViewer, erased, is_apart};
 use crate::error::{Failure, Outcome};
@@ -137,14 +137,14 @@ pub(super) async fn erase_post(conn: &mut Conn<'_>, post: DbId) -> Outcome<usize
     let some = likes::table.filter(likes::post_id.eq(post)).limit(ERASED_AT_ONCE);
     let some: Vec<DbId> = some.select(likes::user_id).load(conn).await?;
     if !some.is_empty() {
-        let these = likes::table.filter(likes::post_id.eq(post).and(likes::user_id.eq_any(some)));
+        let these = likes::table.filter(likes::post_id.eq(post).and(id_in(likes::user_id, some)));
         // Others may erase the same post: what they took is no end.
         return Ok(diesel::delete(these).execute(conn).await?.max(1));
     }
     let some = bookmarks::table.filter(bookmarks::post_id.eq(post)).limit(ERASED_AT_ONCE);
     let some: Vec<DbId> = some.select(bookmarks::user_id).load(conn).await?;
     if !some.is_empty() {
-        let these = bookmarks::table.filter(bookmarks::post_id.eq(post).and(bookmarks::user_id.eq_any(some)));
+        let these = bookmarks::table.filter(bookmarks::post_id.eq(post).and(id_in(bookmarks::user_id, some)));
         return Ok(diesel::delete(these).execute(conn).await?.max(1));
     }
     Ok(diesel::delete(posts::table.find(post)).execute(conn).await?.max(1))

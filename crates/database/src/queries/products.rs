@@ -7,7 +7,7 @@ use agora_domain::search::Kind;
 use diesel::upsert::excluded;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
-use super::{Conn, RunQueryDsl, audit, built, id_in};
+use super::{Conn, RunQueryDsl, audit, built, id_in, word_in};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::product_rows::ProductRows;
@@ -64,7 +64,7 @@ pub(crate) async fn find_all(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<Pro
 
 /// Returns the products whose SKU has one of these keys.
 pub(crate) async fn find_by_sku(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<ProductRows> {
-    let named = products::table.filter(products::sku_key.eq_any(keys));
+    let named = products::table.filter(word_in(products::sku_key, keys));
     let found = named.select(ProductRow::as_select()).load(conn).await?;
     with_parts(conn, found).await
 }
@@ -150,13 +150,13 @@ async fn with_parts(conn: &mut Conn<'_>, products: Vec<ProductRow>) -> Outcome<P
     }
     let ids: Vec<DbId> = products.iter().map(|row| row.id).collect();
     let variants = product_variants::table
-        .filter(product_variants::product_id.eq_any(&ids))
+        .filter(id_in(product_variants::product_id, ids.clone()))
         .order((product_variants::product_id, product_variants::position))
         .select(VariantRow::as_select())
         .load(conn)
         .await?;
     let images = product_images::table
-        .filter(product_images::product_id.eq_any(&ids))
+        .filter(id_in(product_images::product_id, ids))
         .order((product_images::product_id, product_images::position))
         .select(ImageRow::as_select())
         .load(conn)
@@ -184,8 +184,10 @@ pub(crate) async fn update(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()
     if ids.is_empty() {
         return Ok(());
     }
-    diesel::delete(product_variants::table.filter(product_variants::product_id.eq_any(&ids))).execute(conn).await?;
-    diesel::delete(product_images::table.filter(product_images::product_id.eq_any(&ids))).execute(conn).await?;
+    diesel::delete(product_variants::table.filter(id_in(product_variants::product_id, ids.clone())))
+        .execute(conn)
+        .await?;
+    diesel::delete(product_images::table.filter(id_in(product_images::product_id, ids.clone()))).execute(conn).await?;
     for rows in rows.products.chunks(AT_ONCE) {
         let stored = diesel::insert_into(products::table).values(rows).on_conflict(products::id);
         stored

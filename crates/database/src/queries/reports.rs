@@ -10,11 +10,11 @@ use diesel::dsl::not;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::accounts::lock_account;
-use super::{Conn, RunQueryDsl, audit, id_in, notices};
+use super::{Conn, RunQueryDsl, audit, built, id_in, notices};
 use crate::apart::erased;
 use crate::error::{Failure, Outcome};
 use crate::reports::{FoundComment, FoundReport, kind_code, status_code};
-use crate::rows::{After, PreviewRow, Slice, Toward};
+use crate::rows::{PreviewRow, Slice};
 use crate::schema::{AuditRecord, ReportRecord, comments, posts, reports, users};
 use crate::sql_types::{DbId, DbInstant};
 
@@ -74,30 +74,17 @@ async fn with_comments(conn: &mut Conn<'_>, found: Vec<(ReportRecord, PreviewRow
 }
 
 /// Returns a part of the reports with a status, or of all of them, each with who made it.
-pub(crate) async fn list(
-    conn: &mut Conn<'_>,
-    status: Option<i16>,
-    Slice { toward, after: After(at, id), limit }: Slice,
-) -> Outcome<Vec<FoundReport>> {
+pub(crate) async fn list(conn: &mut Conn<'_>, status: Option<i16>, slice: Slice) -> Outcome<Vec<FoundReport>> {
     // Planned for the status: few may have it.
     let mut found = reports::table
         .inner_join(users::table)
         .filter(not(erased(reports::reporter_id)))
         .select((ReportRecord::as_select(), PreviewRow::as_select()))
-        .limit(limit)
         .into_boxed();
     if let Some(status) = status {
         found = found.filter(reports::status.eq(status));
     }
-    found = match toward {
-        Toward::Older => found
-            .filter(reports::created_at.le(at).and(reports::created_at.lt(at).or(reports::id.lt(id))))
-            .order((reports::created_at.desc(), reports::id.desc())),
-        Toward::Newer => found
-            .filter(reports::created_at.ge(at).and(reports::created_at.gt(at).or(reports::id.gt(id))))
-            .order((reports::created_at.asc(), reports::id.asc())),
-    };
-    let found = found.load(conn).await?;
+    let found = super::load!(found, reports, slice, conn)?;
     with_comments(conn, found).await
 }
 

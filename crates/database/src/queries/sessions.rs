@@ -145,5 +145,5 @@ pub(crate) async fn revoke_all(conn: &mut Conn<'_>, user: DbId, entry: AuditReco
 pub(crate) async fn delete_opened_before(conn: &mut Conn<'_>, at: DbInstant, limit: i64) -> Outcome<usize> {
     let old = sessions::table.filter(sessions::opened_at.lt(at)).order(sessions::opened_at).limit(limit);
     let ids: Vec<DbId> = old.select(sessions::id).load(conn).await?;
-    Ok(diesel::delete(sessions::table.filter(sessions::id.eq_any(ids))).execute(conn).await?)
+    Ok(diesel::delete(sessions::table.filter(id_in(sessions::id, ids))).execute(conn).await?)
 }

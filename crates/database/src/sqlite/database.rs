@@ -171,12 +171,7 @@ impl Sqlite {
     /// Takes the lock of a turn if no handle on the same file has it, in this process or another. It goes with the
     /// returned file.
     pub(crate) fn lock(&self, turn: Turn) -> agora_domain::Result<Option<File>> {
-        let name = match turn {
-            Turn::Sweep => "-sweep",
-            Turn::Mail => "-mail",
-            Turn::Erasure => "-erasure",
-        };
-        lock_companion(&self.file, name).map_err(Error::unavailable)
+        lock_companion(&self.file, turn.name()).map_err(Error::unavailable)
     }
 
     /// Returns how busy the readers and the writer are.

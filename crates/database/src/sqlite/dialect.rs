@@ -19,18 +19,8 @@ use crate::schema::{posts, search_tail, users};
 use crate::search_index::BucketRow;
 use crate::sql_types::{DbId, DbInstant};
 
-/// The connection that the query functions run on. Theirs has a lifetime, since on PostgreSQL it is shared.
-pub(crate) type Conn<'c> = <SqliteConnection as Connected<'c>>::Conn;
-
-/// Says what a connection is in a lifetime: here always the same.
-pub(crate) trait Connected<'c> {
-    /// The connection.
-    type Conn;
-}
-
-impl Connected<'_> for SqliteConnection {
-    type Conn = Self;
-}
+/// The connection that the query functions run on. It has a lifetime for PostgreSQL, where it is shared.
+pub(crate) type Conn<'c> = SqliteConnection;
 
 /// The verbs of a query in the shape that the asynchronous PostgreSQL driver has them. Each is complete when it
 /// returns.
@@ -74,9 +64,10 @@ pub(crate) async fn lock_admins(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns the account, locked against changes by others.
-pub(crate) async fn lock_user(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<UserRow>> {
-    Ok(RunQueryDsl::get_result(users::table.find(id).select(UserRow::as_select()), conn).await.optional()?)
+/// Returns the account, locked against changes by others, and whether it is deleted.
+pub(crate) async fn lock_user(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<(UserRow, bool)>> {
+    let row = users::table.find(id).select((UserRow::as_select(), users::is_deleted));
+    Ok(RunQueryDsl::get_result(row, conn).await.optional()?)
 }
 
 /// Locks the account, if it is there, against changes by others and against new rows that refer to it.
@@ -94,12 +85,12 @@ pub(crate) async fn lock_post(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<P
     .optional()?)
 }
 
-/// Returns what is locked already.
+/// Locks what is locked already.
 pub(crate) async fn no_lock(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns what is locked already.
+/// Locks what is locked already.
 pub(crate) async fn no_locks(_: &mut Conn<'_>, _: Vec<DbId>) -> Outcome<()> {
     Ok(())
 }

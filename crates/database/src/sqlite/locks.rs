@@ -10,7 +10,7 @@ use crate::error::OpenError;
 /// Takes the right to serve the database: what a service remembers (sessions, feeds) is right only as long as nobody
 /// else serves it.
 pub(super) fn lock_service(database: &Path) -> Result<File, OpenError> {
-    let locked = lock_companion(database, "-service");
+    let locked = lock_companion(database, "service");
     let locked = locked.map_err(|source| OpenError::Create(database.to_owned(), source))?;
     locked.ok_or_else(|| OpenError::Served(database.to_owned()))
 }
@@ -32,6 +32,7 @@ fn companion(database: &Path, suffix: &str) -> io::Result<File> {
     // One database has one lock, whatever links lead to it.
     let database = database.canonicalize()?;
     let mut name = database.clone().into_os_string();
+    name.push("-");
     name.push(suffix);
     let name = Path::new(&name);
     let file = create(name).and_then(|file| give_to_owner(&file, &database).map(|()| file));
