@@ -76,14 +76,18 @@ impl Database {
     }
 
     /// Looks at the documents of a chunk, until what was found is final; whether some were not there any more.
+    ///
+    /// It looks where there is none as well: the time that a search takes is not to tell whether there is what its reader may not see.
     async fn look(&self, among: Among, contained: &[String], found: &mut Found) -> Result<bool> {
         let (mut is_missed, mut documents) = (false, FIRST_DOCUMENTS);
-        while let Some(numbers) = found.next(documents) {
+        let mut next = found.next(documents).or(Some(Vec::new()));
+        while let Some(numbers) = next {
             let (contains, count) = (Contains::new(search_texts::words, contained), numbers.len());
             let looked = call!(self, search search::look(among, contains, numbers))?;
             is_missed |= looked.len() < count;
             found.add(looked);
             documents = (documents * 4).min(MAX_DOCUMENTS);
+            next = found.next(documents);
         }
         Ok(is_missed)
     }

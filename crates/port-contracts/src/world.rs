@@ -49,10 +49,10 @@ pub(crate) const ODD_TEXTS: [&str; 14] = [
 pub(crate) const INSTANTS: [i64; 8] =
     [-2_208_988_800_001, -1001, -1, 0, 1, 1_709_210_096_789, 1_709_210_096_790, 253_402_300_799_999];
 
-/// Returns the instant `n` milliseconds after an ordinary one.
 /// Somebody without any relation, to whom lists show what they show to everybody.
 pub(crate) const ANYBODY: Viewer = Viewer::ordinary(UserId::new(Uuid::nil()));
 
+/// Returns the instant `n` milliseconds after an ordinary one.
 pub(crate) const fn at(n: i64) -> Timestamp {
     Timestamp::from_unix_millis(1_700_000_000_000 + n)
 }

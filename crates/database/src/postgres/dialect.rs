@@ -26,7 +26,7 @@ impl<T, F> Work<T> for F where F: for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<
 
 // What others may change at the same time is locked before it is decided upon, and a row before the rows that belong to
 // it: accounts by their ids, each before its follows, blocks, mutes and sessions; a post before its likes and its comments, a
-// comment before its likes; the record of an image before the post that is to name it; a product, then its parts; tokens of mails
+// comment before its likes; the record of an image before a new post that is to name it, and after one that is there; a product, then its parts; tokens of mails
 // before mails; the counters of a user by their numbers. What deletes a row cascades in this order too, so that two hardly ever wait
 // for each other. A row that a transaction changes for the second time locks what it refers to, which no statement says.
 

@@ -62,7 +62,7 @@ pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -
     ensure_not_apart(conn, follower, followed).await
 }
 
-/// Returns the domain's rule that to people apart from somebody that one is not there.
+/// Checks the domain's rule that to people apart from somebody that one is not there.
 async fn ensure_not_apart(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
     match find_standing(conn, one, other).await? {
         None | Some(Standing::Apart) => Err(NO_USER),
@@ -86,7 +86,7 @@ async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord, notice: Option<Notic
     Ok(inserted > 0)
 }
 
-/// Returns the domain's rules of whom an account may follow and how many, the last one included. Whoever blocks locks both
+/// Checks the domain's rules of whom an account may follow and how many, the last one included. Whoever blocks locks both
 /// accounts: a block that is not seen here waits, and finds the relation.
 async fn ensure_may_follow(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<()> {
     let beyond = follows::table

@@ -186,7 +186,6 @@ pub(crate) async fn edit(
     let before = row.post()?;
     let (edited, replaced_images) = before.clone().apply(&edit, at)?;
     let (has_changed, row) = (edited != before, PostRow::of(&edited));
-    // The record of images first, as where a post is stored.
     super::images::replace_of_post(conn, id, &before.attachments, &edited.attachments, DbInstant(at)).await?;
     diesel::update(posts::table.find(id)).set(&row).execute(conn).await?;
     if let Some(words) = words {
