@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use url::Url;
 
 use crate::setting::Secret;
@@ -115,6 +115,13 @@ fn duration(text: &str) -> Option<Duration> {
 
 pub(crate) fn filter(text: &str) -> Parsed<String> {
     // Around a comma there may be spaces.
-    let filter = text.split(',').map(str::trim).collect::<Vec<_>>().join(",");
-    filter.parse::<Targets>().map(|_| filter).map_err(|_| " must be such as warn or agora_http=debug".to_owned())
+    let parts: Vec<_> = text.split(',').map(str::trim).collect();
+    let filter = parts.join(",");
+    // What is no level would be taken for a target, whose level then is all.
+    let is_part = |part: &&str| match part.split_once('=') {
+        None => part.parse::<LevelFilter>().is_ok(),
+        Some((target, _)) => target.chars().all(|it| it.is_ascii_alphanumeric() || "_:".contains(it)),
+    };
+    let is_filter = parts.iter().all(is_part) && filter.parse::<Targets>().is_ok();
+    if is_filter { Ok(filter) } else { Err(" must be such as warn or agora_http=debug".to_owned()) }
 }

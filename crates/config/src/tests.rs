@@ -205,6 +205,8 @@ fn what_the_file_says_wrong_is_named_with_its_line() {
         ("token_lifetime = '31d'", "agora.toml:1: token_lifetime must be a time from 1 second to 30 days: "),
         ("log_format = 'xml'", "agora.toml:1: log_format must be text or json"),
         ("log = 'agora=loud'", "agora.toml:1: log must be such as warn or agora_http=debug"),
+        ("log = 'warning'", "agora.toml:1: log must be such as warn or agora_http=debug"),
+        ("log = 'info;agora_http=debug'", "agora.toml:1: log must be such as warn or agora_http=debug"),
         ("database_url = 'agora.db'", "agora.toml:1: database_url: the database URL must be such as sqlite:"),
         ("database_url = 'postgres://a:hunter2@b:c/d'", "agora.toml:1: database_url: "),
         ("media_url = 'media'", "agora.toml:1: media_url: images can be kept at"),
