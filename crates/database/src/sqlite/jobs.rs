@@ -205,7 +205,8 @@ fn write_group(conn: &mut SqliteConnection, mut group: Vec<Box<dyn WriteJob>>, e
     });
     let failure = committed.err().map(|error| cause.unwrap_or_else(|| error.to_string()));
     if let Some(cause) = &failure {
-        tracing::error!(cause, jobs = group.len(), "a group of writes was rolled back");
+        // Each of them tells whoever asked for it.
+        tracing::debug!(cause, jobs = group.len(), "a group of writes was rolled back");
         forget_after(0);
     }
     // Before anybody is told that it is done.
