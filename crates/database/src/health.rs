@@ -6,6 +6,7 @@ use agora_domain::health::Probe;
 use agora_domain::{Error, Result};
 use async_trait::async_trait;
 
+use crate::backend::Backend;
 use crate::{Database, Migrations, call};
 
 impl Database {
@@ -19,6 +20,9 @@ impl Database {
 #[async_trait]
 impl Probe for Database {
     async fn probe(&self) -> Result<()> {
+        if let Backend::Sqlite(database) = &self.backend {
+            database.check_file()?;
+        }
         call!(self, read transfer::has_migrations()).map(drop)
     }
 }
@@ -39,6 +43,8 @@ impl Probe for IsMigrated {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use tempfile::TempDir;
 
     use super::*;
@@ -66,6 +72,19 @@ mod tests {
         database.migrations_probe().probe().await.unwrap();
         database.close();
         assert!(matches!(database.probe().await, Err(Error::Unavailable(_))));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_database_whose_file_was_deleted_or_replaced_is_not_well() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = open(&directory).await;
+        let (file, moved) = (directory.path().join("agora.db"), directory.path().join("moved.db"));
+        fs::rename(&file, &moved).unwrap();
+        assert!(matches!(database.probe().await, Err(Error::Unavailable(_))));
+        fs::copy(&moved, &file).unwrap();
+        assert!(matches!(database.probe().await, Err(Error::Unavailable(_))));
+        fs::rename(&moved, &file).unwrap();
+        database.probe().await.unwrap();
     }
 
     #[tokio::test(flavor = "multi_thread")]

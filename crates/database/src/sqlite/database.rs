@@ -1,6 +1,8 @@
 //! An open SQLite database: its threads, and what runs on them.
 
 use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -33,6 +35,8 @@ const LIST_QUEUE: usize = 256;
 /// An open SQLite database.
 pub(crate) struct Sqlite {
     pub(crate) file: PathBuf,
+    /// Which file it was when it was opened: its device and its number there.
+    opened: (u64, u64),
     /// How many reads were asked for so far.
     asked: Arc<AtomicU64>,
     /// For reads of little.
@@ -49,6 +53,10 @@ pub(crate) struct Sqlite {
     pub(crate) events: Arc<Window>,
     /// The right to serve it, until it is closed.
     service: Mutex<Option<File>>,
+}
+
+fn number_of(file: &Path) -> io::Result<(u64, u64)> {
+    file.metadata().map(|file| (file.dev(), file.ino()))
 }
 
 /// Makes a file when it is missing and brings its schema up to date, unless it is to be inspected, with its directory
@@ -86,13 +94,14 @@ impl Sqlite {
         let (readers, lists) = (start_readers("agora-reader", QUEUE)?, start_readers("agora-lists", LIST_QUEUE)?);
         let done = Arc::<Mutex<WriteGroups>>::default();
         let events = Arc::new(Window::new());
+        let opened = number_of(file).map_err(|source| OpenError::Create(file.to_owned(), source))?;
         let (file, service) = (file.to_owned(), Mutex::new(service));
         let (counted, published, database) = (Arc::clone(&done), Arc::clone(&events), file.clone());
         let write = move |conn, jobs: &_, busy: &_| {
             write_loop(conn, jobs, busy, &counted, &published, Log::of(&database));
         };
         let writer = Workers::start("agora-writer", vec![connection], QUEUE, write)?;
-        Ok(Self { file, asked, readers, lists, catalog, writer, done, events, service })
+        Ok(Self { file, opened, asked, readers, lists, catalog, writer, done, events, service })
     }
 
     /// Brings the schema of the file, which is made when missing, up to date, and does no more.
@@ -166,6 +175,13 @@ impl Sqlite {
         after: impl FnOnce(&T) + Send + 'static,
     ) -> agora_domain::Result<T> {
         self.writer.run(|reply| Box::new(Write { work: Some(work), outcome: None, after, reply })).await
+    }
+
+    /// Checks that the file is still in its place. What is written to one that was deleted or moved goes on to be read here, and is lost
+    /// when this is closed.
+    pub(crate) fn check_file(&self) -> agora_domain::Result<()> {
+        let is_there = number_of(&self.file).is_ok_and(|number| number == self.opened);
+        if is_there { Ok(()) } else { Err(Error::unavailable(format!("{} was deleted or moved", self.file.display()))) }
     }
 
     /// Takes the lock of a turn if no handle on the same file has it, in this process or another. It goes with the
