@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::error::Error;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -74,5 +75,13 @@ async fn the_certificate_proves_what_the_mode_asks_for() {
         let url = format!("postgres://agora@{host}:{port}/postgres?sslmode={mode}{}", roots.unwrap_or_default());
         let opened = Database::open(&url, &Options::default()).await;
         assert_eq!(opened.is_ok(), connects, "{mode} {host} {authority:?}: {:?}", opened.err());
+    }
+    fs::write(directory.path().join("empty"), "").unwrap();
+    for (authority, problem) in [("missing", "No such file"), ("empty", "no certificate")] {
+        let roots = directory.path().join(authority).display().to_string();
+        let url = format!("postgres://agora@localhost:{port}/postgres?sslmode=verify-full&sslrootcert={roots}");
+        let error = Database::open(&url, &Options::default()).await.err().unwrap();
+        let source = error.source().unwrap().to_string();
+        assert!(source.contains(&roots) && source.contains(problem), "{source}");
     }
 }

@@ -1,12 +1,12 @@
 //! How a connection to PostgreSQL is made: what its URL says, TLS by the URL's `sslmode`, and time limits.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fmt::Display;
+use std::iter;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use std::{io, iter};
 
 use diesel::{ConnectionError, ConnectionResult};
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
@@ -373,14 +373,16 @@ fn client_config(proof: Proof, authorities: Option<&str>) -> Result<ClientConfig
 
 /// Returns the authorities in a PEM file, or those that the system trusts.
 fn roots(file: Option<&str>) -> Result<RootCertStore, OpenError> {
-    let failed = |error: io::Error| OpenError::Tls(error.into());
     let mut roots = RootCertStore::empty();
     match file {
         Some(path) => {
-            let file = File::open(path).map_err(failed)?;
-            for certificate in CertificateDer::pem_reader_iter(file) {
-                let certificate = certificate.map_err(|error| OpenError::Tls(error.into()))?;
-                roots.add(certificate).map_err(|error| OpenError::Tls(error.into()))?;
+            let failed = |error: &dyn Display| OpenError::Tls(format!("{path} of sslrootcert: {error}").into());
+            for certificate in CertificateDer::pem_file_iter(path).map_err(|error| failed(&error))? {
+                let certificate = certificate.map_err(|error| failed(&error))?;
+                roots.add(certificate).map_err(|error| failed(&error))?;
+            }
+            if roots.is_empty() {
+                return Err(failed(&"there is no certificate in it"));
             }
         }
         None => {
