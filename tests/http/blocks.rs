@@ -223,3 +223,29 @@ async fn a_mute_takes_hours_or_none_and_is_listed_with_its_end() {
     server.call(&alice, Method::DELETE, &path).await.expect(200);
     assert!(ids(&server, &alice, "/api/users/me/mutes").await.is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whom_to_mute_is_looked_at_before_for_how_long() {
+    let server = Server::start().await;
+    let alice = server.user("alice").await;
+    let never = json!({ "hours": 0 });
+    let nobody = format!("/api/users/{}/mute", uuid::Uuid::from_u128(1));
+    server.call_json(&alice, Method::PUT, &nobody, never.clone()).await.expect(404);
+    let own = format!("/api/users/{}/mute", alice.id);
+    let refused = server.call_json(&alice, Method::PUT, &own, never).await.expect(400).json();
+    assert!(refused.to_string().contains("self_not_allowed"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_disabled_can_be_muted_and_blocked_and_either_is_taken_back_as_often_as_one_likes() {
+    let server = Server::start().await;
+    let (root, [alice, bob]) = (server.root().await, [server.user("alice").await, server.user("bob").await]);
+    let disable = json!({ "enabled": false });
+    server.call_json(&root, Method::PUT, &format!("/api/users/{}/enabled", bob.id), disable).await.expect(200);
+    for action in ["block", "mute"] {
+        let path = format!("/api/users/{}/{action}", bob.id);
+        for method in [Method::PUT, Method::PUT, Method::DELETE, Method::DELETE] {
+            server.call(&alice, method, &path).await.expect(200);
+        }
+    }
+}

@@ -58,10 +58,9 @@ impl World {
         number.checked_rem(self.model.posts.len())
     }
 
-    /// Whether somebody sees an account, and may do to it what is for those who do.
-    fn is_seen(&self, viewer: Who, whom: Who) -> bool {
-        let model = &self.model;
-        model.is_admin(viewer) || model.accounts[whom].enabled && !model.blocks.contains(&(whom, viewer))
+    /// Whether an account is there for somebody, who may mute it, and take back what is not there.
+    fn is_there(&self, viewer: Who, whom: Who) -> bool {
+        self.model.is_admin(viewer) || !self.model.blocks.contains(&(whom, viewer))
     }
 
     pub(super) async fn take(&mut self, step: &Step) {
@@ -193,7 +192,7 @@ impl World {
             }
             Step::Block { by, whom, on } => {
                 let path = format!("/api/users/{}/block", self.users[whom].id);
-                let is_done = on || self.model.blocks.contains(&(by, whom)) || self.is_seen(by, whom);
+                let is_done = on || self.model.blocks.contains(&(by, whom)) || self.is_there(by, whom);
                 let status = status_about(by == whom, is_done);
                 if self.send(by, if on { Method::PUT } else { Method::DELETE }, &path, None, status).await.0 {
                     set(&mut self.model.blocks, (by, whom), on);
@@ -206,7 +205,7 @@ impl World {
             }
             Step::Mute { by, whom, on } => {
                 let path = format!("/api/users/{}/mute", self.users[whom].id);
-                let is_done = !on && self.model.mutes.contains(&(by, whom)) || self.is_seen(by, whom);
+                let is_done = !on && self.model.mutes.contains(&(by, whom)) || self.is_there(by, whom);
                 let status = status_about(by == whom, is_done);
                 let body = on.then(|| json!({ "hours": 8760 }));
                 if self.send(by, if on { Method::PUT } else { Method::DELETE }, &path, body, status).await.0 {

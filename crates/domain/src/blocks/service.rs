@@ -33,6 +33,13 @@ pub struct MutedProfile {
     pub until: Option<Timestamp>,
 }
 
+/// A user whom somebody may mute.
+#[derive(Debug)]
+pub struct ToMute {
+    muter: UserId,
+    other: UserId,
+}
+
 impl Blocks {
     /// Keeps a user apart from the caller, also one who blocks the caller; nothing happens when that is so already.
     ///
@@ -48,12 +55,12 @@ impl Blocks {
     /// Takes a block back; nothing happens when there is none.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a user whom the caller does not see and has not blocked; [`Error::Disallowed`] for oneself.
+    /// [`Error::NotFound`] for a user who is not there for the caller and whom the caller has not blocked; [`Error::Disallowed`] for oneself.
     pub async fn unblock(&self, caller: &Member, other: UserId) -> Result<()> {
         ensure_not_oneself(caller, other, Disallowed::BlockSelf)?;
         match self.blocks.unblock(caller.id(), other).await? {
             true => Ok(()),
-            false => self.ensure_seen(caller, other).await,
+            false => self.ensure_there(caller, other).await,
         }
     }
 
@@ -66,29 +73,36 @@ impl Blocks {
         Ok(found.map(|person| person.profile(caller)))
     }
 
+    /// Returns a user whom the caller may mute.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a user who is not there for the caller; [`Error::Disallowed`] for oneself.
+    pub async fn to_mute(&self, caller: &Member, other: UserId) -> Result<ToMute> {
+        ensure_not_oneself(caller, other, Disallowed::MuteSelf)?;
+        self.ensure_there(caller, other).await?;
+        Ok(ToMute { muter: caller.id(), other })
+    }
+
     /// Leaves the posts of a user out of the caller's timelines and what the user does out of the caller's notifications, for
     /// some hours, or for good. Who is muted already gets the new end.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a user whom the caller does not see; [`Error::Disallowed`] for oneself, and beyond
-    /// [`MAX_MUTED`](super::MAX_MUTED).
-    pub async fn mute(&self, caller: &Member, other: UserId, hours: Option<MuteHours>) -> Result<()> {
-        ensure_not_oneself(caller, other, Disallowed::MuteSelf)?;
-        self.ensure_seen(caller, other).await?;
+    /// [`Error::NotFound`] when the user is deleted meanwhile; [`Error::Disallowed`] beyond [`MAX_MUTED`](super::MAX_MUTED).
+    pub async fn mute(&self, ToMute { muter, other }: ToMute, hours: Option<MuteHours>) -> Result<()> {
         let at = self.clock.now();
         let mute = NewMute { id: self.new_id(), at, until: hours.map(|hours| hours.after(at)) };
-        self.blocks.mute(caller.id(), other, mute).await
+        self.blocks.mute(muter, other, mute).await
     }
 
     /// Takes a mute back; nothing happens when there is none.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a user whom the caller does not see and has not muted; [`Error::Disallowed`] for oneself.
+    /// [`Error::NotFound`] for a user who is not there for the caller and whom the caller has not muted; [`Error::Disallowed`] for oneself.
     pub async fn unmute(&self, caller: &Member, other: UserId) -> Result<()> {
         ensure_not_oneself(caller, other, Disallowed::MuteSelf)?;
         match self.blocks.unmute(caller.id(), other).await? {
             true => Ok(()),
-            false => self.ensure_seen(caller, other).await,
+            false => self.ensure_there(caller, other).await,
         }
     }
 
@@ -101,9 +115,9 @@ impl Blocks {
         Ok(found.map(|(person, until)| MutedProfile { profile: person.profile(caller), until }))
     }
 
-    async fn ensure_seen(&self, caller: &Member, other: UserId) -> Result<()> {
+    async fn ensure_there(&self, caller: &Member, other: UserId) -> Result<()> {
         let found = self.people.find(other, caller.id()).await?;
-        found.and_then(|person| person.seen_by(caller)).map(drop).ok_or(NO_USER)
+        found.filter(|person| person.is_there_for(caller)).map(drop).ok_or(NO_USER)
     }
 
     fn new_id(&self) -> RelationId {

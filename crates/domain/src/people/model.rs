@@ -115,8 +115,13 @@ impl Person {
     /// Returns what a viewer sees of the user; `None` of a disabled account, and of a user who blocks the viewer (`contract`:
     /// Safety). ADMIN sees both.
     pub fn seen_by(self, viewer: &Member) -> Option<Profile> {
-        let is_there = self.enabled && !self.blocks_viewer || viewer.is_admin();
-        is_there.then(|| self.profile(viewer))
+        let is_seen = self.is_there_for(viewer) && (self.enabled || viewer.is_admin());
+        is_seen.then(|| self.profile(viewer))
+    }
+
+    /// The rule that to whom they block users are not there, but to ADMIN (`contract`: Safety).
+    pub fn is_there_for(&self, viewer: &Member) -> bool {
+        !self.blocks_viewer || viewer.is_admin()
     }
 
     /// Returns what a viewer sees of the user in lists; `None` where there is nothing to see, and of those apart from the viewer.

@@ -83,8 +83,10 @@ pub(crate) struct NewMute {
 #[utoipa::path(get, path = "", operation_id = "muteUser", tag = "Safety", request_body = NewMute,
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn mute(state: Data<State>, caller: Auth<Member>, id: PathId<UserId>, body: Body) -> HandlerResult {
+    let blocks = &state.services.blocks;
+    let other = blocks.to_mute(&caller, id.0).await?;
     let NewMute { hours } = body.valid_json_or_empty().await?;
-    state.services.blocks.mute(&caller, id.0, hours.value()).await?;
+    blocks.mute(other, hours.value()).await?;
     done(SUCCESS)
 }
 
