@@ -76,6 +76,8 @@ async fn a_hidden_post_is_gone_for_all_but_its_author_and_administrators() {
             assert_eq!(answer.status, 404, "{method} {path}");
             answer.expect_code(404, "post_not_found");
         }
+        let edit = json!({ "postId": post, "content": "what I meant" });
+        server.call_json(&bob, Method::PUT, "/api/comments/update", edit).await.expect(200);
         for viewer in [&alice, &root] {
             let seen = server.view(viewer, &post).await;
             assert_eq!((&seen["hidden"], &seen["visibility"]), (&json!(true), &json!(visibility)));

@@ -121,11 +121,13 @@ impl CommentAccess {
     /// # Errors
     /// Those of [`ensure_there`](Self::ensure_there).
     pub fn ensure_shown(&self, viewer: &Member) -> Result<()> {
-        let sees_own = |author| viewer.is_admin() || viewer.id() == author;
-        let is_shown = (!self.is_hidden || sees_own(self.author))
-            && self.hidden_thread.is_none_or(sees_own)
-            && self.post.ensure_shown(viewer).is_ok();
+        let is_shown = self.is_shown_on_post(viewer) && self.post.ensure_shown(viewer).is_ok();
         if is_shown { Ok(()) } else { Err(NO_COMMENT) }
+    }
+
+    fn is_shown_on_post(&self, viewer: &Member) -> bool {
+        let sees_own = |author| viewer.is_admin() || viewer.id() == author;
+        (!self.is_hidden || sees_own(self.author)) && self.hidden_thread.is_none_or(sees_own)
     }
 
     /// The part of [`ensure_there`](Self::ensure_there) that is about people apart.
@@ -140,15 +142,19 @@ impl CommentAccess {
         Ok(())
     }
 
-    /// The rule for editing: the comment's author alone, whoever blocks whom, while it is not hidden.
+    /// The rule for editing: the comment's author alone, whoever blocks whom and whether or not the post is hidden, while the comment and its
+    /// thread are not.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] when the comment is hidden; those of [`ensure_there`](Self::ensure_there), and
-    /// [`Error::Forbidden`], for anybody else.
+    /// [`Error::Forbidden`] when the comment is hidden, [`Error::NotFound`] when its thread is; those of
+    /// [`ensure_there`](Self::ensure_there), and [`Error::Forbidden`], for anybody else.
     pub fn ensure_may_edit(&self, caller: &Member) -> Result<()> {
         if caller.id() == self.author {
-            self.ensure_shown(caller)?;
-            return if self.is_hidden { Err(HIDDEN) } else { Ok(()) };
+            return match self.is_shown_on_post(caller) {
+                true if self.is_hidden => Err(HIDDEN),
+                true => Ok(()),
+                false => Err(NO_COMMENT),
+            };
         }
         self.ensure_there(caller)?;
         Err(Error::Forbidden(Forbidden::NotCommentAuthor))
