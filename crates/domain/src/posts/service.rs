@@ -80,7 +80,7 @@ impl Posts {
         let PostFields { text, visibility, image, media, mut errors, .. } = fields;
         let (text, visibility) = (text.unwrap_or_default(), visibility.unwrap_or_default());
         let media = media.filter(|_| image.is_none()).unwrap_or_default();
-        let has_image = image.is_some() || !media.as_slice().is_empty();
+        let has_image = image.is_some() || !media.as_slice().is_empty() || errors.contains(FieldName::Media);
         let image = self.images.clean(requester, FieldName::Image, image, &mut errors).await?;
         errors.absorb(Post::ensure_not_empty(&text, has_image))?;
         errors.into_result()?;

@@ -58,7 +58,7 @@ pub(crate) async fn upload(
     RequestedBy(requester): RequestedBy,
     body: Body,
 ) -> HandlerResult {
-    let Submission { body, image, errors } = body.form_or_json::<UploadRequest>(state.max_image_bytes).await?;
+    let Submission { body, image, errors } = body.form::<UploadRequest>(state.max_image_bytes).await?;
     let fields = UploadFields { image, alt: body.alt.value().flatten(), errors };
     let upload = state.services.media.upload(&caller, &requester, fields).await?;
     respond(Rendered::created("Image uploaded successfully", AttachmentBody::of(&upload, &state)))

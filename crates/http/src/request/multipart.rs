@@ -44,6 +44,17 @@ impl<T: FormBody> Submission<T> {
 }
 
 impl Body {
+    /// Reads the fields of a form. No body and no content type is a form without fields.
+    pub(crate) async fn form<T: FormBody>(self, max_image_bytes: usize) -> Result<Submission<T>, ApiError> {
+        match self.content_type() {
+            ContentType::Form => read_form(self, max_image_bytes).await,
+            ContentType::None if self.bytes(JSON_LIMIT).await?.is_empty() => {
+                Submission::of(b"{}", None, FieldErrors::default())
+            }
+            _ => Err(ApiError::UnsupportedMediaType("multipart/form-data")),
+        }
+    }
+
     /// Reads the fields of the body. No body and no content type is a body without fields.
     pub(crate) async fn form_or_json<T: FormBody>(self, max_image_bytes: usize) -> Result<Submission<T>, ApiError> {
         let content_type = self.content_type();
