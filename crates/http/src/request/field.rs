@@ -88,7 +88,7 @@ impl<T: FieldValue> Field<T> {
         Self::Present { value: T::read(input), is_blank }
     }
 
-    /// Returns this spelling of the field, or the other one when there is nothing in this, or the other is malformed: that
+    /// Returns this spelling of the field, or the other one when there is nothing in this, or there is a NUL in the other: that
     /// is refused even of a spelling that does not count.
     pub(crate) fn or(self, other: Self) -> Self {
         if self.yields_to(&other) { other } else { self }
@@ -102,7 +102,8 @@ impl<T: FieldValue> Field<T> {
     fn yields_to(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Malformed(_), _) => false,
-            (_, Self::Malformed(_)) | (Self::Missing, _) => true,
+            (Self::Missing, _) => true,
+            (_, Self::Malformed(violation)) => self.is_empty() || violation.kind() != ViolationKind::WrongType,
             _ => self.is_empty() && !other.is_empty(),
         }
     }
@@ -434,7 +435,8 @@ mod tests {
             (r#"{"otherName":"b"}"#, Some("b")),
             (r#"{"username":" ","otherName":" "}"#, None),
             (r#"{"username":7,"otherName":"b"}"#, None),
-            (r#"{"username":"a","otherName":7}"#, None),
+            (r#"{"username":"a","otherName":7}"#, Some("a")),
+            (r#"{"username":" ","otherName":7}"#, None),
             (r#"{"username":"a","otherName":"b\u0000"}"#, None),
             (r#"{"username":"a","otherName":"b@"}"#, Some("a")),
         ] {
