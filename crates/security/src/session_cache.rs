@@ -71,8 +71,8 @@ impl CachedSessions {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a lookup that read the database before a change must not enter what it read after that change was
-    /// forgotten. So each change is counted, under the lock under which it is forgotten, and a lookup enters its result
+    /// Returns how many changes were forgotten, locked. A lookup that read the database before a change must not enter what it read after
+    /// that change was forgotten. So each change is counted, under the lock under which it is forgotten, and a lookup enters its result
     /// under the same lock, and only if none was counted since it began.
     fn changes(&self) -> MutexGuard<'_, u64> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
@@ -91,6 +91,16 @@ impl CachedSessions {
         forget(&self.cache);
     }
 
+    /// Forgets when the result is dropped: also after a failed write, or one whose request was cancelled, since what it
+    /// wanted may be written all the same.
+    fn forget_at_end(&self, forget: impl Fn(&Cache<SessionId, Entry>)) -> impl Drop {
+        Finally(move || self.forget(&forget))
+    }
+
+    fn forget_of(&self, account: UserId) -> impl Drop {
+        self.forget_at_end(move |cache| cache.retain(|_, entry| entry.state.session.user != account))
+    }
+
     fn remembered(&self, id: SessionId, now: Timestamp) -> Option<SessionState> {
         let Entry { state, read_at } = self.cache.get(&id)?;
         // An entry from the future was read before the clock was set back: its age is unknown.
@@ -99,8 +109,7 @@ impl CachedSessions {
     }
 }
 
-/// Does something when dropped: also after a failed write, or one whose request was cancelled, since what it wanted
-/// may be written all the same.
+/// Does something when dropped.
 struct Finally<F: Fn()>(F);
 
 impl<F: Fn()> Drop for Finally<F> {
@@ -156,45 +165,43 @@ impl SessionRepository for CachedSessions {
 
     fn note_seen(&self, id: SessionId, hour: Timestamp) {
         let mut seen = self.seen();
-        if seen.len() < Self::CAPACITY {
+        if seen.len() < Self::CAPACITY || seen.contains_key(&id) {
             seen.insert(id, hour);
         }
     }
 
     async fn revoke_of(&self, user: UserId, id: SessionId, at: Timestamp) -> Result<bool> {
-        let _forget = Finally(|| {
-            self.forget(|cache| {
-                cache.remove(&id);
-            });
+        let _forget = self.forget_at_end(|cache| {
+            cache.remove(&id);
         });
         self.inner.revoke_of(user, id, at).await
     }
 
     async fn revoke_others(&self, user: UserId, keep: SessionId, at: Timestamp) -> Result<()> {
+        let _forget = self.forget_of(user);
         self.inner.revoke_others(user, keep, at).await
     }
 
     async fn revoke_all(&self, user: UserId, entry: &AuditEntry) -> Result<()> {
+        let _forget = self.forget_of(user);
         self.inner.revoke_all(user, entry).await
     }
 
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()> {
-        let _forget = Finally(|| {
-            self.forget(|cache| {
-                cache.remove(&id);
-            });
+        let _forget = self.forget_at_end(|cache| {
+            cache.remove(&id);
         });
         self.inner.revoke(id, at).await
     }
 
     async fn delete_opened_before(&self, at: Timestamp) -> Result<usize> {
-        let _forget = Finally(|| self.forget(|cache| cache.retain(|_, entry| entry.state.session.opened_at >= at)));
+        let _forget = self.forget_at_end(|cache| cache.retain(|_, entry| entry.state.session.opened_at >= at));
         self.inner.delete_opened_before(at).await
     }
 
     fn account_changed(&self, account: UserId) {
         self.inner.account_changed(account);
-        self.forget(|cache| cache.retain(|_, entry| entry.state.session.user != account));
+        drop(self.forget_of(account));
     }
 }
 
@@ -204,7 +211,9 @@ mod tests {
 
     use agora_domain::Error;
     use agora_domain::accounts::{MockSessionRepository, Roles};
+    use agora_domain::audit::{Action, Actor, Target};
     use agora_domain::clock::MockClock;
+    use agora_domain::id::AuditId;
     use agora_domain::page::Keyset;
     use tokio::sync::{Mutex as AsyncMutex, Notify};
     use uuid::Uuid;
@@ -297,6 +306,26 @@ mod tests {
         sessions.revoke(session(1), Timestamp::from_unix_millis(START)).await.unwrap();
         sessions.find(session(1)).await.unwrap();
         sessions.find(session(2)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_sessions_of_an_account_that_are_ended_are_forgotten_at_once_and_no_others() {
+        let sessions = cached(7, |inner| {
+            inner.expect_revoke_others().once().returning(|_, _, _| Ok(()));
+            inner.expect_revoke_all().once().returning(|_, _| Err(Error::unavailable("lost acknowledgement")));
+        });
+        let look = async || {
+            for id in [1, 2, 100] {
+                sessions.find(session(id)).await.unwrap();
+            }
+        };
+        look().await;
+        sessions.revoke_others(ALICE, session(1), Timestamp::from_unix_millis(START)).await.unwrap();
+        look().await;
+        let (id, actor, at) = (AuditId::new(Uuid::nil()), Actor::CommandLine, Timestamp::from_unix_millis(START));
+        let (action, target, details) = (Action::SessionsEnded, Target::User(ALICE), None);
+        assert!(sessions.revoke_all(ALICE, &AuditEntry { id, at, actor, action, target, details }).await.is_err());
+        look().await;
     }
 
     #[tokio::test]

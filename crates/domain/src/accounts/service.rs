@@ -256,7 +256,6 @@ impl Accounts {
     /// Those of the repository.
     pub async fn end_sessions(&self, account: ManagedAccount) -> Result<()> {
         let entry = self.entry(account, Action::SessionsEnded);
-        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), account.id);
         self.sessions.revoke_all(account.id, &entry).await
     }
 

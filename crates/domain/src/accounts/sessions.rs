@@ -271,7 +271,6 @@ impl Authentication {
     /// # Errors
     /// Those of the repository.
     pub async fn end_other_sessions(&self, caller: &Caller) -> Result<()> {
-        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), caller.user);
         self.sessions.revoke_others(caller.user, caller.session.id, self.clock.now()).await
     }
 

@@ -339,7 +339,6 @@ async fn a_user_lists_and_ends_own_sessions() {
         .once()
         .withf(|user, keep, at| (*user, *keep, *at) == (ALICE, SESSION, NOW))
         .returning(|_, _, _| Ok(()));
-    ports.sessions.expect_account_changed().once().withf(|id| *id == ALICE).return_const(());
     let (authentication, caller) = (ports.authentication(), alice(Roles::NONE));
     authentication.list_sessions(&caller, PageRequest::FIRST).await.unwrap();
     authentication.end_session(&caller, SESSION).await.unwrap();
