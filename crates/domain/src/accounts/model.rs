@@ -228,8 +228,9 @@ texts! {
 impl UserAgent {
     /// Returns what is kept of what a client sent; `None` when that is nothing.
     pub fn of(sent: &str) -> Option<Self> {
-        let visible: String = sent.trim().chars().filter(|c| !c.is_control()).take(Self::MAX_CHARS).collect();
-        (!visible.is_empty()).then_some(Self(visible))
+        let visible: String = sent.chars().filter(|c| !c.is_control()).collect();
+        let kept: String = visible.trim().chars().take(Self::MAX_CHARS).collect();
+        (!kept.is_empty()).then_some(Self(kept))
     }
 }
 
