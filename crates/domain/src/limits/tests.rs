@@ -73,16 +73,16 @@ fn sixty_logins_and_sixty_registrations_a_minute_are_admitted_from_an_address() 
     let [here, there] = ["192.0.2.1", "2001:db8::1"].map(client);
     let first = limits(&counters, BEGUN);
     for left in (0..60).rev() {
-        let allowance = first.admit_login(here).unwrap().unwrap();
+        let allowance = first.admit(&Counted::Logins(here)).unwrap().unwrap();
         assert_eq!((allowance.limit.most, allowance.remaining, allowance.reset_seconds), (60, left, 60));
-        assert_eq!(first.admit_registration(here).unwrap().unwrap().remaining, left);
+        assert_eq!(first.admit(&Counted::Registrations(here)).unwrap().unwrap().remaining, left);
     }
     let last = limits(&counters, BEGUN.plus_millis(58_999));
-    assert_eq!(refusal(last.admit_login(here)).reset_seconds, 2);
-    assert_eq!(refusal(last.admit_registration(here)).remaining, 0);
-    assert_eq!(last.admit_login(there).unwrap().unwrap().remaining, 59);
+    assert_eq!(refusal(last.admit(&Counted::Logins(here))).reset_seconds, 2);
+    assert_eq!(refusal(last.admit(&Counted::Registrations(here))).remaining, 0);
+    assert_eq!(last.admit(&Counted::Logins(there)).unwrap().unwrap().remaining, 59);
     let next = limits(&counters, BEGUN.plus_millis(60_000));
-    assert_eq!(next.admit_login(here).unwrap().unwrap().remaining, 59);
+    assert_eq!(next.admit(&Counted::Logins(here)).unwrap().unwrap().remaining, 59);
 }
 
 #[test]
@@ -93,19 +93,19 @@ fn as_many_requests_a_minute_are_admitted_as_the_operator_allows() {
     let most = NonZeroU32::new(3).unwrap();
     let first = limits(&counters, BEGUN);
     for left in (0..3).rev() {
-        let of_address = first.admit_request(here, most).unwrap().unwrap();
-        let of_account = first.admit_account_request(alice, most).unwrap();
+        let of_address = first.admit(&Counted::Requests(here, most)).unwrap().unwrap();
+        let of_account = first.admit(&Counted::AccountRequests(alice, most)).unwrap().unwrap();
         assert_eq!((of_address.limit.most, of_address.remaining, of_address.reset_seconds), (3, left, 60));
         assert_eq!(of_account, of_address);
     }
     let last = limits(&counters, BEGUN.plus_millis(59_999));
-    assert_eq!(refusal(last.admit_request(here, most)).reset_seconds, 1);
-    assert_eq!(refusal(last.admit_account_request(alice, most)).reset_seconds, 1);
-    assert_eq!(last.admit_request(there, most).unwrap().unwrap().remaining, 2);
-    assert_eq!(last.admit_account_request(bob, most).unwrap().remaining, 2);
-    assert_eq!(last.admit_request(client("127.0.0.1"), most).unwrap(), None);
+    assert_eq!(refusal(last.admit(&Counted::Requests(here, most))).reset_seconds, 1);
+    assert_eq!(refusal(last.admit(&Counted::AccountRequests(alice, most))).reset_seconds, 1);
+    assert_eq!(last.admit(&Counted::Requests(there, most)).unwrap().unwrap().remaining, 2);
+    assert_eq!(last.admit(&Counted::AccountRequests(bob, most)).unwrap().unwrap().remaining, 2);
+    assert_eq!(last.admit(&Counted::Requests(client("127.0.0.1"), most)).unwrap(), None);
     let next = limits(&counters, BEGUN.plus_millis(60_000));
-    assert_eq!(next.admit_request(here, most).unwrap().unwrap().remaining, 2);
+    assert_eq!(next.admit(&Counted::Requests(here, most)).unwrap().unwrap().remaining, 2);
 }
 
 #[test]
@@ -113,8 +113,8 @@ fn this_machine_logs_in_and_registers_as_often_as_it_likes() {
     let limits = limits(&Arc::default(), BEGUN);
     for address in ["127.0.0.1", "::1"].map(client) {
         for _ in 0..200 {
-            assert_eq!(limits.admit_login(address).unwrap(), None);
-            assert_eq!(limits.admit_registration(address).unwrap(), None);
+            assert_eq!(limits.admit(&Counted::Logins(address)).unwrap(), None);
+            assert_eq!(limits.admit(&Counted::Registrations(address)).unwrap(), None);
         }
     }
 }
@@ -146,11 +146,11 @@ fn a_clock_that_is_set_back_or_far_ahead_locks_nobody_out() {
     let here = client("192.0.2.1");
     for jump in [0, -1, -86_400_000, 86_400_000] {
         let limits = limits(&counters, BEGUN.plus_millis(jump));
-        (0..60).for_each(|_| _ = limits.admit_login(here).unwrap());
-        let allowance = refusal(limits.admit_login(here));
+        (0..60).for_each(|_| _ = limits.admit(&Counted::Logins(here)).unwrap());
+        let allowance = refusal(limits.admit(&Counted::Logins(here)));
         assert!(allowance.reset_seconds <= 60, "{jump}: {allowance:?}");
     }
     for extreme in [i64::MIN, i64::MAX].map(Timestamp::from_unix_millis) {
-        limits(&counters, extreme).admit_login(here).unwrap();
+        limits(&counters, extreme).admit(&Counted::Logins(here)).unwrap();
     }
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
 use actix_web::http::header;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use garde::Validate;
@@ -69,9 +69,10 @@ impl Body {
     }
 
     pub(crate) fn content_type(&self) -> ContentType {
-        let Some(value) = self.request.headers().get(header::CONTENT_TYPE) else { return ContentType::None };
-        let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
-        match essence.trim().to_ascii_lowercase().as_str() {
+        if !self.request.headers().contains_key(header::CONTENT_TYPE) {
+            return ContentType::None;
+        }
+        match self.request.content_type().to_ascii_lowercase().as_str() {
             "application/json" => ContentType::Json,
             "multipart/form-data" => ContentType::Form,
             _ => ContentType::Other,

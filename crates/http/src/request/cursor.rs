@@ -60,6 +60,9 @@ const END: u8 = 3;
 /// How many bytes of the code there are: too many to guess.
 const MAC_BYTES: usize = 8;
 
+// Half a byte names the list.
+const _: () = assert!(List::EACH.len() <= 16);
+
 /// The list and the side, the instant in milliseconds, the identifier, the code.
 const BYTES: usize = 1 + 8 + 16 + MAC_BYTES;
 

@@ -13,7 +13,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::{HttpMessage, HttpRequest, ResponseError};
 use agora_domain::accounts::Caller;
-use agora_domain::limits::Allowance;
+use agora_domain::limits::{Allowance, Counted};
 use refusals::Refusal;
 pub(crate) use refusals::Refusals;
 
@@ -77,7 +77,7 @@ impl RateLimiter {
             return Ok(());
         };
         let Client(client) = Client::of(state, request);
-        let admitted = state.services.limits.admit_request(client, most);
+        let admitted = state.services.limits.admit(&Counted::Requests(client, most));
         record(request, self.refusals.count(Refusal::Address, admitted)?);
         Ok(())
     }
@@ -91,12 +91,12 @@ impl RateLimiter {
     ) -> Result<(), ApiError> {
         let Some(class) = class else { return Ok(()) };
         let (limits, Client(client)) = (&state.services.limits, Client::of(state, request));
-        let (refusal, admitted) = match class {
-            RateLimitClass::Login => (Refusal::Login, limits.admit_login(client)),
-            RateLimitClass::Registration => (Refusal::Registration, limits.admit_registration(client)),
-            RateLimitClass::Recovery => (Refusal::Recovery, limits.admit_recovery(client)),
+        let (refusal, counted) = match class {
+            RateLimitClass::Login => (Refusal::Login, Counted::Logins(client)),
+            RateLimitClass::Registration => (Refusal::Registration, Counted::Registrations(client)),
+            RateLimitClass::Recovery => (Refusal::Recovery, Counted::Recoveries(client)),
         };
-        record(request, self.refusals.count(refusal, admitted)?);
+        record(request, self.refusals.count(refusal, limits.admit(&counted))?);
         Ok(())
     }
 
@@ -111,8 +111,8 @@ impl RateLimiter {
     /// Applies the rate limit of the account.
     pub(crate) fn check_account(&self, state: &State, caller: &Caller, request: &HttpRequest) -> Result<(), ApiError> {
         let Some(most) = self.throttling.per_account else { return Ok(()) };
-        let admitted = state.services.limits.admit_account_request(caller.user, most);
-        record(request, Some(self.refusals.count(Refusal::Account, admitted)?));
+        let admitted = state.services.limits.admit(&Counted::AccountRequests(caller.user, most));
+        record(request, self.refusals.count(Refusal::Account, admitted)?);
         Ok(())
     }
 }
