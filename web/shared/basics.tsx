@@ -29,7 +29,7 @@ export function Avatar({ user }: { user: Pictured }) {
 export function UserLink({ user }: { user: Named & { id: string } }) {
   return (
     <a class="user" href={at("user", user.id)}>
-      <bdi>{nameOf(user)}</bdi> <span class="faint">@{user.username}</span>
+      <bdi>{nameOf(user)}</bdi> <span class="faint">@<bdi>{user.username}</bdi></span>
     </a>
   );
 }

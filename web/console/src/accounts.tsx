@@ -70,7 +70,7 @@ function Account({ user, onChange }: { user: User; onChange: (user: User) => voi
     <article aria-label={`Account ${user.username}`}>
       <header>
         <a class="user" href={at("accounts", user.id)}>
-          <bdi>{nameOf(user)}</bdi> <span class="faint">@{user.username}</span>
+          <bdi>{nameOf(user)}</bdi> <span class="faint">@<bdi>{user.username}</bdi></span>
         </a>
         {has("ADMIN") && <span class="tag">ADMIN</span>}
         {!has("USER") && <span class="tag">Without the role USER</span>}

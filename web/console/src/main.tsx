@@ -66,7 +66,7 @@ function Console({ user }: { user: User }) {
     return (
       <main id="content" class="alone">
         <Title>Not for this account</Title>
-        <p>The console is for administrators, and {user.username} is none.</p>
+        <p>The console is for administrators, and <bdi>{user.username}</bdi> is none.</p>
         <Action does={logOut}>Log out</Action>
       </main>
     );

@@ -19,7 +19,7 @@ export function UserPage({ id, list }: { id: string; list: string | undefined })
     <Show of={profile} title="Profile">
       {(data) => (
         <>
-          <Title small={<span class="faint">@{data.username}</span>}>{nameOf(data)}</Title>
+          <Title small={<span class="faint">@<bdi>{data.username}</bdi></span>}>{nameOf(data)}</Title>
           <Card profile={data} onChange={profile.change} onRelate={profile.reload} />
           <nav class="tabs" aria-label="Of this user">
             <a href={at("user", id)} aria-current={list === undefined ? "page" : undefined}>
