@@ -63,8 +63,5 @@ fn filtered_page(query: &Query) -> Result<(AuditFilter, PageRequest), ApiError> 
         parse_uuid(given).ok_or_else(|| Violation::new(ViolationKind::InvalidFormat, "target must be a UUID"))
     });
     let action = errors.check_given(FieldName::Action, query.get(FieldName::Action), str::parse);
-    match errors.absorb(query.checked_short_page(List::AuditLog))? {
-        Some(page) if errors.is_empty() => Ok((AuditFilter { actor, target, action }, page)),
-        _ => Err(errors.into()),
-    }
+    Ok((AuditFilter { actor, target, action }, query.short_page_with(List::AuditLog, errors)?))
 }

@@ -100,10 +100,7 @@ fn filtered_page(query: &Query) -> Result<(Vec<NotificationKind>, PageRequest), 
     let mut errors = FieldErrors::default();
     let kinds: Result<BTreeSet<_>, _> = query.get_all(FieldName::Kind).map(str::parse).collect();
     let kinds = errors.check(FieldName::Kind, kinds).unwrap_or_default();
-    match errors.absorb(query.checked_short_page(List::Notifications))? {
-        Some(page) if errors.is_empty() => Ok((kinds.into_iter().collect(), page)),
-        _ => Err(errors.into()),
-    }
+    Ok((kinds.into_iter().collect(), query.short_page_with(List::Notifications, errors)?))
 }
 
 /// How many notifications are unread.

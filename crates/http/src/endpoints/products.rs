@@ -193,10 +193,8 @@ fn filtered_page(request: &ListRequest, category: Option<&str>) -> Result<(Produ
     let mut errors = FieldErrors::default();
     let category = errors.check_given(FieldName::Category, category, Category::parse);
     let text = errors.check_given(FieldName::SearchText, given(request, FieldName::SearchText), SearchText::parse);
-    match errors.absorb(request.query.checked_page(List::Products))? {
-        Some(page) if errors.is_empty() => Ok((ProductFilter::new(category.as_ref(), text.as_ref()), page)),
-        _ => Err(errors.into()),
-    }
+    let page = request.query.page_with(List::Products, errors)?;
+    Ok((ProductFilter::new(category.as_ref(), text.as_ref()), page))
 }
 
 async fn list_filtered(request: &ListRequest, category: Option<&str>) -> HandlerResult {

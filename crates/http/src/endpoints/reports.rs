@@ -137,10 +137,7 @@ pub(crate) async fn list(request: ListRequest, admin: Auth<Admin>) -> HandlerRes
 fn filtered_page(query: &Query) -> Result<(Option<ReportStatus>, PageRequest), ApiError> {
     let mut errors = FieldErrors::default();
     let status = errors.check_given(FieldName::Status, query.get(FieldName::Status), str::parse);
-    match errors.absorb(query.checked_short_page(List::Reports))? {
-        Some(page) if errors.is_empty() => Ok((status, page)),
-        _ => Err(errors.into()),
-    }
+    Ok((status, query.short_page_with(List::Reports, errors)?))
 }
 
 /// Read a report

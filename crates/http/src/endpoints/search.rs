@@ -1,5 +1,6 @@
 //! `/api/search`: what is found by its words.
 
+use agora_domain::Error;
 use agora_domain::FieldErrors;
 use agora_domain::accounts::Member;
 use agora_domain::error::{FieldName, Violation, ViolationKind};
@@ -83,10 +84,10 @@ fn searched(query: &Query) -> Result<Search, ApiError> {
         let malformed = || Violation::new(ViolationKind::InvalidFormat, "from must be a UUID");
         parse_uuid(given).map(UserId::new).ok_or_else(malformed)
     });
-    let page = errors.absorb(query.checked_short_page(List::Search))?;
-    match (kind, text, page) {
-        (Some(kind), Some(query), Some(page)) if errors.is_empty() => Ok(Search { kind, query, author, page }),
-        _ => Err(errors.into()),
+    let page = query.short_page_with(List::Search, errors)?;
+    match (kind, text) {
+        (Some(kind), Some(query)) => Ok(Search { kind, query, author, page }),
+        _ => Err(Error::internal("a search was not validated").into()),
     }
 }
 

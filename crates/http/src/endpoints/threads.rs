@@ -70,10 +70,7 @@ pub(crate) async fn list(request: ListRequest, caller: Auth<Member>, id: PathId<
 fn comment_page(query: &Query) -> Result<(CommentOrder, PageRequest), ApiError> {
     let mut errors = FieldErrors::default();
     let order = errors.check_given(FieldName::Order, query.get(FieldName::Order), str::parse);
-    match errors.absorb(query.checked_short_page(List::Comments))? {
-        Some(page) if errors.is_empty() => Ok((order.unwrap_or_default(), page)),
-        _ => Err(errors.into()),
-    }
+    Ok((order.unwrap_or_default(), query.short_page_with(List::Comments, errors)?))
 }
 
 /// List the replies in a thread

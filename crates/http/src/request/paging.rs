@@ -52,12 +52,12 @@ impl Query {
 
     /// Parses the page of a list that `size` and `cursor` ask for.
     pub(crate) fn page(&self, list: List) -> Result<PageRequest, ApiError> {
-        Ok(self.checked_page(list)?)
+        self.page_with(list, FieldErrors::default())
     }
 
     /// Parses the page of a list that is never returned as a whole.
     pub(crate) fn short_page(&self, list: List) -> Result<PageRequest, ApiError> {
-        Ok(self.checked_short_page(list)?)
+        self.short_page_with(list, FieldErrors::default())
     }
 
     /// Parses the page of the following feed: `createAt` says before when its posts were made.
@@ -66,24 +66,20 @@ impl Query {
         let made_before = errors.check_given(FieldName::MadeBefore, self.get(FieldName::MadeBefore), |given| {
             parse_instant(given).ok_or_else(|| invalid("createAt must be an RFC 3339 time or a date"))
         });
-        match errors.absorb(self.checked_short_page(List::Posts))? {
-            Some(page) if errors.is_empty() => Ok(FeedRequest { made_before, page }),
-            _ => Err(errors.into()),
-        }
+        Ok(FeedRequest { page: self.short_page_with(List::Posts, errors)?, made_before })
     }
 
-    /// Like [`page`](Self::page), for one of several things that may be invalid.
-    pub(crate) fn checked_page(&self, list: List) -> agora_domain::Result<PageRequest> {
-        self.page_or(list, PageSize::LIST_DEFAULT)
+    /// Like [`page`](Self::page), when these fields are invalid besides.
+    pub(crate) fn page_with(&self, list: List, errors: FieldErrors) -> Result<PageRequest, ApiError> {
+        self.page_or(list, PageSize::LIST_DEFAULT, errors)
     }
 
-    /// Like [`short_page`](Self::short_page), for one of several things that may be invalid.
-    pub(crate) fn checked_short_page(&self, list: List) -> agora_domain::Result<PageRequest> {
-        self.page_or(list, PageSize::SHORT_DEFAULT)
+    /// Like [`short_page`](Self::short_page), when these fields are invalid besides.
+    pub(crate) fn short_page_with(&self, list: List, errors: FieldErrors) -> Result<PageRequest, ApiError> {
+        self.page_or(list, PageSize::SHORT_DEFAULT, errors)
     }
 
-    fn page_or(&self, list: List, default: PageSize) -> agora_domain::Result<PageRequest> {
-        let mut errors = FieldErrors::default();
+    fn page_or(&self, list: List, default: PageSize, mut errors: FieldErrors) -> Result<PageRequest, ApiError> {
         let size = errors.check_given(FieldName::PageSize, self.get(FieldName::PageSize), PageSize::parse);
         let from = errors.check_given(FieldName::Position, self.get(FieldName::Position), |given| {
             cursor::decode(&self.mac_keys, list, given).ok_or_else(|| invalid("cursor is not one of this list"))
