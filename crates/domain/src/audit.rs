@@ -12,7 +12,7 @@ use crate::error::ViolationKind::InvalidFormat;
 use crate::error::{Result, Violation};
 use crate::id::{AuditId, CommentId, IdGenerator, PostId, ProductId, ReportId, UserId};
 use crate::named::named;
-use crate::text;
+use crate::text::texts;
 
 /// Who acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,26 +172,9 @@ pub struct AuditEntry {
     pub details: Option<String>,
 }
 
-/// Why an administrator hides something, or shows it again: 1 to 1,000 characters after trimming.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reason(String);
-
-impl Reason {
-    /// The most characters a reason has.
-    pub const MAX_CHARS: usize = 1000;
-
-    /// Parses what a client sent.
-    ///
-    /// # Errors
-    /// The violation, in words for the client.
-    pub fn parse(reason: &str) -> Result<Self, Violation> {
-        text::required("Reason", reason, Self::MAX_CHARS).map(Self)
-    }
-
-    /// Returns the reason.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+texts! {
+    /// Why an administrator hides something, or shows it again: 1 to 1,000 characters after trimming.
+    Reason(1000, required "Reason");
 }
 
 /// Whether something is hidden from now on, and why (`contract`: Safety).

@@ -292,22 +292,12 @@ impl CatalogVersion {
     }
 }
 
-/// A text to look for in products, in any letter case: 1 to 100 characters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SearchText(String);
+texts! {
+    /// A text to look for in products, in any letter case: 1 to 100 characters, since more would make the search costly.
+    SearchText(100, required "Search text");
+}
 
 impl SearchText {
-    /// The most characters of a text to look for: more would make the search costly.
-    pub const MAX_CHARS: usize = 100;
-
-    /// Parses what a client sent.
-    ///
-    /// # Errors
-    /// The violation, in words for the client.
-    pub fn parse(given: &str) -> Result<Self, Violation> {
-        text::required("Search text", given, Self::MAX_CHARS).map(Self)
-    }
-
     /// Returns the form that is compared: equal for texts that differ in letter case only.
     pub fn key(&self) -> String {
         text::fold(&self.0)

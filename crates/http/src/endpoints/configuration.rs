@@ -2,42 +2,39 @@
 
 use actix_web::web::Data;
 use agora_domain::accounts::Admin;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::core::EffectiveSetting;
 use crate::request::Auth;
-use crate::response::{HandlerResult, SUCCESS, answers, ok};
+use crate::response::{HandlerResult, SUCCESS, answers, ok, views};
 
 answers! {
     /// The settings in effect.
-    ConfigurationAnswer { Vec<SettingBody> }
+    ConfigurationAnswer { Vec<SettingBody<'static>> }
 }
 
-/// A setting as it is in effect.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = Setting)]
-pub(crate) struct SettingBody {
-    /// The heading that it is listed under.
-    #[schema(example = "The service")]
-    group: &'static str,
-    /// Its key in the configuration file.
-    #[schema(example = "listen")]
-    key: &'static str,
-    /// Its environment variable.
-    #[schema(example = "AGORA_LISTEN")]
-    variable: String,
-    /// The value; null where it is secret, or where there is none. Of a URL with a secret in it, what is not secret.
-    #[schema(example = "127.0.0.1:8080", required = true)]
-    value: Option<String>,
-    /// Whether the value, or a part of it, is not shown.
-    is_secret: bool,
-    /// Whether somebody has set it; otherwise its default holds.
-    is_set: bool,
-    /// Where the value comes from: the line of the file, the variable, the flag, or `default`.
-    #[schema(example = "agora.toml:1")]
-    source: String,
+views! {
+    /// A setting as it is in effect.
+    SettingBody as Setting of setting: EffectiveSetting {
+        /// The heading that it is listed under.
+        #[schema(example = "The service")]
+        group: &'static str = setting.group,
+        /// Its key in the configuration file.
+        #[schema(example = "listen")]
+        key: &'static str = setting.key,
+        /// Its environment variable.
+        #[schema(example = "AGORA_LISTEN")]
+        variable: &'a str = &setting.variable,
+        /// The value; null where it is secret, or where there is none. Of a URL with a secret in it, what is not secret.
+        #[schema(example = "127.0.0.1:8080", required = true)]
+        value: Option<&'a str> = setting.value.as_deref(),
+        /// Whether the value, or a part of it, is not shown.
+        is_secret: bool = setting.is_secret,
+        /// Whether somebody has set it; otherwise its default holds.
+        is_set: bool = setting.source.is_some(),
+        /// Where the value comes from: the line of the file, the variable, the flag, or `default`.
+        #[schema(example = "agora.toml:1")]
+        source: &'a str = setting.source.as_deref().unwrap_or("default"),
+    }
 }
 
 /// The settings that the service was started with.
@@ -55,18 +52,5 @@ impl Configuration {
 #[utoipa::path(get, path = "", operation_id = "getConfiguration", tag = "Administration",
     responses((status = 200, description = "The settings, in the order of the manual.", body = ConfigurationAnswer)))]
 pub(crate) async fn read(_: Auth<Admin>, configuration: Data<Configuration>) -> HandlerResult {
-    let bodies = configuration.0.iter().map(|setting| {
-        let EffectiveSetting { group, key, variable, value, is_secret, source } = setting.clone();
-        let is_set = source.is_some();
-        SettingBody {
-            group,
-            key,
-            variable,
-            value,
-            is_secret,
-            is_set,
-            source: source.unwrap_or_else(|| "default".into()),
-        }
-    });
-    ok(SUCCESS, bodies.collect::<Vec<_>>())
+    ok(SUCCESS, configuration.0.iter().map(SettingBody::of).collect::<Vec<_>>())
 }
