@@ -66,6 +66,8 @@ pub mod entities;
 pub mod error;
 pub mod events;
 pub mod export;
+#[cfg(test)]
+mod fixtures;
 pub mod follows;
 pub mod health;
 pub mod id;

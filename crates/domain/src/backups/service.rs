@@ -45,26 +45,23 @@ mod tests {
 
     use super::*;
     use crate::Error;
-    use crate::accounts::{Caller, Roles, Session};
+    use crate::accounts::Roles;
     use crate::audit_log::MockAuditRepository;
     use crate::backups::MockBackupSource;
-    use crate::clock::{MockClock, Timestamp};
-    use crate::id::{MockIdGenerator, UserId};
+    use crate::clock::Timestamp;
+    use crate::fixtures::{caller, clock, ids};
+    use crate::id::UserId;
 
     const NOW: Timestamp = Timestamp::from_unix_millis(5_000);
     const ROOT: UserId = UserId::new(Uuid::from_u128(1));
     const NEW_ID: Uuid = Uuid::from_u128(4);
 
     fn root() -> Admin {
-        let session = Session { id: Uuid::from_u128(2).into(), user: ROOT, opened_at: NOW };
-        Caller { user: ROOT, session, roles: Roles::ADMIN_AND_USER }.admin().unwrap()
+        caller(ROOT, Roles::ADMIN_AND_USER).admin().unwrap()
     }
 
     fn backups(source: MockBackupSource, audit: MockAuditRepository) -> Backups {
-        let (mut clock, mut ids) = (MockClock::new(), MockIdGenerator::new());
-        clock.expect_now().return_const(NOW);
-        ids.expect_generate().return_const(NEW_ID);
-        Backups { source: Arc::new(source), audit: Arc::new(audit), clock: Arc::new(clock), ids: Arc::new(ids) }
+        Backups { source: Arc::new(source), audit: Arc::new(audit), clock: clock(NOW), ids: ids(NEW_ID) }
     }
 
     fn source() -> MockBackupSource {

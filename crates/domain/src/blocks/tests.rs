@@ -4,12 +4,13 @@ use mockall::predicate::eq;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{Caller, Member, Role, Roles, Session, Username};
+use crate::accounts::{Member, Role, Roles};
 use crate::clock::{MockClock, Timestamp};
 use crate::error::{Disallowed, Error, Resource, Result};
-use crate::id::{MockIdGenerator, RelationId, SessionId, UserId};
+use crate::fixtures::{clock, ids, member, person};
+use crate::id::{RelationId, UserId};
 use crate::page::{Keyset, Page, PageRequest};
-use crate::people::{MockPeopleRepository, Person, PostCounts, Relationship};
+use crate::people::{MockPeopleRepository, Person, Relationship};
 
 const ALICE: UserId = UserId::new(Uuid::from_u128(1));
 const BOB: UserId = UserId::new(Uuid::from_u128(2));
@@ -17,27 +18,11 @@ const ID: RelationId = RelationId::new(Uuid::from_u128(9));
 const NOW: Timestamp = Timestamp::from_unix_millis(7);
 
 fn alice(roles: Roles) -> Member {
-    let session = Session { id: SessionId::new(Uuid::nil()), user: ALICE, opened_at: Timestamp::from_unix_millis(0) };
-    Caller { user: ALICE, session, roles }.member().unwrap()
+    member(ALICE, roles)
 }
 
 fn bob() -> Person {
-    Person {
-        id: BOB,
-        username: Username::parse("bob").unwrap(),
-        display_name: None,
-        biography: None,
-        profile_picture: None,
-        created_at: NOW,
-        enabled: true,
-        discoverable: true,
-        hide_counts: false,
-        posts: PostCounts { public: 1, followers: 10, private: 100 },
-        follower_count: 0,
-        followed_count: 0,
-        relationship: Relationship::default(),
-        blocks_viewer: false,
-    }
+    person(BOB, "bob")
 }
 
 /// How Bob and Alice may stand to each other: who blocks whom, and whether there is a Bob at all for Alice.
@@ -54,12 +39,10 @@ fn worlds() -> [(&'static str, Option<Person>, bool); 5] {
 
 fn blocks(found: Option<Person>, expect: impl FnOnce(&mut MockBlockRepository)) -> Blocks {
     let (mut blocks, mut people) = (MockBlockRepository::new(), MockPeopleRepository::new());
-    let (mut clock, mut ids) = (MockClock::new(), MockIdGenerator::new());
     expect(&mut blocks);
     people.expect_find().with(eq(BOB), eq(ALICE)).returning(move |_, _| Ok(found.clone()));
-    clock.expect_now().return_const(NOW);
-    ids.expect_generate().return_const(ID.uuid());
-    Blocks { blocks: Arc::new(blocks), people: Arc::new(people), clock: Arc::new(clock), ids: Arc::new(ids) }
+    let (clock, ids) = (clock(NOW), ids(ID.uuid()));
+    Blocks { blocks: Arc::new(blocks), people: Arc::new(people), clock, ids }
 }
 
 fn is_done(outcome: Result<()>) -> bool {

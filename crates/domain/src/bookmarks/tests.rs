@@ -4,10 +4,11 @@ use mockall::predicate::eq;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{Caller, Member, Role, Roles, Session};
-use crate::clock::{MockClock, Timestamp};
+use crate::accounts::{Member, Role, Roles};
+use crate::clock::Timestamp;
 use crate::error::{Error, Forbidden, Resource};
-use crate::id::{MockIdGenerator, PostId, RelationId, SessionId, UserId};
+use crate::fixtures::{clock, ids, member};
+use crate::id::{PostId, RelationId, UserId};
 use crate::page::{Page, PageRequest};
 use crate::posts::{MockPostRepository, PostAccess, Visibility, VisibleTo};
 use crate::relation::{NewRelation, Standing};
@@ -18,20 +19,17 @@ const POST: PostId = PostId::new(Uuid::from_u128(3));
 const NOW: Timestamp = Timestamp::from_unix_millis(7);
 
 fn alice(roles: Roles) -> Member {
-    let session = Session { id: SessionId::new(Uuid::nil()), user: ALICE, opened_at: Timestamp::from_unix_millis(0) };
-    Caller { user: ALICE, session, roles }.member().unwrap()
+    member(ALICE, roles)
 }
 
 fn bookmarks(found: Option<Visibility>, expect: impl FnOnce(&mut MockBookmarkRepository)) -> Bookmarks {
     let (mut bookmarks, mut posts) = (MockBookmarkRepository::new(), MockPostRepository::new());
-    let (mut clock, mut ids) = (MockClock::new(), MockIdGenerator::new());
     expect(&mut bookmarks);
     let (author, is_hidden, standing) = (BOB, false, Standing::Stranger);
     let access = found.map(|visibility| PostAccess { id: POST, author, visibility, is_hidden, standing });
     posts.expect_find_access().with(eq(POST), eq(ALICE)).returning(move |_, _| Ok(access));
-    clock.expect_now().return_const(NOW);
-    ids.expect_generate().return_const(Uuid::from_u128(9));
-    Bookmarks { bookmarks: Arc::new(bookmarks), posts: Arc::new(posts), clock: Arc::new(clock), ids: Arc::new(ids) }
+    let (clock, ids) = (clock(NOW), ids(Uuid::from_u128(9)));
+    Bookmarks { bookmarks: Arc::new(bookmarks), posts: Arc::new(posts), clock, ids }
 }
 
 #[tokio::test]

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{
-    Author, Caller, Email, Member, MockAccountRepository, Role, Roles, Session, UserSummary, Username,
-};
-use crate::clock::{MockClock, Timestamp};
+use crate::accounts::{Author, Email, Member, MockAccountRepository, Role, Roles, UserSummary, Username};
+use crate::clock::Timestamp;
 use crate::entities::Entities;
 use crate::error::{Error, Forbidden, Resource, Result};
-use crate::id::{CommentId, MockIdGenerator, NotificationId, PostId, SessionId, UserId};
+use crate::fixtures::{clock, ids, member};
+use crate::id::{CommentId, NotificationId, PostId, UserId};
 use crate::idempotency::Attempt;
 use crate::notices::{Notice, NotificationKind, Subject};
 use crate::page::{Page, PageRequest};
@@ -27,11 +26,6 @@ const COMMENT: CommentId = CommentId::new(Uuid::from_u128(20));
 const NOW: Timestamp = Timestamp::from_unix_millis(1_000);
 const ADMIN: Roles = Roles::NONE.with(Role::Admin, true);
 
-fn member(user: UserId, roles: Roles) -> Member {
-    let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: Timestamp::from_unix_millis(0) };
-    Caller { user, session, roles }.member().unwrap()
-}
-
 fn text(content: &str) -> CommentText {
     CommentText::parse(content).unwrap()
 }
@@ -40,18 +34,14 @@ fn text(content: &str) -> CommentText {
 fn comments(expect: impl FnOnce(&mut MockCommentRepository, &mut MockPostRepository)) -> Comments {
     let (mut comments, mut posts) = (MockCommentRepository::new(), MockPostRepository::new());
     expect(&mut comments, &mut posts);
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(NOW);
-    let mut ids = MockIdGenerator::new();
-    ids.expect_generate().return_const(COMMENT.uuid());
     let mut accounts = MockAccountRepository::new();
     accounts.expect_find_ids().returning(|_, _| Ok([("other".to_owned(), OTHER)].into()));
     Comments {
         comments: Arc::new(comments),
         posts: Arc::new(posts),
         accounts: Arc::new(accounts),
-        clock: Arc::new(clock),
-        ids: Arc::new(ids),
+        clock: clock(NOW),
+        ids: ids(COMMENT.uuid()),
     }
 }
 

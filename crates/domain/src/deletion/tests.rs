@@ -8,11 +8,12 @@ use uuid::Uuid;
 use super::*;
 use crate::accounts::{
     Account, Caller, Confirmed, Email, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
-    PasswordAttempt, PasswordChecks, PasswordHash, Privacy, Role, Roles, Session, Username,
+    PasswordAttempt, PasswordChecks, PasswordHash, Privacy, Role, Roles, Username,
 };
-use crate::clock::{MockClock, Timestamp};
+use crate::clock::Timestamp;
 use crate::error::{Disallowed, Error, FieldName};
-use crate::id::{SessionId, UserId};
+use crate::fixtures::{caller, clock};
+use crate::id::UserId;
 use crate::limits::tests::CountersInMemory;
 use crate::limits::{ClientAddress, Limits};
 use crate::media::{ImageFormat, ImageKey, ImagePorts, MockImageCleaner, MockImageStore, MockUnreferencedImages};
@@ -26,14 +27,7 @@ fn client() -> ClientAddress {
 
 /// Alice, who needs no role.
 fn alice() -> Caller {
-    let session = Session { id: SessionId::new(Uuid::from_u128(3)), user: ALICE, opened_at: NOW };
-    Caller { user: ALICE, session, roles: Roles::NONE }
-}
-
-fn clock() -> MockClock {
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(NOW);
-    clock
+    caller(ALICE, Roles::NONE)
 }
 
 /// Ports of images, of which these are deleted.
@@ -54,9 +48,9 @@ fn deletion(deletions: MockDeletionRepository, sessions: MockSessionRepository, 
     let checks = PasswordChecks {
         accounts: Arc::new(accounts),
         passwords: Arc::new(passwords),
-        limits: Limits { counters: Arc::new(CountersInMemory::default()), clock: Arc::new(clock()) },
+        limits: Limits { counters: Arc::new(CountersInMemory::default()), clock: clock(NOW) },
     };
-    Deletion::new(Arc::new(deletions), Arc::new(sessions), checks, images(dropped), Arc::new(clock()))
+    Deletion::new(Arc::new(deletions), Arc::new(sessions), checks, images(dropped), clock(NOW))
 }
 
 fn attempt(password: &str) -> PasswordAttempt {
@@ -95,7 +89,7 @@ async fn images_go_with_what_named_them() {
     let [from, next] = [2, 3].map(|step| ErasurePosition { step, after: None });
     let erased = Erased { count: 3, images: vec![image(1), image(2)], next, is_done: false };
     deletions.expect_erase().once().with(eq(ALICE), eq(from), eq(NOW)).return_once(|_, _, _| Ok(erased));
-    let erasure = Erasure::new(Arc::new(deletions), images(&[image(1), image(2)]), Arc::new(clock()));
+    let erasure = Erasure::new(Arc::new(deletions), images(&[image(1), image(2)]), clock(NOW));
     assert_eq!(erasure.erase(ALICE, from).await.unwrap(), Erased { count: 3, next, ..Erased::default() });
 }
 

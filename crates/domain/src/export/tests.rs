@@ -7,12 +7,13 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{
-    Account, Author, Caller, Email, MockAccountRepository, MockSessionRepository, Privacy, ProfilePicture, Roles,
-    Session, SessionState, Username, Viewer,
+    Account, Author, Caller, MockAccountRepository, MockSessionRepository, ProfilePicture, Roles, Session,
+    SessionState, Viewer,
 };
 use crate::clock::{MockClock, Timestamp};
 use crate::comments::{Comment, CommentText};
 use crate::error::{Error, Resource};
+use crate::fixtures::{self, caller};
 use crate::id::{CommentId, PostId, SessionId, UserId};
 use crate::limits::Limits;
 use crate::limits::tests::CountersInMemory;
@@ -25,8 +26,7 @@ const NOW: Timestamp = Timestamp::from_unix_millis(7);
 
 /// An account without a role may export as well.
 fn alice() -> Caller {
-    let session = Session { id: SessionId::new(Uuid::nil()), user: ALICE, opened_at: NOW };
-    Caller { user: ALICE, session, roles: Roles::NONE }
+    caller(ALICE, Roles::NONE)
 }
 
 fn key(n: u8) -> ImageKey {
@@ -34,19 +34,8 @@ fn key(n: u8) -> ImageKey {
 }
 
 fn account() -> Account {
-    Account {
-        id: ALICE,
-        username: Username::parse("alice").unwrap(),
-        email: Email::parse("alice@example.com").unwrap(),
-        display_name: None,
-        biography: None,
-        profile_picture: Some(ProfilePicture::new(key(9))),
-        privacy: Privacy::default(),
-        roles: Roles::NONE,
-        enabled: true,
-        email_verified: false,
-        created_at: NOW,
-    }
+    let profile_picture = Some(ProfilePicture::new(key(9)));
+    Account { profile_picture, ..fixtures::account(ALICE, "alice") }
 }
 
 fn post(n: u8, is_hidden: bool) -> PostView {

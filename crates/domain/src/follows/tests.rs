@@ -3,10 +3,11 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{Caller, Member, Role, Roles, Session};
-use crate::clock::{MockClock, Timestamp};
+use crate::accounts::{Member, Role, Roles};
+use crate::clock::Timestamp;
 use crate::error::{Disallowed, Error, Resource};
-use crate::id::{MockIdGenerator, NotificationId, RelationId, SessionId, UserId};
+use crate::fixtures::{clock, ids, member};
+use crate::id::{NotificationId, RelationId, UserId};
 use crate::idempotency::{Attempt, AttemptId, Outcome};
 use crate::notices::{Notice, NotificationKind, Subject};
 use crate::page::{Page, PageRequest};
@@ -31,11 +32,6 @@ const RELATION: NewRelation = NewRelation {
 };
 const ADMIN: Roles = Roles::NONE.with(Role::Admin, true);
 
-fn member(user: UserId, roles: Roles) -> Member {
-    let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: Timestamp::from_unix_millis(0) };
-    Caller { user, session, roles }.member().unwrap()
-}
-
 fn alice() -> Member {
     member(ALICE, Roles::USER)
 }
@@ -43,11 +39,7 @@ fn alice() -> Member {
 fn follows(expect: impl FnOnce(&mut MockFollowRepository)) -> Follows {
     let mut follows = MockFollowRepository::new();
     expect(&mut follows);
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(NOW);
-    let mut ids = MockIdGenerator::new();
-    ids.expect_generate().return_const(ID);
-    Follows { follows: Arc::new(follows), clock: Arc::new(clock), ids: Arc::new(ids) }
+    Follows { follows: Arc::new(follows), clock: clock(NOW), ids: ids(ID) }
 }
 
 #[tokio::test]

@@ -7,12 +7,13 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{
-    Account, Admin, Caller, Confirmed, Email, LoginIdentifier, Member, MockAccountRepository, MockPasswordHasher,
-    MockSessionRepository, Password, PasswordAttempt, PasswordChecks, PasswordHash, Privacy, Roles, Session, Username,
+    Account, Admin, Confirmed, Email, LoginIdentifier, Member, MockAccountRepository, MockPasswordHasher,
+    MockSessionRepository, Password, PasswordAttempt, PasswordChecks, PasswordHash, Roles,
 };
-use crate::clock::{MockClock, Timestamp};
+use crate::clock::Timestamp;
 use crate::error::{Conflict, Disallowed, Error, FieldName, Resource};
-use crate::id::{MailId, MockIdGenerator, SessionId, UserId};
+use crate::fixtures::{self, clock};
+use crate::id::{MailId, MockIdGenerator, UserId};
 use crate::limits::tests::CountersInMemory;
 use crate::limits::{ClientAddress, Limits, Requester};
 
@@ -30,29 +31,15 @@ fn email(address: &str) -> Email {
 }
 
 fn member() -> Member {
-    let session = Session { id: SessionId::new(Uuid::from_u128(3)), user: ALICE, opened_at: NOW };
-    Caller { user: ALICE, session, roles: Roles::USER }.member().unwrap()
+    fixtures::member(ALICE, Roles::USER)
 }
 
 fn admin() -> Admin {
-    let session = Session { id: SessionId::new(Uuid::from_u128(3)), user: BOB, opened_at: NOW };
-    Caller { user: BOB, session, roles: Roles::ADMIN_AND_USER }.admin().unwrap()
+    fixtures::caller(BOB, Roles::ADMIN_AND_USER).admin().unwrap()
 }
 
 fn alice(email_verified: bool) -> Account {
-    Account {
-        id: ALICE,
-        username: Username::parse("Alice").unwrap(),
-        email: email("alice@example.org"),
-        display_name: None,
-        biography: None,
-        profile_picture: None,
-        privacy: Privacy::default(),
-        roles: Roles::USER,
-        enabled: true,
-        email_verified,
-        created_at: NOW,
-    }
+    Account { email: email("alice@example.org"), email_verified, ..fixtures::account(ALICE, "Alice") }
 }
 
 /// Alice, whose password is "right".
@@ -66,12 +53,6 @@ fn token() -> MailToken {
 
 fn digest() -> TokenDigest {
     TokenDigest::new("digest of right".to_owned())
-}
-
-fn clock() -> MockClock {
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(NOW);
-    clock
 }
 
 /// Tokens, of which the one that is drawn is right.
@@ -109,14 +90,14 @@ impl Ports {
             checks: PasswordChecks {
                 accounts: Arc::new(self.accounts),
                 passwords: Arc::new(self.passwords),
-                limits: Limits { counters: Arc::new(CountersInMemory::default()), clock: Arc::new(clock()) },
+                limits: Limits { counters: Arc::new(CountersInMemory::default()), clock: clock(NOW) },
             },
             sessions: Arc::new(self.sessions),
             outbox: Arc::new(self.outbox),
             redemption: Arc::new(self.redemption),
             tokens: Arc::new(tokens()),
             is_mail_configured,
-            clock: Arc::new(clock()),
+            clock: clock(NOW),
             ids: Arc::new(ids),
         }
     }
@@ -326,7 +307,7 @@ async fn deliver(
         outbox: Arc::new(outbox),
         tokens: Arc::new(tokens()),
         transport: Arc::new(transport),
-        clock: Arc::new(clock()),
+        clock: clock(NOW),
     };
     let delivered = delivery.deliver_next().await.unwrap();
     let sent = sent.lock().unwrap().clone();
@@ -378,7 +359,7 @@ async fn administrators_see_so_many_mails_and_have_one_tried_again_that_was_not_
     let mut found = vec![0, 1];
     let one = Some(MailId::new(NEW_ID));
     outbox.expect_retry().times(2).with(eq(one), eq(NOW)).returning(move |_, _| Ok(found.pop().unwrap()));
-    let care = OutboxCare { outbox: Arc::new(outbox), clock: Arc::new(clock()) };
+    let care = OutboxCare { outbox: Arc::new(outbox), clock: clock(NOW) };
     assert_eq!(care.list(&admin(), MailStatus::Dead).await.unwrap(), []);
     care.retry(&admin(), MailId::new(NEW_ID)).await.unwrap();
     let missing = care.retry(&admin(), MailId::new(NEW_ID)).await;

@@ -15,6 +15,7 @@ use mockall::Sequence;
 use super::*;
 use crate::clock::{MockClock, Timestamp};
 use crate::error::{Error, ImageCollected, Resource, Result};
+use crate::fixtures::clock;
 
 fn key(n: u8) -> ImageKey {
     ImageKey::new([n; 16], ImageFormat::Png)
@@ -71,9 +72,7 @@ fn ranges_are_cut_to_the_image() {
 
 /// A sweep at 10,000 of what is on record for 1,000 or longer.
 fn sweep(store: MockImageStore, unnamed: MockUnreferencedImages) -> MediaSweep {
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(Timestamp::from_unix_millis(10_000));
-    MediaSweep::new(Arc::new(store), Arc::new(unnamed), Arc::new(clock), 1_000)
+    MediaSweep::new(Arc::new(store), Arc::new(unnamed), clock(Timestamp::from_unix_millis(10_000)), 1_000)
 }
 
 /// A record that gives these batches, one after the other.
@@ -140,11 +139,9 @@ fn images(store: MockImageStore, unnamed: MockUnreferencedImages) -> Images {
 }
 
 fn images_in(store: Arc<dyn ImageStore>, unnamed: MockUnreferencedImages) -> Images {
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(NOW);
     let cleaner = Arc::new(MockImageCleaner::new());
     let ports = ImagePorts { cleaner, store, unnamed: Arc::new(unnamed) };
-    Images::new(ports, Arc::new(clock))
+    Images::new(ports, clock(NOW))
 }
 
 fn clean() -> CleanImage {

@@ -5,10 +5,11 @@ use mockall::predicate::eq;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{Caller, Member, Role, Roles, Session};
-use crate::clock::{MockClock, Timestamp};
+use crate::accounts::{Member, Role, Roles};
+use crate::clock::Timestamp;
 use crate::error::{Error, Resource};
-use crate::id::{NotificationId, SessionId, UserId};
+use crate::fixtures::{clock, member};
+use crate::id::{NotificationId, UserId};
 use crate::notices::NotificationKind;
 use crate::page::{Page, PageRequest};
 use crate::posts::VisibleTo;
@@ -17,9 +18,8 @@ const ADA: UserId = UserId::new(Uuid::from_u128(1));
 const ID: NotificationId = NotificationId::new(Uuid::from_u128(10));
 const SEEN: Timestamp = Timestamp::from_unix_millis(7);
 
-fn member(roles: Roles) -> Member {
-    let session = Session { id: SessionId::new(Uuid::nil()), user: ADA, opened_at: Timestamp::from_unix_millis(0) };
-    Caller { user: ADA, session, roles }.member().unwrap()
+fn ada(roles: Roles) -> Member {
+    member(ADA, roles)
 }
 
 fn notifications(expect: impl FnOnce(&mut MockNotificationRepository)) -> Notifications {
@@ -35,7 +35,7 @@ fn empty<T>() -> Page<T> {
 #[tokio::test]
 async fn everybody_reads_their_own_and_what_they_may_view() {
     for roles in [Roles::USER, Roles::NONE.with(Role::Admin, true)] {
-        let caller = member(roles);
+        let caller = ada(roles);
         let visible = VisibleTo::of(&caller);
         let notifications = notifications(|mock| {
             let kinds = |kinds: &[NotificationKind]| kinds == [NotificationKind::Reply];
@@ -62,7 +62,7 @@ async fn the_actors_of_no_notification_are_not_found() {
     let notifications = notifications(|mock| {
         mock.expect_list_actors().returning(|_, _, _| Ok(None));
     });
-    let actors = notifications.list_actors(&member(Roles::USER), ID, PageRequest::FIRST).await;
+    let actors = notifications.list_actors(&ada(Roles::USER), ID, PageRequest::FIRST).await;
     assert!(matches!(actors, Err(Error::NotFound(Resource::Notification))), "{actors:?}");
 }
 
@@ -77,8 +77,8 @@ async fn settings_are_the_callers_own() {
             .withf(move |user, given| (*user, given) == (ADA, &changes[..]))
             .returning(move |_, _| Ok(chosen));
     });
-    assert_eq!(notifications.settings(&member(Roles::USER)).await.unwrap(), chosen);
-    assert_eq!(notifications.change_settings(&member(Roles::USER), &changes).await.unwrap(), chosen);
+    assert_eq!(notifications.settings(&ada(Roles::USER)).await.unwrap(), chosen);
+    assert_eq!(notifications.change_settings(&ada(Roles::USER), &changes).await.unwrap(), chosen);
 }
 
 #[tokio::test]
@@ -96,9 +96,8 @@ async fn the_sweep_goes_on_until_nothing_is_left() {
     for (after, rows, last) in [(None, 3, Some(ADA)), (Some(ADA), 0, None)] {
         mock.expect_trim().once().in_sequence(&mut sequence).with(eq(after)).returning(move |_| Ok((rows, last)));
     }
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(before.plus_millis(KEPT_MILLIS));
-    let sweep = NotificationSweep { notifications: Arc::new(mock), clock: Arc::new(clock) };
+    let clock = clock(before.plus_millis(KEPT_MILLIS));
+    let sweep = NotificationSweep { notifications: Arc::new(mock), clock };
     assert_eq!(sweep.run().await.unwrap(), 523);
 }
 

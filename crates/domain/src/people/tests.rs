@@ -3,11 +3,11 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{Caller, Member, Role, Roles, Session, Username, Viewer};
-use crate::clock::Timestamp;
+use crate::accounts::{Member, Role, Roles, Username, Viewer};
 use crate::error::{Error, Forbidden, Resource, ViolationKind};
+use crate::fixtures::{member, person};
 use crate::follows::MockFollowRepository;
-use crate::id::{SessionId, UserId};
+use crate::id::UserId;
 use crate::page::{Keyset, Page, PageRequest};
 use crate::relation::Standing;
 
@@ -16,36 +16,16 @@ const BOB: UserId = UserId::new(Uuid::from_u128(2));
 const CAROL: UserId = UserId::new(Uuid::from_u128(3));
 const ADMIN: Roles = Roles::NONE.with(Role::Admin, true);
 
-fn member(user: UserId, roles: Roles) -> Member {
-    let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: Timestamp::from_unix_millis(0) };
-    Caller { user, session, roles }.member().unwrap()
-}
-
 fn alice() -> Member {
     member(ALICE, Roles::USER)
 }
 
-fn person(id: UserId) -> Person {
-    Person {
-        id,
-        username: Username::parse("somebody").unwrap(),
-        display_name: None,
-        biography: None,
-        profile_picture: None,
-        created_at: Timestamp::from_unix_millis(5),
-        enabled: true,
-        discoverable: true,
-        hide_counts: false,
-        posts: PostCounts { public: 1, followers: 10, private: 100 },
-        follower_count: 7,
-        followed_count: 8,
-        relationship: Relationship::default(),
-        blocks_viewer: false,
-    }
+fn somebody(id: UserId) -> Person {
+    person(id, "somebody")
 }
 
 fn following(id: UserId) -> Person {
-    Person { relationship: Relationship { following: true, ..Relationship::default() }, ..person(id) }
+    Person { relationship: Relationship { following: true, ..Relationship::default() }, ..somebody(id) }
 }
 
 fn page(people: Vec<Person>) -> Page<Person> {
@@ -62,10 +42,10 @@ fn people(expect: impl FnOnce(&mut MockPeopleRepository, &mut MockFollowReposito
 #[test]
 fn posts_are_counted_that_the_viewer_may_view() {
     for (who, viewer, person, expected) in [
-        ("a stranger", alice(), person(BOB), 1),
+        ("a stranger", alice(), somebody(BOB), 1),
         ("a follower", alice(), following(BOB), 11),
-        ("the user", alice(), person(ALICE), 111),
-        ("ADMIN", member(ALICE, ADMIN), person(BOB), 111),
+        ("the user", alice(), somebody(ALICE), 111),
+        ("ADMIN", member(ALICE, ADMIN), somebody(BOB), 111),
     ] {
         assert_eq!(person.seen_by(&viewer).unwrap().post_count, expected, "{who}");
     }
@@ -75,11 +55,11 @@ fn posts_are_counted_that_the_viewer_may_view() {
 fn hidden_counts_are_for_the_user_and_admin() {
     let hidden = |person| Person { hide_counts: true, ..person };
     for (who, viewer, person, is_told) in [
-        ("a stranger, not hidden", alice(), person(BOB), true),
-        ("a stranger", alice(), hidden(person(BOB)), false),
+        ("a stranger, not hidden", alice(), somebody(BOB), true),
+        ("a stranger", alice(), hidden(somebody(BOB)), false),
         ("a follower", alice(), hidden(following(BOB)), false),
-        ("the user", alice(), hidden(person(ALICE)), true),
-        ("ADMIN", member(ALICE, ADMIN), hidden(person(BOB)), true),
+        ("the user", alice(), hidden(somebody(ALICE)), true),
+        ("ADMIN", member(ALICE, ADMIN), hidden(somebody(BOB)), true),
     ] {
         let profile = person.seen_by(&viewer).unwrap();
         let expected = if is_told { (Some(7), Some(8)) } else { (None, None) };
@@ -89,17 +69,17 @@ fn hidden_counts_are_for_the_user_and_admin() {
 
 #[test]
 fn nobody_stands_in_a_relationship_to_themselves() {
-    assert_eq!(person(ALICE).seen_by(&alice()).unwrap().relationship, None);
+    assert_eq!(somebody(ALICE).seen_by(&alice()).unwrap().relationship, None);
     let relationship = Relationship { following: true, followed_by: true, ..Relationship::default() };
-    let bob = Person { relationship, ..person(BOB) };
+    let bob = Person { relationship, ..somebody(BOB) };
     assert_eq!(bob.seen_by(&alice()).unwrap().relationship, Some(relationship));
 }
 
 #[tokio::test]
 async fn a_profile_is_found_unless_its_account_is_disabled_or_unknown() {
-    let disabled = || Person { enabled: false, ..person(BOB) };
+    let disabled = || Person { enabled: false, ..somebody(BOB) };
     for (who, viewer, found, is_shown) in [
-        ("anybody", alice(), Some(person(BOB)), true),
+        ("anybody", alice(), Some(somebody(BOB)), true),
         ("anybody, of a disabled account", alice(), Some(disabled()), false),
         ("ADMIN, of a disabled account", member(ALICE, ADMIN), Some(disabled()), true),
         ("ADMIN, of an unknown account", member(ALICE, ADMIN), None, false),
@@ -129,11 +109,9 @@ async fn profiles_come_in_the_order_they_were_asked_for_without_those_that_are_n
     let unknown = UserId::new(Uuid::from_u128(9));
     for (viewer, expected) in [(alice(), vec![CAROL, ALICE]), (member(ALICE, ADMIN), vec![CAROL, BOB, ALICE])] {
         let service = people(|people, _| {
-            people
-                .expect_find_all()
-                .once()
-                .withf(move |ids, _| ids == [CAROL, unknown, BOB, ALICE])
-                .returning(|_, _| Ok(vec![person(ALICE), Person { enabled: false, ..person(BOB) }, person(CAROL)]));
+            people.expect_find_all().once().withf(move |ids, _| ids == [CAROL, unknown, BOB, ALICE]).returning(
+                |_, _| Ok(vec![somebody(ALICE), Person { enabled: false, ..somebody(BOB) }, somebody(CAROL)]),
+            );
         });
         let ids = UserIds::parse(vec![CAROL, unknown, BOB, CAROL, ALICE, BOB]).unwrap();
         let found = service.get_all(&viewer, &ids, None).await.unwrap();
@@ -144,7 +122,7 @@ async fn profiles_come_in_the_order_they_were_asked_for_without_those_that_are_n
 #[tokio::test]
 async fn profiles_are_asked_for_from_behind_one_on() {
     let service = people(|people, _| {
-        people.expect_find_all().once().withf(|ids, _| ids == [ALICE]).returning(|_, _| Ok(vec![person(ALICE)]));
+        people.expect_find_all().once().withf(|ids, _| ids == [ALICE]).returning(|_, _| Ok(vec![somebody(ALICE)]));
     });
     let ids = UserIds::parse(vec![CAROL, BOB, ALICE]).unwrap();
     assert_eq!(service.get_all(&alice(), &ids, Some(BOB)).await.unwrap().len(), 1);
@@ -166,7 +144,7 @@ async fn the_directory_is_for_every_member() {
             .expect_list_discoverable()
             .once()
             .withf(|viewer, request| (*viewer, *request) == (Viewer::ordinary(ALICE), PageRequest::FIRST))
-            .returning(|_, _| Ok(page(vec![person(BOB), person(ALICE)])));
+            .returning(|_, _| Ok(page(vec![somebody(BOB), somebody(ALICE)])));
     });
     let found = service.directory(&alice(), PageRequest::FIRST).await.unwrap();
     assert_eq!(found.items.iter().map(|profile| profile.id).collect::<Vec<_>>(), [BOB, ALICE]);

@@ -13,12 +13,13 @@ use mockall::Sequence;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{Author, Caller, Email, Member, MockAccountRepository, Role, Roles, Session, Username};
-use crate::clock::{MockClock, Timestamp};
+use crate::accounts::{Author, Email, Member, MockAccountRepository, Role, Roles, Username};
+use crate::clock::Timestamp;
 use crate::entities::Entities;
 use crate::error::{Error, FieldErrors, FieldName, ImageCollected, Resource, Result, Violation, ViolationKind};
+use crate::fixtures::{caller, clock, ids, member};
 use crate::follows::MockFollowRepository;
-use crate::id::{MockIdGenerator, PostId, RelationId, SessionId, UserId};
+use crate::id::{PostId, RelationId, UserId};
 use crate::limits::{ClientAddress, Requester};
 use crate::media::{
     AltText, Attachment, AttachmentsEdit, CleanImage, ImageFormat, ImageKey, ImagePorts, MediaIds, MockImageCleaner,
@@ -33,14 +34,6 @@ const POST: PostId = PostId::new(Uuid::from_u128(10));
 const BEFORE: Timestamp = Timestamp::from_unix_millis(500);
 const NOW: Timestamp = Timestamp::from_unix_millis(1_000);
 const ADMIN: Roles = Roles::NONE.with(Role::Admin, true);
-
-fn caller(user: UserId, roles: Roles) -> Caller {
-    Caller { user, session: Session { id: SessionId::new(Uuid::nil()), user, opened_at: BEFORE }, roles }
-}
-
-fn member(user: UserId, roles: Roles) -> Member {
-    caller(user, roles).member().unwrap()
-}
 
 fn author() -> Member {
     member(AUTHOR, Roles::USER)
@@ -181,10 +174,6 @@ impl Ports {
     }
 
     fn build(self) -> Posts {
-        let mut clock = MockClock::new();
-        clock.expect_now().return_const(NOW);
-        let mut ids = MockIdGenerator::new();
-        ids.expect_generate().return_const(POST.uuid());
         Posts::new(
             Arc::new(self.posts),
             Arc::new(self.accounts),
@@ -194,8 +183,8 @@ impl Ports {
                 store: Arc::new(self.images),
                 unnamed: Arc::new(self.unnamed),
             },
-            Arc::new(clock),
-            Arc::new(ids),
+            clock(NOW),
+            ids(POST.uuid()),
         )
     }
 

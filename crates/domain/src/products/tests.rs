@@ -5,11 +5,12 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{Admin, Caller, Member, Roles, Session};
+use crate::accounts::{Admin, Member, Roles};
 use crate::audit::{Action, Actor, AuditEntry, Target};
 use crate::clock::{MockClock, Timestamp};
 use crate::error::{Conflict, Error, FieldErrors, FieldName, Resource, Result, Violation, ViolationKind};
-use crate::id::{MockIdGenerator, ProductId, SessionId, UserId};
+use crate::fixtures::{self, caller, clock, ids};
+use crate::id::{MockIdGenerator, ProductId, UserId};
 use crate::idempotency::Attempt;
 use crate::page::{Page, PageRequest};
 use crate::version::Versions;
@@ -18,18 +19,14 @@ const ID: ProductId = ProductId::new(Uuid::from_u128(1));
 const BEFORE: Timestamp = Timestamp::from_unix_millis(500);
 const NOW: Timestamp = Timestamp::from_unix_millis(1_000);
 
-fn caller() -> Caller {
-    let user = UserId::new(Uuid::from_u128(2));
-    let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: BEFORE };
-    Caller { user, session, roles: Roles::ADMIN_AND_USER }
-}
+const ADMIN: UserId = UserId::new(Uuid::from_u128(2));
 
 fn admin() -> Admin {
-    caller().admin().unwrap()
+    caller(ADMIN, Roles::ADMIN_AND_USER).admin().unwrap()
 }
 
 fn member() -> Member {
-    caller().member().unwrap()
+    fixtures::member(ADMIN, Roles::ADMIN_AND_USER)
 }
 
 /// Returns the record of an act of the administrator.
@@ -42,11 +39,7 @@ fn entry_of(action: Action) -> AuditEntry {
 fn products(expect: impl FnOnce(&mut MockProductRepository)) -> Products {
     let mut products = MockProductRepository::new();
     expect(&mut products);
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(NOW);
-    let mut ids = MockIdGenerator::new();
-    ids.expect_generate().return_const(ID.uuid());
-    Products { products: Arc::new(products), clock: Arc::new(clock), ids: Arc::new(ids) }
+    Products { products: Arc::new(products), clock: clock(NOW), ids: ids(ID.uuid()) }
 }
 
 fn sku(text: &str) -> Option<Sku> {

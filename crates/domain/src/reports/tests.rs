@@ -4,18 +4,17 @@ use mockall::predicate::eq;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{
-    Account, Admin, Caller, Email, Member, MockAccountRepository, Privacy, Role, Roles, Session, Username,
-};
+use crate::accounts::{Account, Admin, Member, MockAccountRepository, Role, Roles, Username};
 use crate::audit::{Action, Actor, AuditEntry, Target};
-use crate::clock::{MockClock, Timestamp};
+use crate::clock::Timestamp;
 use crate::comments::{CommentAccess, MockCommentRepository};
 use crate::error::{Error, Resource, Result, ViolationKind};
-use crate::id::{CommentId, MockIdGenerator, PostId, ReportId, SessionId, UserId};
+use crate::fixtures::{self, caller, clock, ids, member, person};
+use crate::id::{CommentId, PostId, ReportId, UserId};
 use crate::idempotency::{Attempt, Outcome};
 use crate::limits::Allowance;
 use crate::notices::{MAX_ADMINS_TOLD, Notice, NotificationKind, Subject};
-use crate::people::{MockPeopleRepository, Person, PostCounts, Relationship};
+use crate::people::{MockPeopleRepository, Person};
 use crate::posts::{MockPostRepository, PostAccess, Visibility};
 use crate::relation::Standing;
 
@@ -26,52 +25,21 @@ const COMMENT: CommentId = CommentId::new(Uuid::from_u128(4));
 const ID: Uuid = Uuid::from_u128(9);
 const NOW: Timestamp = Timestamp::from_unix_millis(7);
 
-fn caller(roles: Roles) -> Caller {
-    let session = Session { id: SessionId::new(Uuid::nil()), user: ALICE, opened_at: NOW };
-    Caller { user: ALICE, session, roles }
-}
-
 fn alice() -> Member {
-    caller(Roles::USER).member().unwrap()
+    member(ALICE, Roles::USER)
 }
 
 fn admin() -> Admin {
-    caller(Roles::NONE.with(Role::Admin, true)).admin().unwrap()
+    caller(ALICE, Roles::NONE.with(Role::Admin, true)).admin().unwrap()
 }
 
 fn account(n: u128, enabled: bool) -> Account {
-    Account {
-        id: UserId::new(Uuid::from_u128(n)),
-        username: Username::parse("admin").unwrap(),
-        email: Email::parse("admin@example.com").unwrap(),
-        display_name: None,
-        biography: None,
-        profile_picture: None,
-        privacy: Privacy::default(),
-        roles: Roles::NONE.with(Role::Admin, true),
-        enabled,
-        email_verified: false,
-        created_at: NOW,
-    }
+    let roles = Roles::NONE.with(Role::Admin, true);
+    Account { roles, enabled, ..fixtures::account(UserId::new(Uuid::from_u128(n)), "admin") }
 }
 
 fn bob() -> Person {
-    Person {
-        id: BOB,
-        username: Username::parse("bob").unwrap(),
-        display_name: None,
-        biography: None,
-        profile_picture: None,
-        created_at: NOW,
-        enabled: true,
-        discoverable: true,
-        hide_counts: false,
-        posts: PostCounts::default(),
-        follower_count: 0,
-        followed_count: 0,
-        relationship: Relationship::default(),
-        blocks_viewer: false,
-    }
+    person(BOB, "bob")
 }
 
 fn access(visibility: Visibility, standing: Standing) -> PostAccess {
@@ -90,17 +58,14 @@ struct Ports {
 
 impl Ports {
     fn build(self) -> Reports {
-        let (mut clock, mut ids) = (MockClock::new(), MockIdGenerator::new());
-        clock.expect_now().return_const(NOW);
-        ids.expect_generate().return_const(ID);
         Reports {
             reports: Arc::new(self.reports),
             posts: Arc::new(self.posts),
             comments: Arc::new(self.comments),
             people: Arc::new(self.people),
             accounts: Arc::new(self.accounts),
-            clock: Arc::new(clock),
-            ids: Arc::new(ids),
+            clock: clock(NOW),
+            ids: ids(ID),
         }
     }
 }

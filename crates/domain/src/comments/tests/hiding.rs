@@ -3,11 +3,11 @@
 use super::*;
 use crate::accounts::Admin;
 use crate::audit::{Action, Actor, AuditEntry, Hiding, Reason, Target};
+use crate::fixtures::caller;
 use crate::posts::HIDDEN;
 
 fn admin() -> Admin {
-    let session = Session { id: SessionId::new(Uuid::nil()), user: OTHER, opened_at: NOW };
-    Caller { user: OTHER, session, roles: ADMIN }.admin().unwrap()
+    caller(OTHER, ADMIN).admin().unwrap()
 }
 
 /// What is hidden: the comment, its thread, which somebody else wrote, or its post.

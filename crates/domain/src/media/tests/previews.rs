@@ -4,6 +4,7 @@ use futures_util::{StreamExt, stream};
 use uuid::Uuid;
 
 use super::*;
+use crate::fixtures::clock;
 use crate::id::{PostId, UserId};
 
 const NEWER: PostId = PostId::new(Uuid::from_u128(2));
@@ -41,9 +42,7 @@ async fn look(is_there: bool, checked: fn() -> Checked, stored: Option<Option<Pr
         store: Arc::new(store),
         unnamed: Arc::new(MockUnreferencedImages::new()),
     };
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(NOW);
-    let backfill = PreviewBackfill::new(Arc::new(backlog), ports, Arc::new(clock));
+    let backfill = PreviewBackfill::new(Arc::new(backlog), ports, clock(NOW));
     let looked = backfill.run(Some(ShownBy::Post(NEWER))).await.unwrap().unwrap();
     assert_eq!(looked.by, ShownBy::Post(POST));
     looked.outcome
@@ -97,9 +96,7 @@ async fn look_at_picture(last: Option<ShownBy>, checked: fn() -> Checked, small:
         .returning(|_, _, _, _| Ok(()));
     let unnamed = Arc::new(MockUnreferencedImages::new());
     let ports = ImagePorts { cleaner: Arc::new(cleaner), store: Arc::new(store), unnamed };
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(NOW);
-    let looked = PreviewBackfill::new(Arc::new(backlog), ports, Arc::new(clock)).run(last).await.unwrap().unwrap();
+    let looked = PreviewBackfill::new(Arc::new(backlog), ports, clock(NOW)).run(last).await.unwrap().unwrap();
     assert_eq!(looked.by, ShownBy::User(USER));
     looked.outcome
 }

@@ -4,16 +4,16 @@ use futures_util::{StreamExt, stream};
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{Caller, Member, Roles, Session};
+use crate::accounts::{Member, Roles};
 use crate::error::{FieldErrors, FieldName};
-use crate::id::{SessionId, UserId};
+use crate::fixtures::{clock, member};
+use crate::id::UserId;
 use crate::limits::{ClientAddress, Requester};
 
 const OWNER: UserId = UserId::new(Uuid::from_u128(1));
 
 fn owner() -> Member {
-    let session = Session { id: SessionId::new(Uuid::nil()), user: OWNER, opened_at: NOW };
-    Caller { user: OWNER, session, roles: Roles::USER }.member().unwrap()
+    member(OWNER, Roles::USER)
 }
 
 fn requester() -> Requester {
@@ -21,10 +21,8 @@ fn requester() -> Requester {
 }
 
 fn media(cleaner: MockImageCleaner, store: MockImageStore, unnamed: MockUnreferencedImages) -> Media {
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(NOW);
     let ports = ImagePorts { cleaner: Arc::new(cleaner), store: Arc::new(store), unnamed: Arc::new(unnamed) };
-    Media::new(ports, Arc::new(clock))
+    Media::new(ports, clock(NOW))
 }
 
 fn fields(image: Option<&'static str>, alt: &str) -> UploadFields {

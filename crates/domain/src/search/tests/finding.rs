@@ -4,38 +4,23 @@ use mockall::predicate::eq;
 use uuid::Uuid;
 
 use super::*;
-use crate::accounts::{Caller, Member, Role, Roles, Session};
+use crate::accounts::{Member, Role, Roles};
 use crate::clock::{MockClock, Timestamp};
 use crate::error::{Error, Resource};
-use crate::id::SessionId;
+use crate::fixtures::{clock, member, person};
 use crate::page::{Keyset, Page, PageRequest, PageSize, Position};
-use crate::people::{MockPeopleRepository, Person, PostCounts, Profile, Relationship};
+use crate::people::{MockPeopleRepository, Person, Profile};
 
 const ALICE: UserId = UserId::new(Uuid::from_u128(1));
 const ADMIN: Roles = Roles::USER.with(Role::Admin, true);
 
-fn member(roles: Roles) -> Member {
-    let session = Session { id: SessionId::new(Uuid::nil()), user: ALICE, opened_at: Timestamp::from_unix_millis(0) };
-    Caller { user: ALICE, session, roles }.member().unwrap()
+fn alice(roles: Roles) -> Member {
+    member(ALICE, roles)
 }
 
-fn person(n: i64) -> Person {
-    Person {
-        id: UserId::new(Uuid::from_u128(n.cast_unsigned().into())),
-        username: Username::parse(&format!("user{n}")).unwrap(),
-        display_name: None,
-        biography: None,
-        profile_picture: None,
-        created_at: Timestamp::from_unix_millis(n),
-        enabled: true,
-        discoverable: true,
-        hide_counts: false,
-        posts: PostCounts::default(),
-        follower_count: 0,
-        followed_count: 0,
-        relationship: Relationship::default(),
-        blocks_viewer: false,
-    }
+fn user(n: i64) -> Person {
+    let id = UserId::new(Uuid::from_u128(n.cast_unsigned().into()));
+    Person { created_at: Timestamp::from_unix_millis(n), ..person(id, &format!("user{n}")) }
 }
 
 /// A search among users of these numbers, newest first, of whom one has the name that is looked for.
@@ -44,8 +29,8 @@ fn among(numbers: &[i64], named: Option<Person>) -> Search {
     let numbers = numbers.to_vec();
     let except = named.as_ref().map(|person| person.id);
     found.expect_find_people().returning(move |wanted, page| {
-        let key = |n: &i64| Keyset { at: Timestamp::from_unix_millis(*n), id: person(*n).id.uuid() };
-        let others = numbers.iter().filter(|n| wanted.except != Some(person(**n).id));
+        let key = |n: &i64| Keyset { at: Timestamp::from_unix_millis(*n), id: user(*n).id.uuid() };
+        let others = numbers.iter().filter(|n| wanted.except != Some(user(**n).id));
         let is_there = |n: &&i64| match page.from {
             Position::Start | Position::End => true,
             Position::After(place) => key(n) < place,
@@ -57,7 +42,7 @@ fn among(numbers: &[i64], named: Option<Person>) -> Search {
             rows.reverse();
         }
         rows.truncate(page.overfetch());
-        Ok(page.page_of(rows, key).map(person))
+        Ok(page.page_of(rows, key).map(user))
     });
     people.expect_find_by_username().returning(move |_, _| Ok(named.clone()));
     Search { found: Arc::new(found), people: Arc::new(people) }
@@ -73,13 +58,13 @@ async fn a_user_of_exactly_that_name_comes_first_on_every_way_through_the_list()
     for count in 0..7 {
         let all: Vec<i64> = (1..=count).rev().collect();
         for named in [None, Some(0), Some(3), Some(9)] {
-            let search = among(&all, named.map(person));
+            let search = among(&all, named.map(user));
             let mut expected: Vec<i64> = named.into_iter().collect();
             expected.extend(all.iter().filter(|n| Some(**n) != named));
             for size in 1..=4 {
                 let size = PageSize::parse(&size.to_string()).unwrap();
                 let read =
-                    async |from| search.users(&member(Roles::USER), &query, PageRequest { from, size }).await.unwrap();
+                    async |from| search.users(&alice(Roles::USER), &query, PageRequest { from, size }).await.unwrap();
                 let mut page = read(Position::Start).await;
                 for is_forward in [true, false] {
                     let mut seen = numbers(&page);
@@ -101,14 +86,13 @@ async fn a_user_of_exactly_that_name_comes_first_on_every_way_through_the_list()
 #[tokio::test]
 async fn who_may_not_be_found_is_not_found_by_name_but_by_admin() {
     let query = Query::parse("somebody").unwrap();
-    for (hidden, by_admin) in [
-        (Person { discoverable: false, ..person(9) }, &[9, 2, 1][..]),
-        (Person { enabled: false, ..person(9) }, &[2, 1]),
-    ] {
+    for (hidden, by_admin) in
+        [(Person { discoverable: false, ..user(9) }, &[9, 2, 1][..]), (Person { enabled: false, ..user(9) }, &[2, 1])]
+    {
         let search = among(&[2, 1], Some(hidden));
-        let found = search.users(&member(Roles::USER), &query, PageRequest::FIRST).await.unwrap();
+        let found = search.users(&alice(Roles::USER), &query, PageRequest::FIRST).await.unwrap();
         assert_eq!(numbers(&found), [2, 1]);
-        let found = search.users(&member(ADMIN), &query, PageRequest::FIRST).await.unwrap();
+        let found = search.users(&alice(ADMIN), &query, PageRequest::FIRST).await.unwrap();
         assert_eq!(numbers(&found), by_admin);
     }
 }
@@ -117,24 +101,24 @@ async fn who_may_not_be_found_is_not_found_by_name_but_by_admin() {
 async fn posts_of_an_author_are_looked_for_if_the_viewer_sees_the_author() {
     let query = Query::parse("#tag word").unwrap();
     for (roles, author, expected) in [
-        (Roles::USER, Some(person(2)), true),
-        (Roles::USER, Some(Person { discoverable: false, ..person(2) }), true),
-        (Roles::USER, Some(Person { enabled: false, ..person(2) }), false),
-        (ADMIN, Some(Person { enabled: false, ..person(2) }), true),
-        (Roles::USER, Some(Person { blocks_viewer: true, ..person(2) }), false),
-        (ADMIN, Some(Person { blocks_viewer: true, ..person(2) }), true),
+        (Roles::USER, Some(user(2)), true),
+        (Roles::USER, Some(Person { discoverable: false, ..user(2) }), true),
+        (Roles::USER, Some(Person { enabled: false, ..user(2) }), false),
+        (ADMIN, Some(Person { enabled: false, ..user(2) }), true),
+        (Roles::USER, Some(Person { blocks_viewer: true, ..user(2) }), false),
+        (ADMIN, Some(Person { blocks_viewer: true, ..user(2) }), true),
         (ADMIN, None, false),
     ] {
         let (mut found, mut people) = (MockSearchRepository::new(), MockPeopleRepository::new());
-        let needles = Needles::of(&query, Some(person(2).id));
-        let wanted = PostSearch { needles, viewer: member(roles).viewer() };
+        let needles = Needles::of(&query, Some(user(2).id));
+        let wanted = PostSearch { needles, viewer: alice(roles).viewer() };
         found
             .expect_find_posts()
             .withf(move |given, _| *given == wanted)
             .returning(|_, page| Ok(page.page_of(vec![], |_| unreachable!())));
         people.expect_find().returning(move |_, _| Ok(author.clone()));
         let search = Search { found: Arc::new(found), people: Arc::new(people) };
-        let outcome = search.posts(&member(roles), &query, Some(person(2).id), PageRequest::FIRST).await;
+        let outcome = search.posts(&alice(roles), &query, Some(user(2).id), PageRequest::FIRST).await;
         match outcome {
             Ok(_) => assert!(expected),
             Err(error) => assert!(!expected && matches!(error, Error::NotFound(Resource::User)), "{error:?}"),
@@ -166,11 +150,10 @@ async fn things_are_put_into_the_index_until_there_are_none_left() {
 #[tokio::test]
 async fn what_was_deleted_stays_in_the_index_for_ten_minutes() {
     for is_more in [false, true] {
-        let (mut index, mut clock) = (MockSearchIndex::new(), MockClock::new());
-        clock.expect_now().return_const(Timestamp::from_unix_millis(1_000_000));
+        let mut index = MockSearchIndex::new();
         let before = Timestamp::from_unix_millis(400_000);
         index.expect_forget().with(eq(before)).times(1).returning(move |_| Ok(is_more));
-        let indexing = Indexing { index: Arc::new(index), clock: Arc::new(clock) };
+        let indexing = Indexing { index: Arc::new(index), clock: clock(Timestamp::from_unix_millis(1_000_000)) };
         assert_eq!(indexing.forget().await.unwrap(), is_more);
     }
 }
