@@ -20,7 +20,7 @@ use agora_operations::progress::{INTERRUPTED, Interrupt};
 use agora_operations::system::SystemClock;
 use agora_operations::transfer::CopyArguments;
 use agora_operations::{admin, doctor, health, media, migrate, moderation, outbox, products, transfer};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use tokio::runtime::Runtime;
@@ -185,7 +185,7 @@ fn say(text: &str) -> Result<()> {
         return Ok(());
     }
     let mut out = io::stdout().lock();
-    Ok(writeln!(out, "{text}").and_then(|()| out.flush())?)
+    writeln!(out, "{text}").and_then(|()| out.flush()).context("cannot write to the standard output")
 }
 
 /// Tells the operator what is wrong. Without a place to write to, the exit code says it.
@@ -417,7 +417,10 @@ async fn serve(loaded: &Loaded, config: &Config) -> Result<()> {
         signals.recv().await;
         cut.cancel();
     });
-    say(&greeting(&app, loaded, config))?;
+    if let Err(error) = say(&greeting(&app, loaded, config)) {
+        // Whoever does not read it is served all the same.
+        tracing::warn!("{error:#}");
+    }
     app.run().await?;
     tracing::info!("stopped");
     Ok(())
