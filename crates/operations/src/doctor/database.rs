@@ -25,11 +25,16 @@ pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference
     }
     let config = &loaded.best_guess;
     let url = database_url(config, &data_dir(config));
+    let of_file =
+        database_file(config, &data_dir(config)).filter(|file| file.exists()).and_then(|file| unwritable(&file));
+    let of_file =
+        of_file.map(|it| failed(format!("{} cannot be written: chown it to the user of the service", it.display())));
     let mut reference = Reference::begin("the database server");
     let probe = match agora_database::probe(url.expose(), &config.database()).await {
         Ok(probe) => probe,
         Err(OpenError::Missing(file)) => return (vec![missing(config, &file)], None),
-        Err(error) => return (vec![failed(advised(error))], None),
+        // It cannot be opened either then.
+        Err(error) => return (vec![of_file.unwrap_or_else(|| failed(advised(error)))], None),
     };
     let mut findings = vec![schema(&probe)];
     if let Some(server) = &probe.server {
@@ -43,9 +48,7 @@ pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference
         }
         return (findings, Some(reference));
     }
-    if let Some(file) = database_file(config, &data_dir(config)).and_then(|file| unwritable(&file)) {
-        findings.push(failed(format!("{} cannot be written: chown it to the user of the service", file.display())));
-    }
+    findings.extend(of_file);
     findings.extend(damage(url.expose()).await);
     (findings, None)
 }
@@ -56,7 +59,8 @@ async fn damage(url: &str) -> Option<Finding> {
     match timeout(PATIENCE, spawn_blocking(move || agora_database::damage(&url))).await {
         Ok(Ok(Ok(damage))) => {
             let damage = damage?;
-            let first = damage.lines().next().unwrap_or_default();
+            // Before them stands of which database they are.
+            let first = damage.lines().find(|line| !line.starts_with("***")).unwrap_or_default();
             Some(failed(format!("its file is damaged ({first}): restore a backup")))
         }
         Ok(Ok(Err(error))) => Some(failed(advised(error))),
