@@ -253,8 +253,9 @@ fn encode_oriented(
     let mut encoder = png::Encoder::new(file, width, height);
     encoder.set_color(stored_as.color_type);
     encoder.set_depth(stored_as.bit_depth);
-    // Others wait for it: `Balanced` takes several times as long.
-    encoder.set_compression(png::Compression::Fast);
+    // Others wait for it: more would take several times as long. `Compression::Fast` looks for no repetitions, of which pictures of few
+    // colours are made.
+    encoder.set_deflate_compression(png::DeflateCompression::Level(1));
     let mut encoder = encoder.write_header()?;
     let mut writer = encoder.stream_writer()?;
     // Rows and pixels are whole bytes: what has less is expanded.
