@@ -54,14 +54,15 @@ use std::time::Duration;
 
 use actix_http::HttpService;
 use actix_service::{ServiceFactoryExt, fn_service, map_config};
-use actix_web::App;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{AppConfig, Server, ServiceRequest, ServiceResponse};
 use actix_web::middleware::{Condition, Next, from_fn};
+use actix_web::{App, HttpRequest};
 pub use core::{EffectiveSetting, LoadLimits, MacKeys, ReplicaServices, Services, Stopping, TrustedProxies};
 pub use middleware::{CorsOrigins, RemoteParent, Throttling, metrics};
 pub use settings::Settings;
 
+use crate::core::{Client, State, shared};
 use crate::middleware::{compress, cors, load_shedding, rate_limit, request_log};
 use crate::settings::Shared;
 use crate::transport::{Acceptor, LINGER, Stream};
@@ -133,7 +134,8 @@ async fn middleware_stack(
     let handle = async |request| next.call(request).await;
     let compressed = async |request| compress::compress(request, handle).await;
     let limited = async |request| rate_limit::limit(request, compressed).await;
-    load_shedding::shed_load(request, limited).await
+    let client = |request: &HttpRequest| Ok(Client::of(shared::<State>(request)?, request).0);
+    load_shedding::shed_load(request, client, limited).await
 }
 
 /// Returns how made-up values are tried in tests: the same cases each time, so that a failure has to do with the change

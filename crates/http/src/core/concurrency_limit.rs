@@ -15,23 +15,25 @@ const SHARE: usize = 2;
 pub(crate) struct ConcurrencyLimit {
     free: Arc<Semaphore>,
     limit: usize,
-    /// Of each address, held once for each place.
-    addresses: Arc<WeakMap<ClientAddress, ()>>,
+    /// The places of each address.
+    shares: Arc<WeakMap<ClientAddress, Share>>,
     refused: RejectionCounter,
 }
 
 /// A place within a limit, until it is dropped.
 pub(crate) struct Permit {
     _permit: OwnedSemaphorePermit,
-    _address: Option<Arc<Entry<ClientAddress, ()>>>,
+    _share: Option<(OwnedSemaphorePermit, Arc<Entry<ClientAddress, Share>>)>,
 }
+
+type Share = Arc<Semaphore>;
 
 impl ConcurrencyLimit {
     /// Creates a limit for `limit` at once. `what` they are, and the setting that limits them, is for the log.
     pub(crate) fn new(limit: usize, what: &'static str) -> Self {
         let limit = limit.min(Semaphore::MAX_PERMITS);
         let refused = RejectionCounter::new(what);
-        Self { free: Arc::new(Semaphore::new(limit)), limit, addresses: Arc::default(), refused }
+        Self { free: Arc::new(Semaphore::new(limit)), limit, shares: Arc::default(), refused }
     }
 
     /// Returns a place within; none when all are taken, or as many as one address has by those of the client's.
@@ -44,11 +46,13 @@ impl ConcurrencyLimit {
     }
 
     fn try_enter(&self, client: ClientAddress) -> Option<Permit> {
-        let address = (!client.is_loopback()).then(|| self.addresses.get_or_insert_with(client, || ()));
-        if address.as_ref().is_some_and(|places| Arc::strong_count(places) > self.limit.div_ceil(SHARE)) {
-            return None;
-        }
-        Some(Permit { _permit: Arc::clone(&self.free).try_acquire_owned().ok()?, _address: address })
+        let make = || Arc::new(Semaphore::new(self.limit.div_ceil(SHARE)));
+        let share = (!client.is_loopback()).then(|| self.shares.get_or_insert_with(client, make));
+        let share = match share {
+            Some(share) => Some((Share::clone(&share).try_acquire_owned().ok()?, share)),
+            None => None,
+        };
+        Some(Permit { _permit: Arc::clone(&self.free).try_acquire_owned().ok()?, _share: share })
     }
 
     /// Returns how many are within.
@@ -89,9 +93,9 @@ mod tests {
             let enter = |address: &str| (0..100).map_while(|_| limit.enter(client(address))).collect::<Vec<_>>();
             let held = enter("198.51.100.7");
             assert_eq!((held.len(), enter("198.51.100.8").len()), (half, most - half));
-            assert_eq!(limit.addresses.len(), 1);
+            assert_eq!(limit.shares.len(), 1);
             drop(held);
-            assert_eq!(limit.addresses.len(), 0);
+            assert_eq!(limit.shares.len(), 0);
             assert_eq!(enter("127.0.0.1").len(), most);
         }
     }

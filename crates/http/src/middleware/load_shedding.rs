@@ -19,10 +19,11 @@ use std::task::{Context, Poll};
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{ConnectionType, StatusCode};
-use actix_web::{HttpMessage, ResponseError};
+use actix_web::{HttpMessage, HttpRequest, ResponseError};
+use agora_domain::limits::ClientAddress;
 use bytes::Bytes;
 
-use crate::core::{ApiError, Capacity, Client, EventStream, MemoryPermit, Permit, State, is_health_probe, shared};
+use crate::core::{ApiError, Capacity, EventStream, MemoryPermit, Permit, is_health_probe, shared};
 use crate::middleware::AccountPermit;
 use crate::request::body_deadline;
 use crate::transport::{Answering, Connection, framing};
@@ -31,12 +32,15 @@ use crate::transport::{Answering, Connection, framing};
 /// time that its client takes.
 pub(crate) async fn shed_load(
     mut request: ServiceRequest,
+    client: impl FnOnce(&HttpRequest) -> Result<ClientAddress, ApiError>,
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let capacity = shared::<Capacity>(request.request())?.clone();
     // Who looks after the service must learn how it is when it is busy; connections bound how many these are.
-    let Client(client) = Client::of(shared::<State>(request.request())?, request.request());
-    let place = (!is_health_probe(request.path())).then(|| capacity.requests.enter(client));
+    let place = match is_health_probe(request.path()) {
+        true => None,
+        false => Some(capacity.requests.enter(client(request.request())?)),
+    };
     let is_full = matches!(place, Some(None));
     if let Some(permit) = place.flatten() {
         // With the request, which is in flight for as long as it is worked on, even if its client has gone.
@@ -51,18 +55,14 @@ pub(crate) async fn shed_load(
     } else {
         next(request).await?
     };
-    release(&mut response);
-    Ok(response)
-}
-
-/// Gives back what an answer that is made, and compressed, needs no longer, and has it keep its place until it is sent.
-fn release(response: &mut ServiceResponse<BoxBody>) {
+    // The answer is made, and compressed.
     drop(response.response_mut().extensions_mut().remove::<AccountPermit>());
     // What goes on for as long as its client listens is bounded by itself.
     let place = response.request().extensions_mut().remove::<Permit>();
-    if let Some(permit) = place.filter(|_| !is_stream(response)) {
+    if let Some(permit) = place.filter(|_| !is_stream(&response)) {
         response.response_mut().extensions_mut().insert(permit);
     }
+    Ok(response)
 }
 
 /// Returns whether an answer is a stream of events.
@@ -128,10 +128,13 @@ impl<B: MessageBody + Unpin> MessageBody for ResponseBody<B> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use crate::core::LoadLimits;
     use crate::middleware::AccountConcurrency;
-    use actix_web::HttpResponse;
     use actix_web::body::BodyStream;
     use actix_web::test::TestRequest;
+    use actix_web::{HttpResponse, web};
     use agora_domain::id::UserId;
     use futures_util::future::poll_fn;
     use futures_util::{FutureExt, stream};
@@ -143,13 +146,18 @@ mod tests {
     async fn an_account_has_its_permit_until_its_answer_is_ready_to_be_sent() {
         let limits = AccountConcurrency::new(1, true);
         let account = UserId::new(uuid::Uuid::from_u128(1));
-        let request = || TestRequest::with_uri("/").to_srv_request();
+        let capacity = web::Data::new(Capacity::new(LoadLimits::default()));
+        let request = || TestRequest::with_uri("/").app_data(capacity.clone()).to_srv_request();
         let acquire = async || limits.acquire(account, &mut request()).await.unwrap().unwrap();
-        let mut unsent = request().into_response(HttpResponse::Ok().finish());
-        let permit = acquire().await;
-        unsent.response_mut().extensions_mut().insert(permit);
-        assert!(unconstrained(acquire()).now_or_never().is_none());
-        release(&mut unsent);
+        let compress = async |request: ServiceRequest| {
+            let mut response = request.into_response(HttpResponse::Ok());
+            let permit = acquire().await;
+            response.response_mut().extensions_mut().insert(permit);
+            assert!(unconstrained(acquire()).now_or_never().is_none());
+            Ok(response)
+        };
+        let here = |_: &HttpRequest| Ok(ClientAddress::of(Ipv4Addr::LOCALHOST.into()));
+        let _unsent = shed_load(request(), here, compress).await.unwrap();
         acquire().await;
     }
 
