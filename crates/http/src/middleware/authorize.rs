@@ -10,7 +10,6 @@ use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest, ResponseError};
 use agora_domain::accounts::Caller;
 use futures_util::FutureExt;
-use tokio::time::timeout;
 use tracing::{Instrument, Span};
 use url::form_urlencoded;
 
@@ -20,8 +19,8 @@ use crate::middleware::{
 };
 use crate::request::{BodyDeadline, TICKET, in_time};
 
-/// How many times as long as any other request one that is carried out to its end may take, though nobody waits for it any more.
-const LONGEST: u32 = 10;
+/// How many times as long as any other request a deletion may take, though nobody waits for it any more.
+const LONGEST_DELETION: u32 = 10;
 
 /// Applies the policy of an endpoint to a request, then calls its handler within the time that a request may take.
 pub(crate) async fn authorize(
@@ -102,13 +101,15 @@ async fn write(
 ) -> Result<completion::Response, ApiError> {
     let context = RequestContext::of(request.request())?;
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
-    let most = state.request_time * LONGEST;
+    let is_deletion = request.method() == Method::DELETE;
+    let most = state.request_time * if is_deletion { LONGEST_DELETION } else { 1 };
+    let body = BodyDeadline::of(request.request());
     completion::to_the_end(state, request_log, (policy, context), caller, async move {
         let handled = AssertUnwindSafe(next.call(request)).catch_unwind();
-        match timeout(most, handled).await {
-            Ok(Ok(answered)) => Ok(answered.map(ServiceResponse::map_into_boxed_body)),
-            Ok(Err(_panic)) => Err(ApiError::Panicked),
-            Err(_elapsed) => Err(ApiError::TimedOut),
+        match in_time(handled, most, body).await {
+            Some(Ok(answered)) => Ok(answered.map(ServiceResponse::map_into_boxed_body)),
+            Some(Err(_panic)) => Err(ApiError::Panicked),
+            None => Err(ApiError::TimedOut),
         }
     })
     .await
