@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::process::Command;
 
-use crate::process::{Home, Process, run};
+use crate::process::{AGORA, Home, Process, run};
 
 /// So many are read at once for an export.
 const BATCH: usize = 200;
@@ -29,7 +29,9 @@ fn products() -> String {
 fn an_import_ends_while_its_standard_input_is_open() {
     let home = home();
     for signal in ["INT", "HUP"] {
-        let (process, mut stdin) = Process::spawn_open(home.agora(&["products", "import", "-", "--format", "jsonl"]));
+        // Whatever these tests were started under.
+        let import = ["--default-signal=HUP", AGORA, "products", "import", "-", "--format", "jsonl"];
+        let (process, mut stdin) = Process::spawn_open(home.release("env", &import));
         stdin.write_all(products().as_bytes()).unwrap();
         process.signal(signal);
         process.finish().expect_refusal(&["interrupted"]);

@@ -80,11 +80,20 @@ async fn a_second_signal_cuts_what_is_in_flight_also_when_the_first_is_being_obe
     assert!(unsent.try_answer().is_err());
 }
 
-#[test]
-fn the_end_of_its_terminal_stops_a_service_that_was_not_started_to_outlive_it() {
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_its_terminal_stops_a_service_and_cuts_nothing_though_it_be_told_of_twice() {
     let home = Home::new();
-    let service = home.start();
+    // Whatever these tests were started under.
+    let service = Service::start(home.release("env", &["--default-signal=HUP", AGORA]));
+    let alice = service.api.user("alice").await;
+    let (mut upload, form) = (Connection::open(&service.address), form_bytes(&picture()));
+    upload.begin("/api/posts/create", &(alice.authorization() + FORM), &form);
+    let address = service.address.clone();
     service.tell("HUP");
+    eventually("connections are refused", async || Connection::is_refused(&address).then_some(())).await;
+    service.tell("HUP");
+    upload.send(&form);
+    upload.answer().expect(201);
     assert!(service.finish().expect_success().stderr.contains("stopped"));
 }
 

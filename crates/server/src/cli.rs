@@ -363,7 +363,8 @@ impl StopSignals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
-            _ = hangup => {}
+            // A shell and the system may both tell of the same end of a terminal.
+            _ = hangup => self.hangup = None,
         }
     }
 }
