@@ -77,10 +77,11 @@ impl Database {
 
     /// Looks at the documents of a chunk, until what was found is final; whether some were not there any more.
     ///
-    /// It looks where there is none as well: the time that a search takes is not to tell whether there is what its reader may not see.
+    /// Of what not everybody may see, it looks where there is none as well: the time that a search takes is not to tell.
     async fn look(&self, among: Among, contained: &[String], found: &mut Found) -> Result<bool> {
         let (mut is_missed, mut documents) = (false, FIRST_DOCUMENTS);
-        let mut next = found.next(documents).or(Some(Vec::new()));
+        let nothing = (!matches!(among, Among::Products)).then(Vec::new);
+        let mut next = found.next(documents).or(nothing);
         while let Some(numbers) = next {
             let (contains, count) = (Contains::new(search_texts::words, contained), numbers.len());
             let looked = call!(self, search search::look(among, contains, numbers))?;

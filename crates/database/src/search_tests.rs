@@ -1,20 +1,24 @@
 //! What the search index keeps of things that are gone.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use agora_domain::accounts::{Account, Email, NewAccount, PasswordHash, Privacy, Roles, Username, Viewer};
 use agora_domain::audit::{Action, Actor, AuditEntry, Target};
 use agora_domain::clock::Timestamp;
+use agora_domain::id::UserId;
+use agora_domain::page::PageRequest;
 use agora_domain::products::{
     CatalogChange, Category, Description, Price, Product, ProductEdit, ProductName, Sku, Stock,
 };
-use agora_domain::search::SearchIndex;
+use agora_domain::search::{Needles, PeopleSearch, Query, SearchIndex};
 use agora_port_contracts::Repositories;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 use crate::postgres::private_postgres;
-use crate::{Database, Options, call};
+use crate::{CallMeter, CallOutcome, Database, Options, QueryInstrumentation, call};
 
 /// So many minutes from now.
 #[allow(clippy::disallowed_methods, reason = "the databases have the time of the machine")]
@@ -109,6 +113,60 @@ async fn what_is_gone_is_forgotten(database: Database) {
     }
     while index.pack().await.unwrap() {}
     assert_eq!(words(&database).await.0, 1, "until there is another");
+}
+
+/// Counts the calls of a database.
+#[derive(Default)]
+struct Counter(AtomicUsize);
+
+impl CallMeter for Counter {
+    fn ended(&self, _: &'static str, _: Duration, _: CallOutcome) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_hidden_is_looked_for_in_as_many_calls_as_what_is_not_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", directory.path().join("agora.db").display());
+    let counter = Arc::new(Counter::default());
+    let instrumentation = QueryInstrumentation { meter: Some(counter.clone()), slow: None };
+    let database = Database::open(&url, &Options::default()).await.unwrap().instrumented(instrumentation).packing(4);
+    let Repositories { search_index: index, accounts, search, .. } = Repositories::of(&Arc::new(database));
+    for n in 0..12 {
+        let is_hidden = n == 1;
+        let name = if is_hidden { "secret zebra".to_owned() } else { format!("user{n}") };
+        let account = Account {
+            id: UserId::new(Uuid::from_u128(n)),
+            username: Username::parse(&name).unwrap(),
+            email: Email::parse(&format!("{n}@example.com")).unwrap(),
+            display_name: None,
+            biography: None,
+            profile_picture: None,
+            privacy: Privacy { discoverable: !is_hidden, ..Privacy::default() },
+            roles: Roles::USER,
+            enabled: true,
+            email_verified: false,
+            created_at: Timestamp::from_unix_millis(n as i64),
+        };
+        let password = PasswordHash::new("hash".to_owned());
+        accounts.create(&NewAccount { account, password, entry: None }, None).await.unwrap();
+    }
+    while index.pack().await.unwrap() {}
+    let calls = async |text: &str| {
+        let (needles, viewer) =
+            (Needles::of(&Query::parse(text).unwrap(), None), Viewer::ordinary(UserId::new(Uuid::nil())));
+        let before = counter.0.load(Ordering::Relaxed);
+        let found =
+            search.find_people(&PeopleSearch { needles, viewer, except: None }, PageRequest::FIRST).await.unwrap();
+        assert!(found.items.is_empty());
+        counter.0.load(Ordering::Relaxed) - before
+    };
+    for (hidden, absent) in
+        [("zebra", "zebro"), ("secret z", "secret y"), ("zebra x", "zebro x"), ("\"secret zebra\"", "\"secret zebro\"")]
+    {
+        assert_eq!(calls(hidden).await, calls(absent).await, "{hidden}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

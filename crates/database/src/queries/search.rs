@@ -121,8 +121,8 @@ pub(crate) async fn candidates(
     let (mut candidates, absent) = crate::search_index::candidates(rows, keys, found, slice.toward);
     let left = candidates.iter().filter(|bucket| !bucket.documents.is_empty()).map(|bucket| bucket.place.bucket);
     let left: Vec<i64> = left.collect();
-    // Where none is left as well, for the time that it takes.
-    if let Some(prefix) = prefix {
+    // Where none is left as well, for the time that it takes, but in the catalog, which everybody may see.
+    if let Some(prefix) = prefix.filter(|_| kind != Kind::Product || !left.is_empty()) {
         let words = [prefix.clone(), end_of(&prefix)];
         let rows = postings_between(conn, kind_code(kind), left, words, BEGINNINGS).await?;
         if limit(rows.len()) < BEGINNINGS {
