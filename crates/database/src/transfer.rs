@@ -4,10 +4,8 @@
 //! transaction, so that it is there whole or not at all. Both work on a connection of their own, without the time
 //! limits of requests.
 
-use std::path::Path;
-
+use agora_domain::Result;
 use agora_domain::media::ImageKey;
-use agora_domain::{Error, Result};
 use futures_util::stream;
 use futures_util::stream::Stream;
 
@@ -19,6 +17,28 @@ use crate::{postgres, sqlite};
 
 /// How many rows are handled at once: some megabytes of the longest posts.
 const BATCH: i64 = 500;
+
+/// What names an image.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Naming {
+    /// A post, its first image.
+    Post,
+    /// A post, another one.
+    PostToo,
+    /// A user.
+    User,
+}
+
+impl Naming {
+    /// Returns what comes after it.
+    const fn next(self) -> Option<Self> {
+        match self {
+            Self::Post => Some(Self::PostToo),
+            Self::PostToo => Some(Self::User),
+            Self::User => None,
+        }
+    }
+}
 
 /// A transaction on a connection of its own.
 pub(crate) enum Session {
@@ -109,13 +129,18 @@ impl Snapshot {
         run_in!(&mut self.0, transfer::page(table, from, BATCH))
     }
 
-    /// Returns the images that posts and profiles name, folder by folder.
+    /// Returns the images that posts and profiles name, some at a time.
     pub fn images(&mut self) -> impl Stream<Item = Result<Vec<ImageKey>>> + Send + '_ {
-        stream::try_unfold((self, Some(0_u8)), async |(snapshot, folder)| {
-            let Some(folder) = folder else { return Ok(None) };
-            let named = run_in!(&mut snapshot.0, images::named_in(folder))?;
-            let keys = named.iter().filter_map(|(name, _)| ImageKey::parse(name)).collect();
-            Ok(Some((keys, (snapshot, folder.checked_add(1)))))
+        let begin = Some((Naming::Post, String::new()));
+        stream::try_unfold((self, begin), async |(snapshot, from)| {
+            let Some((by, after)) = from else { return Ok(None) };
+            let names = run_in!(&mut snapshot.0, images::named_after(by, after, BATCH))?;
+            let next = match names.last() {
+                Some(last) if i64::try_from(names.len()) == Ok(BATCH) => Some((by, last.clone())),
+                _ => by.next().map(|next| (next, String::new())),
+            };
+            let keys = names.iter().filter_map(|name| ImageKey::parse(name)).collect();
+            Ok(Some((keys, (snapshot, next))))
         })
     }
 }
@@ -162,10 +187,7 @@ impl Database {
     /// When one of them fails.
     pub async fn is_same(&self, other: &Self) -> Result<bool> {
         match (&self.backend, &other.backend) {
-            (Backend::Sqlite(one), Backend::Sqlite(other)) => {
-                let place = |file: &Path| file.canonicalize().map_err(Error::unavailable);
-                Ok(place(&one.file)? == place(&other.file)?)
-            }
+            (Backend::Sqlite(one), Backend::Sqlite(other)) => Ok(one.opened == other.opened),
             (Backend::Postgres(one), Backend::Postgres(other)) => one.is_same(other).await,
             _ => Ok(false),
         }

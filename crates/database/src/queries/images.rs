@@ -11,6 +11,7 @@ use super::{Conn, RunQueryDsl, word_in};
 use crate::error::{Failure, Outcome};
 use crate::schema::{PostImageRecord, post_images, posts, unnamed_images, users};
 use crate::sql_types::{DbId, DbInstant};
+use crate::transfer::Naming;
 
 /// Records an image that is about to be stored.
 pub(crate) async fn announce(conn: &mut Conn<'_>, key: String, at: DbInstant) -> Outcome<()> {
@@ -72,6 +73,25 @@ pub(crate) async fn named_of(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<
     let shown = users::table.filter(word_in(users::profile_picture.assume_not_null(), keys));
     let pictures = shown.select(users::profile_picture.assume_not_null());
     Ok(first.union_all(others).union_all(pictures).load(conn).await?)
+}
+
+/// Returns the images that rows of a kind name and that come after one of a name, in the order of their names.
+pub(crate) async fn named_after(conn: &mut Conn<'_>, by: Naming, after: String, limit: i64) -> Outcome<Vec<String>> {
+    Ok(match by {
+        Naming::Post => {
+            let named = posts::table.filter(posts::image.gt(after)).order(posts::image).limit(limit);
+            named.select(posts::image.assume_not_null()).load(conn).await?
+        }
+        Naming::PostToo => {
+            let named = post_images::table.filter(post_images::key.gt(after)).order(post_images::key).limit(limit);
+            named.select(post_images::key).load(conn).await?
+        }
+        Naming::User => {
+            let named =
+                users::table.filter(users::profile_picture.gt(after)).order(users::profile_picture).limit(limit);
+            named.select(users::profile_picture.assume_not_null()).load(conn).await?
+        }
+    })
 }
 
 #[auto_type]

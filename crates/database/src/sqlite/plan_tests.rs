@@ -32,6 +32,7 @@ use crate::schema;
 use crate::schema::{search_tail, search_texts};
 use crate::search_index::{Among, BucketPlace, Buckets, Contains, Packing, kind_code};
 use crate::sql_types::{DbId, DbInstant};
+use crate::transfer::Naming;
 use crate::values::{TextFilter, VisiblePosts};
 use crate::version::MIGRATIONS;
 
@@ -342,6 +343,14 @@ fn images_are_found_by_their_keys_and_those_without_a_preview_by_an_index_of_the
     {
         assert!(steps.iter().any(|step| step.contains("INDEX post_images_by_key (key")), "{steps:?}");
         assert!(!steps.iter().any(|step| step.starts_with("SCAN") && !step.contains("json_each")), "{steps:?}");
+    }
+    for (by, index) in [
+        (Naming::Post, "posts USING COVERING INDEX posts_image (image>?)"),
+        (Naming::PostToo, "post_images USING COVERING INDEX post_images_by_key (key>?)"),
+        (Naming::User, "users USING COVERING INDEX users_profile_picture (profile_picture>?)"),
+    ] {
+        let steps = steps(|conn| complete(images::named_after(conn, by, "ab".to_owned(), 500)));
+        assert_eq!(steps, [format!("SEARCH {index}")]);
     }
     let uploads = steps(|conn| complete(images::find_uploads(conn, id(1), keys())));
     assert_eq!(uploads.first().map(String::as_str), Some("SEARCH unnamed_images USING PRIMARY KEY (key=?)"));
