@@ -83,6 +83,7 @@ pub use options::{Flavor, Options};
 pub use postgres::url_of_each_server;
 pub use probe::{Probe, ServerProbe, probe, probe_replica};
 pub use replica::Replica;
+pub use sqlite::files;
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
 pub use turn::Turn;
 pub use version::{Backlog, Migrated, Migrations, schema_version};

@@ -12,6 +12,9 @@ pub enum Turn {
 }
 
 impl Turn {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Sweep, Self::Mail, Self::Erasure];
+
     /// Returns the word for it in the names of locks and leases.
     pub(crate) const fn name(self) -> &'static str {
         match self {

@@ -36,7 +36,7 @@ const LIST_QUEUE: usize = 256;
 pub(crate) struct Sqlite {
     pub(crate) file: PathBuf,
     /// Which file it was when it was opened: its device and its number there.
-    opened: (u64, u64),
+    pub(crate) opened: (u64, u64),
     /// How many reads were asked for so far.
     asked: Arc<AtomicU64>,
     /// For reads of little.

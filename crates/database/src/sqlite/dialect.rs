@@ -85,12 +85,12 @@ pub(crate) async fn lock_post(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<P
     .optional()?)
 }
 
-/// Locks what is locked already.
+/// Does nothing: there is one writer.
 pub(crate) async fn no_lock(_: &mut Conn<'_>, _: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// Locks what is locked already.
+/// Does nothing: there is one writer.
 pub(crate) async fn no_locks(_: &mut Conn<'_>, _: Vec<DbId>) -> Outcome<()> {
     Ok(())
 }

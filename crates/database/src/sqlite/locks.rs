@@ -1,16 +1,33 @@
 //! Locks on files beside the database, which other processes see.
 
 use std::fs::{File, TryLockError};
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{io, iter};
 
 use super::connect::{create, give_to_owner};
 use crate::error::OpenError;
+use crate::turn::Turn;
+
+/// What the right to serve the database is called.
+const SERVICE: &str = "service";
+
+/// Returns the files of a SQLite database, there or not: its own, given without links on the way to it, and those beside it.
+pub fn files(database: &Path) -> Vec<PathBuf> {
+    let names = ["wal", "shm", SERVICE].into_iter().chain(Turn::ALL.map(Turn::name));
+    iter::once(database.to_owned()).chain(names.map(|name| beside(database, name))).collect()
+}
+
+fn beside(database: &Path, name: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push("-");
+    path.push(name);
+    path.into()
+}
 
 /// Takes the right to serve the database: what a service remembers (sessions, feeds) is right only as long as nobody
 /// else serves it.
 pub(super) fn lock_service(database: &Path) -> Result<File, OpenError> {
-    let locked = lock_companion(database, "service");
+    let locked = lock_companion(database, SERVICE);
     let locked = locked.map_err(|source| OpenError::Create(database.to_owned(), source))?;
     locked.ok_or_else(|| OpenError::Served(database.to_owned()))
 }
@@ -28,15 +45,12 @@ pub(super) fn lock_companion(database: &Path, name: &str) -> io::Result<Option<F
 
 /// Returns a file next to the database that a lock is on. It is never deleted: whoever opened it before would hold a
 /// lock that nobody else can see.
-fn companion(database: &Path, suffix: &str) -> io::Result<File> {
+fn companion(database: &Path, name: &str) -> io::Result<File> {
     // One database has one lock, whatever links lead to it.
     let database = database.canonicalize()?;
-    let mut name = database.clone().into_os_string();
-    name.push("-");
-    name.push(suffix);
-    let name = Path::new(&name);
-    let file = create(name).and_then(|file| give_to_owner(&file, &database).map(|()| file));
-    file.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", name.display())))
+    let companion = beside(&database, name);
+    let file = create(&companion).and_then(|file| give_to_owner(&file, &database).map(|()| file));
+    file.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", companion.display())))
 }
 
 /// Locks the directory of the file against other processes that start: until this one has set the file up, their first

@@ -31,4 +31,5 @@ mod workers;
 pub(crate) use self::connect::{applied, open_to_inspect};
 pub(crate) use self::database::Sqlite;
 pub(crate) use self::dialect::complete;
+pub use self::locks::files;
 pub(crate) use self::session::Session;

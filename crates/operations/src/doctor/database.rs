@@ -1,6 +1,5 @@
 //! The database: whether it can be reached, its version, its schema.
 
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,8 +24,7 @@ pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference
     }
     let config = &loaded.best_guess;
     let url = database_url(config, &data_dir(config));
-    let of_file =
-        database_file(config, &data_dir(config)).filter(|file| file.exists()).and_then(|file| unwritable(&file));
+    let of_file = database_file(config, &data_dir(config)).and_then(|file| unwritable(&file));
     let of_file =
         of_file.map(|it| failed(format!("{} cannot be written: chown it to the user of the service", it.display())));
     let mut reference = Reference::begin("the database server");
@@ -72,16 +70,16 @@ async fn damage(url: &str) -> Option<Finding> {
     }
 }
 
-/// Returns what of the file, its directory and its companions beside it cannot be written.
+/// Returns what of a database that is there, its directory and the files beside it, cannot be written.
 fn unwritable(file: &Path) -> Option<PathBuf> {
+    // Links lead to where these are.
+    let file = &file.canonicalize().ok()?;
     let directory = directory_of(file);
     if !is_ours(directory) {
         return Some(directory.to_owned());
     }
-    let beside = |suffix: &str| PathBuf::from([file.as_os_str(), OsStr::new(suffix)].into_iter().collect::<OsString>());
-    let mut files = ["", "-wal", "-shm", "-service", "-sweep"].into_iter().map(beside);
     let is_unwritable = |file: &PathBuf| file.exists() && access(file, Access::READ_OK | Access::WRITE_OK).is_err();
-    files.find(is_unwritable)
+    agora_database::files(file).into_iter().find(is_unwritable)
 }
 
 fn missing(config: &Config, file: &Path) -> Finding {

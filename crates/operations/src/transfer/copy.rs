@@ -75,7 +75,7 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
             let from = from.context("cannot open the database --from")?;
             // What a service remembers of it would be wrong.
             let to = Database::open_to_serve(to.expose(), &options).await.context("cannot open the database --to")?;
-            let is_same = from.is_same(&to).await.operator_context(rows::SOURCE)?;
+            let is_same = from.is_same(&to).await.operator_context("the databases")?;
             ensure!(!is_same, Invalid(SAME_DATABASE.to_owned()));
             let mut load = to.load().await.operator_context(rows::TARGET)?;
             let is_empty = load.contents().is_empty().await.operator_context(rows::TARGET)?;
