@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::*;
 use crate::clock::{MockClock, Timestamp};
 use crate::error::{Disallowed, Error, FieldErrors, FieldName, Result, Violation, ViolationKind};
+use crate::fixtures;
 use crate::id::{MockIdGenerator, SessionId, UserId};
 use crate::limits::tests::CountersInMemory;
 use crate::limits::{ClientAddress, Counted, Counters, Limits, Requester};
@@ -35,19 +36,7 @@ fn member() -> Member {
 }
 
 fn account(roles: Roles, enabled: bool) -> Account {
-    Account {
-        id: BOB,
-        username: Username::parse("Bob").unwrap(),
-        email: Email::parse("bob@example.com").unwrap(),
-        display_name: None,
-        biography: None,
-        profile_picture: None,
-        privacy: Privacy::default(),
-        roles,
-        enabled,
-        email_verified: false,
-        created_at: OPENED,
-    }
+    Account { roles, enabled, ..fixtures::account(BOB, "Bob") }
 }
 
 fn hash(notation: &str) -> PasswordHash {

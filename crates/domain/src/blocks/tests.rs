@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{Member, Role, Roles};
-use crate::clock::{MockClock, Timestamp};
+use crate::clock::Timestamp;
 use crate::error::{Disallowed, Error, Resource, Result};
 use crate::fixtures::{clock, ids, member, person};
 use crate::id::{RelationId, UserId};
@@ -150,9 +150,8 @@ async fn the_list_of_mutes_says_when_they_end() {
 
 #[tokio::test]
 async fn mutes_that_have_ended_are_taken_back_until_none_is_left() {
-    let (mut blocks, mut clock) = (MockBlockRepository::new(), MockClock::new());
+    let mut blocks = MockBlockRepository::new();
     blocks.expect_end_mutes().with(eq(NOW)).times(2).returning(|_| Ok(100));
     blocks.expect_end_mutes().with(eq(NOW)).once().returning(|_| Ok(0));
-    clock.expect_now().return_const(NOW);
-    MuteExpiry { blocks: Arc::new(blocks), clock: Arc::new(clock) }.run().await.unwrap();
+    MuteExpiry { blocks: Arc::new(blocks), clock: clock(NOW) }.run().await.unwrap();
 }

@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{
-    Account, Caller, Confirmed, Email, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
-    PasswordAttempt, PasswordChecks, PasswordHash, Privacy, Role, Roles, Username,
+    Account, Caller, Confirmed, MockAccountRepository, MockPasswordHasher, MockSessionRepository, PasswordAttempt,
+    PasswordChecks, PasswordHash, Role, Roles,
 };
 use crate::clock::Timestamp;
 use crate::error::{Disallowed, Error, FieldName};
-use crate::fixtures::{caller, clock};
+use crate::fixtures::{account, caller, clock};
 use crate::id::UserId;
 use crate::limits::tests::CountersInMemory;
 use crate::limits::{ClientAddress, Limits};
@@ -95,21 +95,9 @@ async fn images_go_with_what_named_them() {
 
 #[test]
 fn the_last_enabled_admin_cannot_be_deleted() {
-    let account = |role: Option<Role>, enabled| {
+    let of = |role: Option<Role>, enabled| {
         let roles = role.map_or(Roles::NONE, |role| Roles::NONE.with(role, true));
-        Account {
-            id: ALICE,
-            username: Username::parse("Alice").unwrap(),
-            email: Email::parse("alice@example.org").unwrap(),
-            display_name: None,
-            biography: None,
-            profile_picture: None,
-            privacy: Privacy::default(),
-            roles,
-            enabled,
-            email_verified: false,
-            created_at: NOW,
-        }
+        Account { roles, enabled, ..account(ALICE, "Alice") }
     };
     for (role, enabled, others, may) in [
         (Some(Role::Admin), true, 0, false),
@@ -118,7 +106,7 @@ fn the_last_enabled_admin_cannot_be_deleted() {
         (Some(Role::User), true, 0, true),
         (None, true, 0, true),
     ] {
-        let checked = account(role, enabled).ensure_deletable(others);
+        let checked = of(role, enabled).ensure_deletable(others);
         assert_eq!(checked.is_ok(), may, "{role:?} {enabled} {others}");
         if let Err(error) = checked {
             assert!(matches!(error, Error::Disallowed(Disallowed::LastAdmin)), "{error:?}");

@@ -3,9 +3,9 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::clock::{MockClock, Timestamp};
+use crate::clock::Timestamp;
 use crate::error::{Conflict, Error};
-use crate::id::MockIdGenerator;
+use crate::fixtures::{clock, ids};
 
 const ONE: Fingerprints = Fingerprints::only(Fingerprint([1; 32]));
 const OTHER: Fingerprints = Fingerprints::only(Fingerprint([2; 32]));
@@ -75,6 +75,10 @@ fn name() -> RequestName {
     RequestName { caller: None, route: "POST /".to_owned(), key: IdempotencyKey::parse("key").unwrap() }
 }
 
+fn idempotency(records: MockIdempotencyRepository) -> Idempotency {
+    Idempotency { records: Arc::new(records), clock: clock(NOW), ids: ids(ATTEMPT.uuid()) }
+}
+
 async fn begin(begun: Begun) -> crate::Result<Attempt> {
     let mut records = MockIdempotencyRepository::new();
     records
@@ -82,11 +86,7 @@ async fn begin(begun: Begun) -> crate::Result<Attempt> {
         .once()
         .withf(|named, known_by, attempt, now| (named, *known_by, *attempt, *now) == (&name(), ONE, ATTEMPT, NOW))
         .return_once(move |_, _, _, _| Ok(begun));
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(NOW);
-    let mut ids = MockIdGenerator::new();
-    ids.expect_generate().return_const(ATTEMPT.uuid());
-    let idempotency = Idempotency { records: Arc::new(records), clock: Arc::new(clock), ids: Arc::new(ids) };
+    let idempotency = idempotency(records);
     idempotency.begin(&name(), ONE).await
 }
 
@@ -103,11 +103,7 @@ async fn an_attempt_of_which_it_is_not_known_whether_it_began_is_abandoned() {
     let mut records = MockIdempotencyRepository::new();
     records.expect_begin().once().returning(|_, _, _, _| Err(Error::unavailable("cut off")));
     records.expect_abandon().once().withf(|attempt| *attempt == ATTEMPT).returning(|_| Ok(()));
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(NOW);
-    let mut ids = MockIdGenerator::new();
-    ids.expect_generate().return_const(ATTEMPT.uuid());
-    let idempotency = Idempotency { records: Arc::new(records), clock: Arc::new(clock), ids: Arc::new(ids) };
+    let idempotency = idempotency(records);
     assert!(matches!(idempotency.begin(&name(), ONE).await, Err(Error::Unavailable(_))));
 }
 
@@ -116,9 +112,5 @@ async fn what_is_older_than_a_day_is_swept() {
     let mut records = MockIdempotencyRepository::new();
     let cutoff = NOW.plus_millis(-Record::KEPT_MILLIS);
     records.expect_delete_begun_before().once().withf(move |at| *at == cutoff).returning(|_| Ok(3));
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(NOW);
-    let ids = MockIdGenerator::new();
-    let idempotency = Idempotency { records: Arc::new(records), clock: Arc::new(clock), ids: Arc::new(ids) };
-    assert_eq!(idempotency.sweep().await.unwrap(), 3);
+    assert_eq!(idempotency(records).sweep().await.unwrap(), 3);
 }

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::accounts::LoginIdentifier;
-use crate::clock::{MockClock, Timestamp};
+use crate::clock::Timestamp;
 use crate::error::{Error, Result};
+use crate::fixtures;
 use crate::id::UserId;
 
 const BEGUN: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
@@ -36,9 +37,7 @@ fn client(address: &str) -> ClientAddress {
 
 /// The limits, of these counters at an instant.
 fn limits(counters: &Arc<CountersInMemory>, now: Timestamp) -> Limits {
-    let mut clock = MockClock::new();
-    clock.expect_now().return_const(now);
-    Limits { counters: Arc::clone(counters) as Arc<dyn Counters>, clock: Arc::new(clock) }
+    Limits { counters: Arc::clone(counters) as Arc<dyn Counters>, clock: fixtures::clock(now) }
 }
 
 fn refusal<T: std::fmt::Debug>(result: Result<T>) -> Allowance {

@@ -32,7 +32,8 @@ impl Overview {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::MockClock;
+    use crate::fixtures;
+
     use crate::overview::MockOverviewRepository;
 
     #[tokio::test]
@@ -49,11 +50,10 @@ mod tests {
             dead_mails: 8,
             database_bytes: Some(9),
         };
-        let (mut repository, mut clock) = (MockOverviewRepository::new(), MockClock::new());
-        clock.expect_now().return_const(NOW);
+        let mut repository = MockOverviewRepository::new();
         let oldest = NOW.plus_millis(-30 * 24 * 3_600_000);
         repository.expect_count().once().withf(move |after| *after == oldest).returning(move |_| Ok(totals));
-        let overview = Overview { repository: Arc::new(repository), clock: Arc::new(clock) };
+        let overview = Overview { repository: Arc::new(repository), clock: fixtures::clock(NOW) };
         assert_eq!(overview.count().await.unwrap(), (totals, NOW));
     }
 }

@@ -72,9 +72,8 @@ impl Scenario {
         };
         named.expect_named_of().returning(of(named_later));
         unnamed.expect_recorded().returning(of(on_record));
-        let mut clock = MockClock::new();
-        clock.expect_now().return_const(Timestamp::from_unix_millis(10_000));
-        let check = MediaCheck::new(Arc::new(store), Arc::new(named), Arc::new(unnamed), &clock, 1_000);
+        let clock = clock(Timestamp::from_unix_millis(10_000));
+        let check = MediaCheck::new(Arc::new(store), Arc::new(named), Arc::new(unnamed), &*clock, 1_000);
         let mut report = MediaReport::default();
         check.folder(FOLDER, delete, &mut report).await.unwrap();
         report
