@@ -24,7 +24,7 @@ pub(crate) enum Naming {
     /// A post, its first image.
     Post,
     /// A post, another one.
-    PostToo,
+    FurtherOfPost,
     /// A user.
     User,
 }
@@ -33,8 +33,8 @@ impl Naming {
     /// Returns what comes after it.
     const fn next(self) -> Option<Self> {
         match self {
-            Self::Post => Some(Self::PostToo),
-            Self::PostToo => Some(Self::User),
+            Self::Post => Some(Self::FurtherOfPost),
+            Self::FurtherOfPost => Some(Self::User),
             Self::User => None,
         }
     }

@@ -82,7 +82,7 @@ pub(crate) async fn named_after(conn: &mut Conn<'_>, by: Naming, after: String, 
             let named = posts::table.filter(posts::image.gt(after)).order(posts::image).limit(limit);
             named.select(posts::image.assume_not_null()).load(conn).await?
         }
-        Naming::PostToo => {
+        Naming::FurtherOfPost => {
             let named = post_images::table.filter(post_images::key.gt(after)).order(post_images::key).limit(limit);
             named.select(post_images::key).load(conn).await?
         }

@@ -346,7 +346,7 @@ fn images_are_found_by_their_keys_and_those_without_a_preview_by_an_index_of_the
     }
     for (by, index) in [
         (Naming::Post, "posts USING COVERING INDEX posts_image (image>?)"),
-        (Naming::PostToo, "post_images USING COVERING INDEX post_images_by_key (key>?)"),
+        (Naming::FurtherOfPost, "post_images USING COVERING INDEX post_images_by_key (key>?)"),
         (Naming::User, "users USING COVERING INDEX users_profile_picture (profile_picture>?)"),
     ] {
         let steps = steps(|conn| complete(images::named_after(conn, by, "ab".to_owned(), 500)));
