@@ -36,7 +36,8 @@ type Result<T> = std::result::Result<T, ImageProblem>;
 ///
 /// The memory is reckoned from an image's header: 3 bytes for each pixel of a JPEG, 9 when it is progressive and all its
 /// colours are at full resolution; none of a PNG; one of a GIF; 4.5 to 10.5 of a WebP. With an orientation to be applied,
-/// it is 4 of a JPEG, 2 to 9 of a PNG, and twice the file of either, and 12 of a WebP. Each pixel of the thumbnail, which has 400 × 400 at most, takes 16 more.
+/// it is 4 of a JPEG, 2 to 9 of a PNG, and twice the file of either, and 12 of a WebP. Each pixel of the thumbnail, which has
+/// 400 × 400 at most, takes 16 more.
 pub struct Cleaner {
     limits: ImageLimits,
     workers: Workers,
