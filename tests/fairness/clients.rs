@@ -138,3 +138,12 @@ fn ask<'a>(
     }
     answers
 }
+
+#[test]
+fn what_a_process_says_last_is_heard() {
+    for _ in 0..200 {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo last >&2"]);
+        Process::spawn(command, "").error_line("last");
+    }
+}

@@ -179,28 +179,34 @@ impl Process {
 
     /// Waits for a line of the standard output that begins like this; its rest.
     fn line(&mut self, beginning: &str) -> String {
-        let begun = Instant::now();
-        loop {
-            let stdout = self.stdout.text();
+        self.wait_for(beginning, |process| {
+            let stdout = process.stdout.text();
             // A line without its end is not whole yet.
-            let whole = stdout.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-            if let Some(rest) = whole.filter_map(|line| line.strip_prefix(beginning)).next() {
-                return rest.to_owned();
-            }
-            let ended = self.child.try_wait().unwrap();
-            assert!(ended.is_none(), "ended with {ended:?}: {}", self.stderr.text());
-            assert!(begun.elapsed() < HANG, "no line {beginning:?}: {stdout}{}", self.stderr.text());
-            thread::sleep(Duration::from_millis(5));
-        }
+            let mut whole = stdout.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+            whole.find_map(|line| line.strip_prefix(beginning)).map(str::to_owned)
+        })
     }
 
     /// Waits until the standard error has a text.
     pub(crate) fn error_line(&mut self, text: &str) {
+        self.wait_for(text, |process| process.stderr.text().contains(text).then_some(()));
+    }
+
+    /// Waits until something is found in what it has printed, which it may have done as the last thing before it ended.
+    fn wait_for<T>(&mut self, text: &str, find: impl Fn(&Self) -> Option<T>) -> T {
         let begun = Instant::now();
-        while !self.stderr.text().contains(text) {
+        loop {
             let ended = self.child.try_wait().unwrap();
-            assert!(ended.is_none(), "ended with {ended:?}: {}", self.stderr.text());
-            assert!(begun.elapsed() < HANG, "no line {text:?}: {}", self.stderr.text());
+            if ended.is_some() {
+                self.stdout.whole();
+                self.stderr.whole();
+            }
+            if let Some(found) = find(self) {
+                return found;
+            }
+            let printed = || format!("{}{}", self.stdout.text(), self.stderr.text());
+            assert!(ended.is_none(), "ended with {ended:?} without {text:?}: {}", printed());
+            assert!(begun.elapsed() < HANG, "no line {text:?}: {}", printed());
             thread::sleep(Duration::from_millis(1));
         }
     }
