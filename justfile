@@ -1,35 +1,35 @@
-# Everyday commands. Each is what it says, so that just itself is not needed.
+# Everyday commands. Each recipe is a plain shell command, so you can also run it without just.
 
-# Serve, with data in ./data
+# Run the service with data in ./data
 run:
     cargo run --release
 
-# Before each commit: form, lints, and the tests that take little time
+# Run before each commit: format, lints and the fast tests
 quick:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --locked -- -D warnings
     cargo test --workspace --lib --locked
     cargo test --workspace --test architecture --test http --locked
 
-# Every test
+# Run all tests
 test:
     scripts/test
 
-# The program as it is released, and its checksum
+# Build the release binary and print its checksum
 release *ARGUMENTS:
     scripts/release {{ARGUMENTS}}
 
-# Form, lints, documentation and dependencies, as CI checks them
+# Check format, lints, documentation and dependencies, as CI does
 check:
     .ci/run checks
 
-# Known weaknesses of dependencies: fetches the database of RustSec from GitHub
+# Check dependencies for known vulnerabilities; fetches the RustSec database from GitHub
 advisories:
     cargo deny fetch db
     cargo deny --offline check advisories
     cargo deny --offline --manifest-path fuzz/Cargo.toml check advisories
 
-# Everything that parses foreign bytes, with made-up ones; `just fuzz --help` lists what else there is
+# Fuzz every parser of untrusted bytes; `just fuzz --help` lists the options
 fuzz *ARGUMENTS:
     scripts/fuzz {{ARGUMENTS}}
 
@@ -37,11 +37,11 @@ fuzz *ARGUMENTS:
 openapi:
     AGORA_RENEW_OPENAPI=1 cargo test --package agora-http --test openapi
 
-# Renew web/dist, the pages that come with the service
+# Renew web/dist, the web pages of the service
 web:
     scripts/web
 
-# Renew docs/screenshots, pictures of those pages
+# Renew docs/screenshots, the screenshots of those pages
 screenshots:
     scripts/screenshots
 
@@ -49,19 +49,19 @@ screenshots:
 settings:
     AGORA_RENEW_SETTINGS=1 cargo test --package agora-config --test document
 
-# The hot paths on both databases, beside what limits them; `just bench --help` lists what else there is
+# Benchmark the hot paths on both databases against their upper limits; `just bench --help` lists the other parts
 bench *ARGUMENTS:
     scripts/bench {{ARGUMENTS}}
 
-# What the worst case of each endpoint costs others
+# Measure how much the worst case of each endpoint slows down other clients
 fairness *ARGUMENTS:
     scripts/fairness {{ARGUMENTS}}
 
-# Nodes on a PostgreSQL cluster that fails over by itself, while parts of it fail; as root
+# Run nodes on a PostgreSQL cluster with automatic failover while parts of it fail; needs root
 cluster *ARGUMENTS:
     scripts/cluster {{ARGUMENTS}}
 
-# The small parts: tokens, cursors, rendering
+# Run the micro-benchmarks: tokens, cursors, rendering
 micro:
     cargo bench --package agora-security --bench tokens
     cargo bench --package agora-http --features bench --bench rendering
