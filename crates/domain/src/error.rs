@@ -1,4 +1,4 @@
-//! The one error type, its kinds by what a caller can do about it.
+//! The error type of the domain, with one variant for each way in which a caller can react.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,10 +9,10 @@ use crate::limits::Allowance;
 /// The outcome of a use case or a port.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What an adapter met: kept for the log, never shown to a client.
+/// The underlying error of an adapter: kept for the log, never shown to a client.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a use case was not carried out. `Display` gives the text a client may read.
+/// The reason why a use case was not carried out. `Display` gives the text a client may read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Submitted data is invalid: correct the named fields.
@@ -24,37 +24,37 @@ pub enum Error {
     /// An image beyond a limit on bytes or pixels.
     #[error("{0}")]
     TooLarge(String),
-    /// Login failed. It is not told why: unknown account, wrong password and disabled account are alike.
+    /// Login failed. The reason is not disclosed: unknown account, wrong password and disabled account look the same.
     #[error("Invalid credentials")]
     InvalidCredentials,
     /// The token is malformed or forged, or its session has ended.
     #[error("The access token is invalid or has expired")]
     InvalidToken,
-    /// The token was valid once: renew it in time, or log in again.
+    /// The token was valid but has expired: log in again, and next time renew the token before it expires.
     #[error("The access token is invalid or has expired")]
     ExpiredToken,
     /// The caller may not do this.
     #[error("{0}")]
     Forbidden(Forbidden),
-    /// The thing named does not exist.
+    /// The thing that the request refers to does not exist.
     #[error("{0} not found")]
     NotFound(Resource),
-    /// The request collides with what is stored.
+    /// The request conflicts with the stored state.
     #[error("{0}")]
     Conflict(Conflict),
-    /// An edit was meant for another version of the thing than the present one.
+    /// The edit was made to a version of the thing that is not the current one.
     #[error("It was changed in the meantime")]
     Stale,
-    /// A request under an idempotency key that named another one before.
+    /// The idempotency key was used before, for a different request.
     #[error("The key was used for another request")]
     KeyReused,
-    /// One tried too often: not before the window is over.
+    /// A limit was exceeded: try again once its window has ended.
     #[error("Too many requests: try again in {} s", .0.reset_seconds)]
     TooMany(Allowance),
-    /// Too much is waiting, or a dependency is out of reach: try again later.
+    /// Too many requests are waiting, or a dependency is unreachable: try again later.
     #[error("The service is temporarily unavailable")]
     Unavailable(#[source] Cause),
-    /// A defect or a broken dependency.
+    /// A bug, or a broken dependency.
     #[error("Internal server error")]
     Internal(#[source] Cause),
 }
@@ -77,14 +77,14 @@ impl Error {
         Self::Invalid(errors)
     }
 
-    /// Returns what is behind this error, down to the first cause, for a log; where nothing is, the error itself.
+    /// Returns the messages of all sources of this error, outermost first, for a log; its own message if it has none.
     pub fn cause(&self) -> String {
         let sources = iter::successors(std::error::Error::source(self), |error| error.source());
         let texts: Vec<String> = sources.map(ToString::to_string).collect();
         if texts.is_empty() { self.to_string() } else { texts.join(": ") }
     }
 
-    /// Returns whether it is certain that nothing was written: false where a write may have been carried out although
+    /// Returns whether it is certain that nothing was written; `false` if a write may have been carried out although
     /// its acknowledgement was lost.
     pub fn is_rejection(&self) -> bool {
         match self {
@@ -95,37 +95,37 @@ impl Error {
     }
 }
 
-/// The cause of [`Error::Unavailable`] when an image was collected before the row that was to name it was written: the
-/// upload took longer than any may. Nothing was written then.
+/// The cause of [`Error::Unavailable`] when an image was garbage-collected before the row that was to refer to it was
+/// written, because the upload took longer than any may. Nothing was written then.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the image was collected before a row named it")]
 pub struct ImageCollected;
 
-/// What is not allowed, whoever asks.
+/// An operation that is not allowed to any caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Disallowed {
-    /// No enabled ADMIN would be left.
+    /// Leaving the service without an enabled ADMIN.
     #[error("The last enabled ADMIN cannot lose the role, be disabled or be deleted")]
     LastAdmin,
-    /// To follow oneself.
+    /// Following oneself.
     #[error("You cannot follow yourself")]
     FollowSelf,
-    /// To follow more users than anybody may.
+    /// Following more users than the maximum.
     #[error("You cannot follow more than 10,000 users")]
     TooManyFollowed,
-    /// To block oneself.
+    /// Blocking oneself.
     #[error("You cannot block yourself")]
     BlockSelf,
-    /// To block more users than anybody may.
+    /// Blocking more users than the maximum.
     #[error("You cannot block more than 10,000 users")]
     TooManyBlocked,
-    /// To mute oneself.
+    /// Muting oneself.
     #[error("You cannot mute yourself")]
     MuteSelf,
-    /// To mute more users than anybody may.
+    /// Muting more users than the maximum.
     #[error("You cannot mute more than 10,000 users")]
     TooManyMuted,
-    /// What goes by mail, where none is sent.
+    /// An operation that needs mail, on a service that sends none.
     #[error("This service sends no mail")]
     MailNotConfigured,
 }
@@ -133,25 +133,25 @@ pub enum Disallowed {
 /// Why the caller may not do this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
-    /// It takes USER or ADMIN.
+    /// USER or ADMIN is required.
     #[error("The account has no role")]
     NoRole,
-    /// It takes ADMIN.
+    /// ADMIN is required.
     #[error("ADMIN role is required")]
     NotAdmin,
-    /// It takes following the user, or being the user.
+    /// The caller is neither the user nor a follower of the user.
     #[error("Only the user and the user's followers may read this list")]
     NotFollower,
     /// The post is not visible to the caller.
     #[error("You may not view this post")]
     PostNotVisible,
-    /// It takes being the author of the post.
+    /// The caller is not the author of the post.
     #[error("Only the author may change this post")]
     NotPostAuthor,
-    /// It takes being the author of the comment.
+    /// The caller is not the author of the comment.
     #[error("Only the author may edit this comment")]
     NotCommentAuthor,
-    /// It takes being the author of the comment or of the post.
+    /// The caller is the author of neither the comment nor the post.
     #[error("Only the author of the comment or of the post may delete this comment")]
     NeitherAuthor,
     /// An administrator has hidden it.
@@ -159,7 +159,7 @@ pub enum Forbidden {
     Hidden,
 }
 
-/// A kind of thing that can be missing.
+/// A kind of thing that may not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
     /// A post.
@@ -198,7 +198,7 @@ impl fmt::Display for Resource {
     }
 }
 
-/// What a request collided with.
+/// The stored state that a request conflicts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
     /// Another account has the username, in some letter case.
@@ -210,7 +210,7 @@ pub enum Conflict {
     /// Another product has the SKU, in some letter case.
     #[error("SKU is already taken")]
     Sku,
-    /// The same request, sent before under the same idempotency key, is under way.
+    /// The same request, sent before under the same idempotency key, is still in progress.
     #[error("The same request is under way")]
     Running,
     /// A conflict reported by the database that no rule foresaw.
@@ -218,7 +218,7 @@ pub enum Conflict {
     Unforeseen,
 }
 
-/// The kind of rule that a value breaks: by it a client chooses its own words.
+/// The kind of rule that a value breaks, from which a client can choose a message of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ViolationKind {
     /// It is missing or blank.
@@ -227,15 +227,15 @@ pub enum ViolationKind {
     TooShort,
     /// It is too long.
     TooLong,
-    /// It has not the form that it must have.
+    /// It is malformed.
     InvalidFormat,
     /// It is of another type, such as a number in place of a text.
     WrongType,
     /// It is a number outside its bounds.
     OutOfRange,
-    /// It is there more than once.
+    /// It appears more than once.
     Duplicate,
-    /// It is none of the values that it may have.
+    /// It is not one of the allowed values.
     NotAllowed,
     /// It is not what it must be equal to, such as the current password.
     Incorrect,
@@ -259,7 +259,7 @@ impl ViolationKind {
     ];
 }
 
-/// Names an input of a use case. How whoever sends it spells the name is up to the adapter.
+/// Identifies an input of a use case. The adapter decides how clients spell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldName {
     /// The name of an account.
@@ -268,29 +268,29 @@ pub enum FieldName {
     Email,
     /// The password of an account.
     Password,
-    /// What others are shown beside a username.
+    /// The name that is shown beside a username.
     DisplayName,
-    /// Whether an account is listed among others.
+    /// Whether an account appears in the directory and in searches for users.
     Discoverable,
     /// Whether the posts of an account are found by a search.
     Searchable,
-    /// Whether others are not told how many follow an account, and how many it follows.
+    /// Whether the numbers of an account's followers and followed users are hidden from others.
     HideCounts,
-    /// What a user says of themselves.
+    /// A user's description of themselves.
     Biography,
     /// The picture of a user.
     ProfilePicture,
     /// Whether the picture of a user is to be removed.
     RemoveProfilePicture,
-    /// How an account is named at login.
+    /// The username or email address given at login.
     Identifier,
-    /// The password that is to be changed.
+    /// The password that the account has now.
     CurrentPassword,
-    /// The password that takes its place.
+    /// The password that replaces the current one.
     NewPassword,
-    /// A role to give or to take.
+    /// A role to add or remove.
     Role,
-    /// Whether a role is given or taken, or what an administrator did.
+    /// Whether a role is added or removed; in the audit log, the kind of act.
     Action,
     /// Whether an account is enabled.
     Enabled,
@@ -302,17 +302,17 @@ pub enum FieldName {
     Image,
     /// Whether the image of a post is to be removed.
     RemoveImage,
-    /// Which uploaded images a post has.
+    /// The ids of the uploaded images of a post.
     Media,
-    /// What an image shows, in words.
+    /// The alternative text of an image.
     Alt,
-    /// Which post.
+    /// The id of a post.
     Post,
-    /// Which comment.
+    /// The id of a comment.
     Comment,
-    /// Which comment is answered.
+    /// The id of the comment that is replied to.
     ReplyTo,
-    /// Which user.
+    /// The id of a user.
     User,
     /// The content of a comment.
     Content,
@@ -326,71 +326,71 @@ pub enum FieldName {
     Price,
     /// The category of a product or of a report.
     Category,
-    /// How many pieces of a product there are.
+    /// The number of pieces of a product in stock.
     Stock,
     /// The forms in which a product is sold.
     Variants,
     /// The addresses of a product's images.
     Images,
-    /// The text that products are searched for.
+    /// The text to search for.
     SearchText,
-    /// How many entries a page has.
+    /// The number of entries of a page.
     PageSize,
-    /// Where in a list a page begins.
+    /// The position at which a page of a list begins.
     Position,
-    /// Which way a list runs.
+    /// The order of a list.
     Order,
-    /// Before when the posts of a feed were made.
+    /// The time before which the posts of a feed were made.
     MadeBefore,
-    /// What kind of things is asked for.
+    /// The kind of things to return.
     Kind,
-    /// The author of what is looked for.
+    /// The author of the posts to search for.
     SearchAuthor,
-    /// Up to which notification.
+    /// The id of the newest notification to mark as read.
     UpTo,
-    /// When something had last changed, as it was seen.
+    /// The time of the last change to a thing, as the client saw it.
     UpdatedAt,
-    /// What is listened to.
+    /// The topics that a stream of events subscribes to.
     Topics,
-    /// Whose likes of posts are told.
+    /// Whose likes of posts cause notifications.
     LikePolicy,
-    /// Whose comments are told, or what a reporter says.
+    /// Whose comments cause notifications; in a report, the reporter's comment.
     CommentPolicy,
-    /// Whose replies are told.
+    /// Whose replies cause notifications.
     ReplyPolicy,
-    /// Whose mentions are told.
+    /// Whose mentions cause notifications.
     MentionPolicy,
-    /// Whose follows are told.
+    /// Whose follows cause notifications.
     FollowPolicy,
-    /// Whose likes of comments are told.
+    /// Whose likes of comments cause notifications.
     CommentLikePolicy,
-    /// Whose reports are told.
+    /// Whose reports cause notifications.
     ReportPolicy,
-    /// For how many hours somebody is muted.
+    /// For how many hours a user is muted.
     MuteHours,
-    /// Whose comments are deleted.
+    /// The author whose comments are deleted.
     CommentAuthor,
     /// Whether something is hidden.
     Hidden,
     /// Why something is hidden.
     Reason,
-    /// What kind of thing is reported.
+    /// The kind of thing that is reported.
     ReportTargetKind,
-    /// Which thing is reported.
+    /// The id of the thing that is reported.
     ReportTarget,
-    /// What becomes of a report or a mail.
+    /// The status of a report or a mail.
     Status,
-    /// What whoever decides about a report says.
+    /// The note of the administrator who decides about a report.
     ReportNote,
-    /// Whose acts.
+    /// The actor of the listed acts.
     AuditActor,
-    /// To what acts were done.
+    /// The target of the listed acts.
     AuditTarget,
     /// The token of a mail.
     Token,
 }
 
-/// A rule that a value breaks, in words for the one who sent it.
+/// A rule that a value breaks, with a message for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Violation {
@@ -435,7 +435,7 @@ impl FieldErrors {
         given.and_then(|value| self.check(field, parse(value)))
     }
 
-    /// Returns the value of a step that may itself fail with invalid fields, which are recorded; other failures pass
+    /// Returns the value of a step, or `None` if it failed with invalid fields, which are recorded; other failures pass
     /// through.
     ///
     /// # Errors
@@ -451,7 +451,7 @@ impl FieldErrors {
         }
     }
 
-    /// Takes over the other's violations, except for fields that already have one here.
+    /// Adds the violations of `other`, except for fields that already have one here.
     pub fn merge(&mut self, other: Self) {
         for (field, violations) in other.0 {
             self.0.entry(field).or_insert(violations);
@@ -463,7 +463,7 @@ impl FieldErrors {
         self.0.contains_key(&field)
     }
 
-    /// Returns whether every field was valid so far.
+    /// Returns whether no violation was added.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What the tests of several features are made of.
+//! Fixtures that the tests of several features share.
 
 use std::sync::Arc;
 
@@ -9,32 +9,32 @@ use crate::clock::{MockClock, Timestamp};
 use crate::id::{MockIdGenerator, SessionId, UserId};
 use crate::people::{Person, PostCounts, Relationship};
 
-/// A clock that stands still.
+/// Returns a clock that always shows `now`.
 pub(crate) fn clock(now: Timestamp) -> Arc<MockClock> {
     let mut clock = MockClock::new();
     clock.expect_now().return_const(now);
     Arc::new(clock)
 }
 
-/// A source of ids that has one alone.
+/// Returns a generator that always returns `id`.
 pub(crate) fn ids(id: Uuid) -> Arc<MockIdGenerator> {
     let mut ids = MockIdGenerator::new();
     ids.expect_generate().return_const(id);
     Arc::new(ids)
 }
 
-/// A user with these roles, who calls.
+/// Returns a caller with these roles.
 pub(crate) fn caller(user: UserId, roles: Roles) -> Caller {
     let session = Session { id: SessionId::new(Uuid::nil()), user, opened_at: Timestamp::from_unix_millis(0) };
     Caller { user, session, roles }
 }
 
-/// The same, with one of these roles at least.
+/// Returns a member with these roles, of which there must be at least one.
 pub(crate) fn member(user: UserId, roles: Roles) -> Member {
     caller(user, roles).member().unwrap()
 }
 
-/// An enabled account with USER, whose address is not verified.
+/// Returns an enabled account with USER, whose address is not verified.
 pub(crate) fn account(id: UserId, username: &str) -> Account {
     Account {
         id,
@@ -51,7 +51,7 @@ pub(crate) fn account(id: UserId, username: &str) -> Account {
     }
 }
 
-/// A user as others see them, without any relation to whom it is shown.
+/// Returns a user as others see them, without any relationship to the viewer.
 pub(crate) fn person(id: UserId, username: &str) -> Person {
     Person {
         id,

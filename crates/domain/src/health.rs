@@ -1,4 +1,4 @@
-//! Whether what the service depends on answers.
+//! Health checks of the dependencies of the service.
 
 use std::sync::Arc;
 
@@ -6,25 +6,25 @@ use async_trait::async_trait;
 
 use crate::error::Result;
 
-/// Asks something that the service depends on for a sign of life.
+/// A health check of one dependency of the service.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait Probe: Send + Sync {
-    /// Asks once. It MUST change nothing, cost little, and go the way that requests go, so that what it meets is what
-    /// they would meet. Whoever asks bounds the time, and may give up at any moment.
+    /// Checks the dependency once. MUST change nothing, be cheap, and take the same path as requests, so that it fails when
+    /// they would. The caller bounds the time, and may drop the future at any moment.
     ///
     /// # Errors
-    /// What requests would fail with.
+    /// The error that requests would fail with.
     async fn probe(&self) -> Result<()>;
 }
 
-/// A probe of each thing that the service depends on.
+/// The probes of all dependencies.
 #[derive(Clone)]
 pub struct Probes {
     /// The database answers.
     pub database: Arc<dyn Probe>,
-    /// The store of images answers, as far as can be told without an image.
+    /// The image store answers, as far as that can be checked without an image.
     pub images: Arc<dyn Probe>,
-    /// The database has the schema that this program works on, or a newer one.
+    /// The database has the schema that this version of the program needs, or a newer one.
     pub migrations: Arc<dyn Probe>,
 }

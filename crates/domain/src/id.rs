@@ -11,7 +11,7 @@ macro_rules! ids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// The identifier with this value.
+            /// Creates an identifier from a UUID.
             pub const fn new(value: Uuid) -> Self {
                 Self(value)
             }
@@ -37,29 +37,29 @@ macro_rules! ids {
 }
 
 ids! {
-    /// Names a user's account.
+    /// Identifies a user's account.
     UserId;
-    /// Names a login and the tokens issued for it.
+    /// Identifies a login and the tokens issued for it.
     SessionId;
-    /// Names a post.
+    /// Identifies a post.
     PostId;
-    /// Names a comment.
+    /// Identifies a comment.
     CommentId;
-    /// Names a like or a follow; clients see it only inside paging cursors.
+    /// Identifies a like, follow, bookmark, block or mute; clients see it only inside paging cursors.
     RelationId;
-    /// Names a product.
+    /// Identifies a product.
     ProductId;
-    /// Names a notification.
+    /// Identifies a notification.
     NotificationId;
-    /// Names a ticket to a stream of events.
+    /// Identifies a ticket that opens a stream of events.
     TicketId;
-    /// Names an entry of the audit log.
+    /// Identifies an entry of the audit log.
     AuditId;
-    /// Names a report.
+    /// Identifies a report.
     ReportId;
-    /// Names a mail.
+    /// Identifies a mail.
     MailId;
-    /// Names an image that is attached to a post, or uploaded to be.
+    /// Identifies an image that is attached to a post, or was uploaded to be attached.
     MediaId;
 }
 

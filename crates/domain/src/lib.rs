@@ -1,55 +1,55 @@
 //! The rules of Agora: entities, value types, use cases, and the ports the use cases need.
 //!
-//! The crate is pure. It knows no web, SQL, file or JSON, reads no clock and draws no randomness: all of that
+//! The crate is pure. It does no HTTP, SQL, file access or JSON, reads no clock and draws no randomness: all of that
 //! comes in through traits ("ports") that other crates implement and unit tests mock (feature `mocks`).
 //!
 //! # Map
 //!
-//! | module | what it rules |
+//! | module | what it covers |
 //! |---|---|
 //! | [`accounts`] | registration, login and sessions, roles, profiles |
 //! | [`posts`] | posts, who may view and edit them, likes |
 //! | [`comments`] | comments on posts |
-//! | [`bookmarks`] | posts that users keep for themselves |
-//! | [`follows`] | who follows whom, and who may know |
-//! | [`blocks`] | whom users keep apart from themselves, and whom they do not want to hear |
+//! | [`bookmarks`] | posts that users save, visible to nobody else |
+//! | [`follows`] | who follows whom, and who may see it |
+//! | [`blocks`] | blocks and mutes between users |
 //! | [`reports`] | what users report to the administrators |
-//! | [`export`] | everything that an account has stored, for its user to take along |
-//! | [`audit`] | what administrative acts leave behind |
-//! | [`audit_log`] | what administrators did |
+//! | [`export`] | the export of everything that is stored of an account, for its user |
+//! | [`audit`] | the entries of the audit log that administrative acts leave |
+//! | [`audit_log`] | reading the audit log |
 //! | [`backups`] | backups that administrators download |
-//! | [`overview`] | how much there is of everything |
-//! | [`notices`] | what a change tells whom |
-//! | [`notifications`] | what users were told, and what they want to be told |
-//! | [`events`] | what happens, told to those who listen while they do |
+//! | [`overview`] | counts of everything there is, for administrators |
+//! | [`notices`] | which notification a change causes, and for whom |
+//! | [`notifications`] | the notifications of users, and their settings for them |
+//! | [`events`] | live updates for connected clients |
 //! | [`people`] | what users see of each other, and how they find each other |
 //! | [`products`] | the product catalog |
 //! | [`idempotency`] | requests that take effect once, however often they are sent |
-//! | [`limits`] | how often an address or an account may call, log in, register and try passwords |
+//! | [`limits`] | rate limits by address and by account: requests, logins, registrations, wrong passwords |
 //! | [`mail`] | mail to users: forgotten passwords, and addresses that are verified |
-//! | [`deletion`] | the end of an account: gone at once, and erased in the background |
-//! | [`replica`] | reading lists from a replica, where users see what they wrote |
-//! | [`health`] | whether what the service depends on answers |
-//! | [`entities`] | what a text names: accounts, hashtags, addresses of the web |
+//! | [`deletion`] | the deletion of an account: invisible at once, erased in the background |
+//! | [`replica`] | reading lists from a replica in which users see their own writes |
+//! | [`health`] | health checks of the dependencies of the service |
+//! | [`entities`] | mentions, hashtags and URLs in a text |
 //! | [`texts`] | texts whose entities are not extracted yet |
-//! | [`search`] | the words of a text, what a query finds, and searching |
-//! | [`media`] | images: stored before the row that names them, swept when no row does |
+//! | [`search`] | the words of texts and queries, and searching |
+//! | [`media`] | images: stored before the row that refers to them, deleted once no row does |
 //!
 //! Each feature has `model` (entities, values, pure rules), `ports` (what an adapter must do) and `service` (the
-//! use cases); `entities` uses the accounts of another feature to look users up. [`error`], [`page`], [`clock`], [`id`], [`relation`], [`text`] and
-//! [`version`] serve all of them.
+//! use cases); `entities` looks users up through the port of [`accounts`]. All of them use [`error`], [`page`], [`clock`],
+//! [`id`], [`relation`], [`text`] and [`version`].
 //!
 //! # Invariants
 //!
-//! - A value of a domain type is valid: what comes from outside becomes one only by its `parse`, which holds the rule
+//! - A value of a domain type is valid: input from outside becomes one only through `parse`, which holds the rule
 //!   and its message; `restore` is for adapters that read back what was stored.
-//! - A use case takes parsed values, and beside them, as [`FieldErrors`], what could not be parsed: so everything invalid
-//!   is reported at once. An input is named by [`error::FieldName`]; how it is spelled is a matter of adapters.
-//! - A use case that needs a role takes [`accounts::Member`] or [`accounts::Admin`], which only a caller with that
-//!   role can become.
+//! - A use case takes parsed values and, as [`FieldErrors`], the violations of inputs that failed to parse, so that every
+//!   invalid field is reported at once. [`error::FieldName`] identifies an input; adapters decide how it is spelled.
+//! - A use case that needs a role takes [`accounts::Member`] or [`accounts::Admin`], which can only be obtained from a
+//!   caller with that role.
 //! - One method of a repository is one atomic state change. A rule that depends on the stored state is a pure function
 //!   here (such as [`posts::Post::apply`]) that the adapter calls inside its transaction.
-//! - What is missing is `None` to a lookup and [`Error::NotFound`] to a change.
+//! - A lookup returns `None` for what does not exist; a change fails with [`Error::NotFound`].
 
 #![forbid(unsafe_code)]
 

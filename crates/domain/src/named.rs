@@ -1,11 +1,11 @@
-//! Enums whose values have names.
+//! Enums whose variants are strings to clients.
 
-/// Declares an enum whose values have names that clients send and read: `ALL` of them, `as_str`, and how a name is read, with what is
-/// said of another.
+/// Declares an enum whose variants clients send and read as strings, with `ALL` variants, `as_str`, and a `FromStr` that rejects
+/// any other string with the given message.
 macro_rules! named {
     (
         $(#[$attribute:meta])+
-        $name:ident $refused:literal { $($(#[$of_variant:meta])+ $variant:ident = $text:literal,)+ }
+        $name:ident $message:literal { $($(#[$of_variant:meta])+ $variant:ident = $text:literal,)+ }
     ) => {
         $(#[$attribute])+
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,10 +14,10 @@ macro_rules! named {
         }
 
         impl $name {
-            /// All of them.
+            /// Every variant.
             pub const ALL: [Self; [$(Self::$variant),+].len()] = [$(Self::$variant),+];
 
-            /// Returns its name.
+            /// Returns the string that clients send and read.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $text,)+
@@ -30,7 +30,7 @@ macro_rules! named {
 
             fn from_str(name: &str) -> Result<Self, Self::Err> {
                 let named = Self::ALL.into_iter().find(|each| each.as_str() == name);
-                named.ok_or_else(|| Self::Err::new($crate::error::ViolationKind::NotAllowed, $refused))
+                named.ok_or_else(|| Self::Err::new($crate::error::ViolationKind::NotAllowed, $message))
             }
         }
     };

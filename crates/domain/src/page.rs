@@ -1,5 +1,5 @@
-//! Paging by key: a page begins right after an entry or ends right before one, so that nothing is skipped or repeated
-//! while others come and go, that entry included.
+//! Keyset pagination: a page begins right after an entry or ends right before one, so that no entry is skipped or repeated
+//! while others are added and removed, even if that entry itself is removed.
 
 use uuid::Uuid;
 
@@ -12,7 +12,7 @@ use crate::error::ViolationKind::{InvalidFormat, OutOfRange};
 pub struct Keyset {
     /// When the entry was made.
     pub at: Timestamp,
-    /// Tells apart the entries of one instant.
+    /// The identifier of the entry, which orders the entries of one instant.
     pub id: Uuid,
 }
 
@@ -23,21 +23,21 @@ impl Keyset {
     }
 }
 
-/// The number of entries a page holds at most.
+/// The maximum number of entries on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageSize(u16);
 
 impl PageSize {
     /// A single entry.
     pub const ONE: Self = Self(1);
-    /// What the following feed, and every list of people, returns when the client names no size.
+    /// The default size for the following feed and for every list of people.
     pub const SHORT_DEFAULT: Self = Self(20);
-    /// What every other list returns when the client names no size.
+    /// The default size for every other list.
     pub const LIST_DEFAULT: Self = Self(1000);
-    /// The largest size a client may name.
+    /// The largest size that a client may ask for.
     pub const MAX: u16 = 100;
 
-    /// Returns a size named by a client, as text: 1 to 100.
+    /// Parses a size that a client sent: 1 to 100.
     ///
     /// # Errors
     /// The violation, in words for the client.
@@ -59,7 +59,7 @@ impl PageSize {
     }
 }
 
-/// Where in a list a page lies. The entry that a position names need not be there any more.
+/// The position of a page in a list. The entry that it refers to need not exist any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
     /// At the beginning.
@@ -73,40 +73,40 @@ pub enum Position {
 }
 
 impl Position {
-    /// Returns whether a page that lies here is read towards the beginning of the list, its last entry first.
+    /// Returns whether a page at this position is read towards the beginning of the list, its last entry first.
     pub const fn is_read_backward(&self) -> bool {
         matches!(self, Self::Before(_) | Self::End)
     }
 }
 
-/// Which part of a list is asked for.
+/// A request for a page of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRequest {
-    /// Where it lies.
+    /// The position of the page.
     pub from: Position,
-    /// How many entries at most.
+    /// The maximum number of entries.
     pub size: PageSize,
 }
 
 impl PageRequest {
     /// The first page of a list, of the default size.
     pub const FIRST: Self = Self { from: Position::Start, size: PageSize::LIST_DEFAULT };
-    /// As many entries as are read at once, from the beginning.
+    /// The first [`PageSize::MAX`] entries of a list, as many as are read at once.
     pub const PART: Self = Self { from: Position::Start, size: PageSize(PageSize::MAX) };
 
-    /// Returns how many rows an adapter reads to know whether more remain: one beyond the page.
+    /// Returns how many rows an adapter reads to find out whether more remain: one beyond the page.
     pub const fn overfetch(&self) -> usize {
         self.size.get() + 1
     }
 
-    /// Makes a page of the rows an adapter read, [`overfetch`](Self::overfetch) of them at most, the nearest to the
+    /// Makes a page of the rows that an adapter read, at most [`overfetch`](Self::overfetch) of them, nearest to the
     /// position first: in the list's order from [`Position::Start`] or [`Position::After`], in reverse otherwise.
     ///
-    /// On the side it was read towards, a page has a neighbour when a row came beyond it. On the side of the entry that
-    /// the position names it always has one, since that entry may still be there; when the page itself is empty, the
-    /// neighbour is that end of the list, which holds the entry if it is still there, and what came in beside it. At
-    /// the very beginning and the very end, there is nothing more on that side: who waits for more to come in asks for
-    /// the same page again.
+    /// In the direction of reading, a page has a neighbour if there was a row beyond it. On the side of the entry that
+    /// the position refers to it always has one, since that entry may still exist; if the page itself is empty, this
+    /// neighbour is that end of the list, which holds the entry, if it still exists, and any entries added beside it. A
+    /// page at [`Position::Start`] or [`Position::End`] has no neighbour on that side: a client that waits for new entries
+    /// requests the same page again.
     pub fn page_of<T>(&self, mut rows: Vec<T>, key: impl Fn(&T) -> Keyset) -> Page<T> {
         let more = rows.len() > self.size.get();
         rows.truncate(self.size.get());
@@ -129,63 +129,63 @@ impl PageRequest {
     }
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
     /// The entries, in the list's order.
     pub items: Vec<T>,
     /// The position of each entry, in the same order.
     pub keys: Vec<Keyset>,
-    /// Where the page before this one is; `None` at the beginning of the list.
+    /// The position of the page before this one; `None` at the beginning of the list.
     pub prev: Option<Position>,
-    /// Where the page after this one is; `None` at the end of the list.
+    /// The position of the page after this one; `None` at the end of the list.
     pub next: Option<Position>,
 }
 
 impl<T> Page<T> {
-    /// Returns the page with each entry turned into another.
+    /// Returns the page with `f` applied to each entry.
     pub fn map<U>(self, f: impl FnMut(T) -> U) -> Page<U> {
         Page { items: self.items.into_iter().map(f).collect(), keys: self.keys, prev: self.prev, next: self.next }
     }
 
-    /// Returns the page with each entry turned into another, without those that become `None`: these are not seen.
+    /// Returns the page with `f` applied to each entry, without the entries for which `f` returns `None`.
     pub fn filter_map<U>(self, mut f: impl FnMut(T) -> Option<U>) -> Page<U> {
         let Self { items, keys, prev, next } = self;
-        let seen = items.into_iter().zip(keys).filter_map(|(item, key)| Some((f(item)?, key)));
-        let (items, keys) = seen.unzip();
+        let kept = items.into_iter().zip(keys).filter_map(|(item, key)| Some((f(item)?, key)));
+        let (items, keys) = kept.unzip();
         Page { items, keys, prev, next }
     }
 }
 
-/// Where the pages beside one are.
+/// The positions of the pages before and after a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Neighbours {
-    /// Where the page before it is; `None` at the beginning of the list.
+    /// The position of the page before it; `None` at the beginning of the list.
     pub prev: Option<Position>,
-    /// Where the page after it is; `None` at the end of the list.
+    /// The position of the page after it; `None` at the end of the list.
     pub next: Option<Position>,
 }
 
-/// A page that is read in parts of at most [`PageSize::MAX`] entries, so that no more than one of them is in memory at
-/// once. It may end anywhere before it has as many entries as were asked for.
+/// A page that is read in parts of at most [`PageSize::MAX`] entries, so that no more than one part is in memory at
+/// once. It may end early, with fewer entries than were asked for.
 #[derive(Debug)]
 pub struct PageInParts {
-    /// Where the next part lies; `None` when the list goes no further.
+    /// The position of the next part; `None` at the end of the list.
     from: Option<Position>,
     is_backward: bool,
-    /// How many entries the page still lacks.
-    missing: u16,
-    /// Where the page beside the beginning of the first part is, once something was added.
+    /// The number of entries that the page still has room for.
+    remaining: u16,
+    /// The neighbour of this page on the side where reading began; set with the first part that is added.
     behind: Option<Option<Position>>,
 }
 
 impl PageInParts {
-    /// Creates the page that a request asks for, without any entry.
+    /// Creates an empty page for a request.
     pub const fn new(request: PageRequest) -> Self {
         Self {
             from: Some(request.from),
             is_backward: request.from.is_read_backward(),
-            missing: request.size.0,
+            remaining: request.size.0,
             behind: None,
         }
     }
@@ -197,12 +197,12 @@ impl PageInParts {
 
     /// Returns the part to read next; `None` when the page is complete.
     pub fn next_part(&self) -> Option<PageRequest> {
-        let size = PageSize(self.missing.min(PageSize::MAX));
-        self.from.filter(|_| self.missing > 0).map(|from| PageRequest { from, size })
+        let size = PageSize(self.remaining.min(PageSize::MAX));
+        self.from.filter(|_| self.remaining > 0).map(|from| PageRequest { from, size })
     }
 
-    /// Adds the first `count` entries of the part that was read, counted in the direction of reading. Those left out are
-    /// in the next part, or in the page beside this one if this page ends here.
+    /// Records that the first `count` entries of the part that was read, counted in the direction of reading, are on this
+    /// page. The rest is in the next part, or on the neighbouring page if this page ends here.
     pub fn add<T>(&mut self, part: &Page<T>, count: usize) {
         let is_whole = count >= part.items.len();
         if count == 0 && !is_whole {
@@ -210,7 +210,7 @@ impl PageInParts {
         }
         let (behind, ahead) = if self.is_backward { (part.next, part.prev) } else { (part.prev, part.next) };
         self.behind.get_or_insert(behind);
-        self.missing = self.missing.saturating_sub(u16::try_from(count).unwrap_or(u16::MAX));
+        self.remaining = self.remaining.saturating_sub(u16::try_from(count).unwrap_or(u16::MAX));
         self.from = match is_whole {
             true => ahead,
             false if self.is_backward => part.keys.iter().nth_back(count - 1).copied().map(Position::Before),
@@ -218,7 +218,7 @@ impl PageInParts {
         };
     }
 
-    /// Returns where the pages beside it are, if it ends with what was added.
+    /// Returns the positions of the pages before and after this one, if it ends with what was added.
     pub fn neighbours(&self) -> Neighbours {
         let behind = self.behind.flatten();
         if self.is_backward {
@@ -243,7 +243,7 @@ mod tests {
         PageRequest { from, size: PageSize::parse(&size.to_string()).unwrap() }
     }
 
-    /// A request of a size that no client can name.
+    /// Returns a request of any size, also one that no client may ask for.
     fn request_of(from: Position, size: u16) -> PageRequest {
         PageRequest { from, size: PageSize(size) }
     }
@@ -251,7 +251,7 @@ mod tests {
     /// A list of numbers, from the least to the greatest.
     type List = BTreeSet<i64>;
 
-    /// Reads as an adapter does.
+    /// Reads a page as an adapter does.
     fn read(list: &List, request: PageRequest) -> Page<i64> {
         let is_after = |n: &&i64| match request.from {
             Position::After(position) => key(n) > position,
@@ -269,7 +269,7 @@ mod tests {
         request.page_of(rows, key)
     }
 
-    /// Numbers without an evident order, always the same.
+    /// Returns a deterministic generator of pseudo-random numbers.
     fn dice() -> impl FnMut(i64) -> i64 {
         let mut state = 1_u64;
         move |sides| {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_names_its_neighbours() {
+    fn a_page_has_the_positions_of_its_neighbours() {
         use Position::{After, Before, End, Start};
         let list = List::from([1, 2, 3, 4, 5]);
         for (from, items, prev, next) in [
@@ -313,16 +313,16 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_entries_is_one_page() {
+    fn an_empty_list_is_a_single_page() {
         for from in [Position::Start, Position::End] {
             let page = read(&List::new(), request(from, 2));
             assert_eq!((page.items, page.prev, page.next), (vec![], None, None));
         }
     }
 
-    /// Entries, those that positions name included, come and go between pages; what stays is seen once in each walk.
+    /// Entries are added and removed between pages, also those that positions refer to.
     #[test]
-    fn what_stays_is_seen_once_on_the_way_to_the_end_and_once_on_the_way_back() {
+    fn an_entry_that_stays_is_seen_exactly_once_in_each_direction() {
         let mut roll = dice();
         for size in [1, 2, 3, 7, 100] {
             // Multiples of ten stay.
@@ -351,14 +351,15 @@ mod tests {
         }
     }
 
-    /// Reads a page in parts, of each of which so many entries are kept as `kept` says, until it says to stop.
-    fn read_in_parts(list: &List, request: PageRequest, mut kept: impl FnMut(usize) -> (usize, bool)) -> Page<i64> {
+    /// Reads a page in parts. `keep` is called with the length of each part, and returns how many of its entries to keep
+    /// and whether the page ends there.
+    fn read_in_parts(list: &List, request: PageRequest, mut keep: impl FnMut(usize) -> (usize, bool)) -> Page<i64> {
         let mut page = PageInParts::new(request);
         let mut items = Vec::new();
         while let Some(part) = page.next_part() {
             assert!(part.size.get() <= usize::from(PageSize::MAX));
             let read = read(list, part);
-            let (count, is_last) = kept(read.items.len());
+            let (count, is_last) = keep(read.items.len());
             if page.is_backward() {
                 items.splice(..0, read.items[read.items.len() - count..].iter().copied());
             } else {
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_in_parts_is_the_page_at_once() {
+    fn a_page_read_in_parts_equals_the_page_read_at_once() {
         let list: List = (0..450).collect();
         let positions = [-1, 0, 1, 99, 225, 350, 448, 449, 450].map(|n| key(&n));
         let from_each = positions.into_iter().flat_map(|key| [Position::After(key), Position::Before(key)]);
@@ -382,7 +383,7 @@ mod tests {
             for size in [1, 99, 100, 101, 200, 449, 450, 451, 1000] {
                 let request = request_of(from, size);
                 assert_eq!(read_in_parts(&list, request, |read| (read, false)), read(&list, request), "{request:?}");
-                // Whatever is left out of a part is in the next one.
+                // Entries left out of a part are in the next one.
                 let mut roll = dice();
                 let some = |read: usize| (usize::try_from(roll(read as i64 + 1)).unwrap(), false);
                 assert_eq!(read_in_parts(&list, request, some), read(&list, request), "{request:?}");
@@ -391,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_end_anywhere_show_everything_once_on_both_ways() {
+    fn pages_that_end_early_show_every_entry_once_in_both_directions() {
         let list: List = (0..450).collect();
         let whole: Vec<i64> = list.iter().copied().collect();
         let mut roll = dice();

@@ -1,21 +1,21 @@
-//! What likes and follows have in common.
+//! Types that likes, follows and other relations to users and posts share.
 
 use crate::clock::Timestamp;
 use crate::id::RelationId;
 use crate::notices::Notice;
 
-/// A new like or follow: what the repository stores when a toggle is turned on.
+/// A new like, follow or bookmark, as the repository stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewRelation {
-    /// Names it.
+    /// The identifier of the relation.
     pub id: RelationId,
     /// When it was made.
     pub at: Timestamp,
-    /// Who is told of it; nobody where it is nobody's business or the recipient's own.
+    /// The notification that it causes; `None` if it concerns nobody else.
     pub notice: Option<Notice>,
 }
 
-/// How a viewer stands to another user.
+/// The relation of a viewer to another user that decides what the viewer may see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Standing {
     /// The viewer does not follow the user.
@@ -28,7 +28,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Returns how one stands if nobody blocks anybody: those whom a block keeps apart do not follow each other.
+    /// Returns the standing without regard to blocks: users separated by a block do not follow each other.
     #[must_use]
     pub const fn blocks_aside(self) -> Self {
         match self {
@@ -37,7 +37,7 @@ impl Standing {
         }
     }
 
-    /// Returns how one stands who follows the user or not, and whom a block keeps apart from the user or not.
+    /// Returns the standing of a viewer, given whether the viewer follows the user and whether either blocks the other.
     pub const fn of(follows: bool, are_apart: bool) -> Self {
         match (are_apart, follows) {
             (true, _) => Self::Apart,

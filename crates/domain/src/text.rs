@@ -12,11 +12,12 @@ use crate::error::ViolationKind::{InvalidFormat, Required, TooLong};
 /// compatibility composition without what is invisible (Unicode's `NFKC_Casefold`), so that neither letter case nor the
 /// spelling of an accent nor a zero-width character tells two names apart, in any alphabet.
 pub fn fold(text: &str) -> String {
-    let apart = DecomposingNormalizerBorrowed::new_nfkd();
+    let nfkd = DecomposingNormalizerBorrowed::new_nfkd();
     let invisible = CodePointSetData::new::<DefaultIgnorableCodePoint>();
-    let visible: String = apart.normalize(text).chars().filter(|c| !invisible.contains(*c)).collect();
-    // Once more: what stood between two accents kept them from their order, and one accent becomes a letter.
-    let folded = CaseMapper::new().fold_string(&apart.normalize(&visible)).into_owned();
+    let visible: String = nfkd.normalize(text).chars().filter(|c| !invisible.contains(*c)).collect();
+    // Normalized again before folding: a removed character may have kept two accents out of their canonical order, and
+    // folding turns one accent (U+0345) into a letter, which is no longer reordered.
+    let folded = CaseMapper::new().fold_string(&nfkd.normalize(&visible)).into_owned();
     ComposingNormalizerBorrowed::new_nfkc().normalize(&folded).into_owned()
 }
 
@@ -30,28 +31,28 @@ pub fn trimmed(name: &str, text: &str, max: usize) -> Result<String, Violation> 
     if text.contains('\0') {
         return Err(Violation::new(InvalidFormat, format!("{name} must not contain a NUL character")));
     }
-    // A scalar value takes at most four bytes: a text of more need not be counted.
+    // A scalar value takes at most four bytes: a text of more than four times `max` need not be counted.
     if text.len() > max * 4 || text.chars().count() > max {
         return Err(Violation::new(TooLong, format!("{name} must be at most {max} characters")));
     }
     Ok(text.to_owned())
 }
 
-/// The blank of braille, which is a letter to Unicode.
+/// U+2800 BRAILLE PATTERN BLANK, which looks like a space but is not white space to Unicode.
 const BRAILLE_BLANK: char = '\u{2800}';
 
-/// Returns whether a character is nothing but room.
+/// Returns whether a character shows as empty space.
 pub(crate) const fn is_blank(c: char) -> bool {
     c.is_whitespace() || c == BRAILLE_BLANK
 }
 
-/// Returns whether a character is invisible: it changes how others look at best, or stands for nothing.
+/// Returns whether a character has nothing to show of its own: it changes at most how other characters look.
 pub(crate) fn is_invisible(c: char) -> bool {
     c == BRAILLE_BLANK || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
 }
 
-/// Returns whether nothing is seen of a character.
-pub(crate) fn is_unseen(c: char) -> bool {
+/// Returns whether a character shows as empty space or not at all.
+pub(crate) fn is_blank_or_invisible(c: char) -> bool {
     is_blank(c) || is_invisible(c)
 }
 
@@ -64,9 +65,9 @@ pub fn required(name: &str, text: &str, max: usize) -> Result<String, Violation>
     if text.is_empty() { Err(Violation::new(Required, format!("{name} is required"))) } else { Ok(text) }
 }
 
-/// Declares types of text, with the most characters that each has. `parse` holds the rule where it is one of these: `required`,
-/// `trimmed` (possibly empty) or `optional` (`None` when blank), each with the name that begins its messages. Other types have a `parse`
-/// of their own.
+/// Declares newtypes of text, each with its maximum length in characters. A type with one of the rules `required`, `trimmed`
+/// (possibly empty) or `optional` (`None` when blank) gets its `parse` from the rule, whose messages begin with the name given.
+/// A type without a rule has a `parse` of its own.
 macro_rules! texts {
     ($($(#[$attribute:meta])+ $name:ident($max:literal $(, $rule:ident $label:literal)?);)+) => {$(
         $(#[$attribute])+
@@ -74,17 +75,17 @@ macro_rules! texts {
         pub struct $name(String);
 
         impl $name {
-            /// The most characters it has.
+            /// The maximum length, in characters.
             pub const MAX_CHARS: usize = $max;
 
             $($crate::text::texts! { @parse $rule $label })?
 
-            /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+            /// Restores a stored value without checking it: it was valid when stored, but rules may have become stricter since.
             pub fn restore(stored: String) -> Self {
                 Self(stored)
             }
 
-            /// Returns the text as given.
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }

@@ -1,18 +1,19 @@
-//! Versions of what can be edited: each is named by the instant at which the thing was last changed.
+//! Versions of things that can be edited, for optimistic concurrency control. A version is identified by the instant at
+//! which the thing was last changed.
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 
-/// Returns the version that an edit at `now` makes of the one before: no two versions of a thing have the same name,
-/// however quickly one edit follows another.
+/// Returns the version after an edit at `now`. It is always later than the version `before`, so that no two versions of a
+/// thing are equal, however quickly one edit follows another.
 pub fn next_version(before: Timestamp, now: Timestamp) -> Timestamp {
     now.max(before.plus_millis(1))
 }
 
-/// The versions of a thing that an edit is meant for.
+/// The versions of a thing to which an edit may be applied.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Versions {
-    /// Whichever there is.
+    /// Any version.
     #[default]
     Any,
     /// One of these.
@@ -20,10 +21,10 @@ pub enum Versions {
 }
 
 impl Versions {
-    /// The rule that nobody edits what they have not seen.
+    /// Checks that the edit may be applied to this version, so that nobody overwrites a change that they have not seen.
     ///
     /// # Errors
-    /// [`Error::Stale`] when the edit is not meant for this version.
+    /// [`Error::Stale`] when it may not.
     pub fn ensure_include(&self, version: Timestamp) -> Result<()> {
         match self {
             Self::Any => Ok(()),
@@ -49,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_stale_unless_it_is_meant_for_the_version() {
+    fn an_edit_made_for_other_versions_is_stale() {
         assert!(Versions::Any.ensure_include(at(1)).is_ok());
         let some = Versions::OneOf(vec![at(1), at(3)]);
         assert!(some.ensure_include(at(3)).is_ok());

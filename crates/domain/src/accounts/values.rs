@@ -33,12 +33,13 @@ impl Username {
         if name.chars().any(char::is_control) {
             return Err(Violation::new(InvalidFormat, "Username must not contain control characters"));
         }
-        let is_unseen = |c: &char| text::is_unseen(*c);
-        if name.chars().all(text::is_unseen) {
+        let is_blank_or_invisible = |c: &char| text::is_blank_or_invisible(*c);
+        if name.chars().all(text::is_blank_or_invisible) {
             return Err(Violation::new(Required, "Username is required"));
         }
-        let mut edges = name.chars().take_while(is_unseen).chain(name.chars().rev().take_while(is_unseen));
-        // What is invisible tells no names apart, but a blank does, and nobody sees it there.
+        let leading = name.chars().take_while(is_blank_or_invisible);
+        let mut edges = leading.chain(name.chars().rev().take_while(is_blank_or_invisible));
+        // Invisible characters do not make names differ, but a blank does, and nobody sees it there.
         if edges.any(text::is_blank) {
             return Err(Violation::new(InvalidFormat, "Username must not begin or end with a blank"));
         }
@@ -181,7 +182,7 @@ impl DisplayName {
             let message = "Display name must not contain control characters or invisible characters";
             return Err(Violation::new(InvalidFormat, message));
         }
-        let is_visible = !name.chars().all(text::is_unseen);
+        let is_visible = !name.chars().all(text::is_blank_or_invisible);
         Ok(is_visible.then_some(Self(name)))
     }
 
