@@ -1,4 +1,4 @@
-//! What a text names: accounts, hashtags and addresses of the web.
+//! The entities of a text: mentions of accounts, hashtags and URLs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,39 +13,39 @@ use crate::error::{Result, Violation};
 use crate::id::UserId;
 use crate::text;
 
-/// A hashtag without its `#`, folded: letters, marks, digits and `_`, at least one letter, at most 100 characters. Equal for
-/// tags that differ in letter case (Unicode's full case folding, and nothing more).
+/// A hashtag without its `#`, case-folded: letters, marks, digits and `_`, at least one letter, at most 100 characters. Tags
+/// that differ only in letter case are equal (Unicode's full case folding, and nothing more).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hashtag(String);
 
 impl Hashtag {
-    /// The most characters a hashtag has, as it is written.
+    /// The maximum length of a hashtag as it is written, in characters.
     pub const MAX_CHARS: usize = 100;
 
-    /// The most characters that a tag of so many has when its letter case is folded: one character becomes three at most.
+    /// The maximum length of a case-folded hashtag, in characters: folding turns one character into three at most.
     pub const MAX_FOLDED_CHARS: usize = 3 * Self::MAX_CHARS;
 
-    /// Parses a tag that a client named, with or without `#`.
+    /// Parses a tag that a client sent, with or without `#`.
     ///
     /// # Errors
-    /// The violation, in words for the client, for what no text can have as a hashtag.
+    /// The violation, in words for the client, if no text can contain this hashtag.
     pub fn parse(tag: &str) -> Result<Self, Violation> {
         let name = tag.strip_prefix('#').unwrap_or(tag);
         let classes = Classes::new();
-        let is_whole = classes.run(name, Classes::is_in_hashtag) == name.len();
-        // Folded, a tag may be longer than it was.
+        let is_whole = classes.prefix_len(name, Classes::is_in_hashtag) == name.len();
+        // A tag that is folded already may be longer than it was as written.
         let is_folded = || {
             name.chars().count() <= Self::MAX_FOLDED_CHARS
                 && name.chars().any(|c| classes.is_letter(c))
                 && CaseMapper::new().fold_string(name) == name
         };
-        Self::of_run(name)
+        Self::from_run(name)
             .or_else(|| is_folded().then(|| Self(name.to_owned())))
             .filter(|_| is_whole)
             .ok_or_else(|| Violation::new(InvalidFormat, "Tag must be letters, digits and _, with at least one letter"))
     }
 
-    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+    /// Restores a stored value without checking it: it was valid when stored, but rules may have become stricter since.
     pub fn restore(stored: String) -> Self {
         Self(stored)
     }
@@ -55,45 +55,45 @@ impl Hashtag {
         &self.0
     }
 
-    /// Returns the tag that a run of a hashtag's characters is.
-    fn of_run(run: &str) -> Option<Self> {
+    /// Returns the tag that a run of hashtag characters makes; `None` without a letter, or if it is too long.
+    fn from_run(run: &str) -> Option<Self> {
         let classes = Classes::new();
         let is_tag = run.chars().any(|c| classes.is_letter(c)) && run.chars().count() <= Self::MAX_CHARS;
         is_tag.then(|| Self(CaseMapper::new().fold_string(run).into_owned()))
     }
 }
 
-/// A part of a text that names something.
+/// A part of a text that refers to something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entity {
-    /// Where it begins, in UTF-16 code units from the beginning of the text.
+    /// The index of its first UTF-16 code unit in the text.
     pub start: usize,
-    /// Where it ends: the place after its last code unit.
+    /// The index after its last UTF-16 code unit.
     pub end: usize,
-    /// What it names.
+    /// What it refers to.
     pub named: Named,
 }
 
-/// What a part of a text names.
+/// What a part of a text refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
     /// An account.
     Account(UserId),
     /// A hashtag.
     Hashtag(Hashtag),
-    /// An address of the web, as it is written.
+    /// A URL, as it is written.
     Url(String),
 }
 
-/// The entities of a text, in the text's order, in a notation that takes little room: it is read when they are shown.
+/// The entities of a text, in the text's order, in a compact notation that is parsed only when they are shown.
 ///
-/// Each is a line of where it begins, where it ends, and what it names: `0 4 @018f0000-0000-7000-8000-000000000000`,
-/// `5 10 #rust`, `11 30 https://a.example/x`. No tag and no URL has white space in it.
+/// Each is a line with its start, its end and what it refers to: `0 4 @018f0000-0000-7000-8000-000000000000`,
+/// `5 10 #rust`, `11 30 https://a.example/x`. Neither tags nor URLs contain white space.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Entities(Box<str>);
 
 impl Entities {
-    /// Those of a text, in its order.
+    /// Writes the entities of a text, given in its order, in the notation.
     pub fn of(entities: &[Entity]) -> Self {
         let line = |Entity { start, end, named }: &Entity| match named {
             Named::Account(id) => format!("{start} {end} @{}", id.uuid()),
@@ -103,17 +103,17 @@ impl Entities {
         Self(entities.iter().map(line).collect::<Vec<_>>().join("\n").into())
     }
 
-    /// A value read back from where it was stored, which was valid then: rules may have grown stricter since.
+    /// Restores a stored value without checking it: it was valid when stored, but rules may have become stricter since.
     pub fn restore(stored: String) -> Self {
         Self(stored.into())
     }
 
-    /// Returns them in their notation.
+    /// Returns the notation.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns each of them.
+    /// Returns an iterator over the entities.
     pub fn iter(&self) -> impl Iterator<Item = Entity> {
         self.0.lines().filter_map(|line| {
             let mut parts = line.splitn(3, ' ');
@@ -127,17 +127,17 @@ impl Entities {
         })
     }
 
-    /// Returns the accounts among them, each once, in the order in which they are named first.
+    /// Returns the mentioned accounts, each once, in the order of their first mentions.
     pub fn mentions(&self) -> Vec<UserId> {
-        let mut named = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         let account = |entity: Entity| match entity.named {
-            Named::Account(id) => named.insert(id).then_some(id),
+            Named::Account(id) => seen.insert(id).then_some(id),
             Named::Hashtag(_) | Named::Url(_) => None,
         };
         self.iter().filter_map(account).collect()
     }
 
-    /// Returns the hashtags among them, each once.
+    /// Returns the hashtags, each once.
     pub fn hashtags(&self) -> BTreeSet<Hashtag> {
         let tag = |entity: Entity| match entity.named {
             Named::Hashtag(tag) => Some(tag),
@@ -147,27 +147,29 @@ impl Entities {
     }
 }
 
-/// What a text may name, before it is known which names are those of accounts.
+/// The entities that a text may have, before the usernames in it are looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Candidates(Vec<Candidate>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Candidate {
     Certain(Entity),
-    /// From a place on, the keys of usernames it may be, the longest first, each with the place where it ends.
+    /// The start of a possible mention, and the keys of the usernames that it may be, the longest first, each with the
+    /// end that the mention then has.
     Mention(usize, Vec<(String, usize)>),
 }
 
 impl Candidates {
-    /// Finds what a text may name, in the order of the text, no two overlapping (`contract`: Conversation, `entities`):
+    /// Finds the entities that a text may have, in the order of the text, no two overlapping once they are
+    /// [resolved](Self::resolve) (`contract`: Conversation, `entities`):
     ///
-    /// - a URL is `http://` or `https://` up to white space, without the punctuation that closes it; a bracket that it opens
-    ///   itself is a part of it. It wins over what is inside it;
-    /// - a hashtag is `#` and the characters of a [`Hashtag`]; one that is longer is none;
-    /// - a mention is `@` and letters, digits, `_`, `.` and `-`, or `@{` and any username before `}`. It is the longest
-    ///   username that these begin with and that no letter, digit or mark follows: `@ada.` names `ada`, `@adam` does not.
+    /// - a URL is `http://` or `https://` up to white space, without closing punctuation at its end; a closing bracket that
+    ///   the URL itself opens belongs to it. A URL takes precedence over entities inside it;
+    /// - a hashtag is `#` and the characters of a [`Hashtag`]; a run of more characters is no hashtag;
+    /// - a mention is `@` and letters, digits, `_`, `.` and `-`, or `@{` and any username before `}`. It refers to the longest
+    ///   username that these begin with and that no letter, digit or mark follows: `@ada.` mentions `ada`, `@adam` does not.
     ///
-    /// Hashtags and mentions begin the text or follow what is no letter, digit, `_`, `@`, `#` or `/`.
+    /// A hashtag or mention begins the text or follows a character other than a letter, digit, `_`, `@`, `#` or `/`.
     pub fn find(text: &str) -> Self {
         if !text.contains(['#', '@']) && !text.contains("://") {
             return Self::default();
@@ -177,15 +179,15 @@ impl Candidates {
         let (mut byte, mut unit, mut before) = (0, 0, None);
         while let Some(next) = text[byte..].chars().next() {
             let rest = &text[byte..];
-            let may_begin = before.is_none_or(|before| !classes.joins(before));
+            let may_begin = before.is_none_or(|before| !classes.is_joining(before));
             let candidate = match next {
                 'h' | 'H' => url_at(rest).map(|url| (url.len(), Named::Url(url.to_owned()))),
                 '#' if may_begin => {
-                    let run = classes.run(&rest[1..], Classes::is_in_hashtag);
-                    Hashtag::of_run(&rest[1..=run]).map(|tag| (1 + run, Named::Hashtag(tag)))
+                    let length = classes.prefix_len(&rest[1..], Classes::is_in_hashtag);
+                    Hashtag::from_run(&rest[1..=length]).map(|tag| (1 + length, Named::Hashtag(tag)))
                 }
                 '@' if may_begin => {
-                    let names = mentioned_at(&classes, rest);
+                    let names = mention_candidates(&classes, rest);
                     if !names.is_empty() {
                         let ends = names.into_iter().map(|(name, length)| (name, unit + utf16_len(&rest[..length])));
                         found.push(Candidate::Mention(unit, ends.collect()));
@@ -212,7 +214,7 @@ impl Candidates {
         names.flatten().map(|(key, _)| key.as_str()).collect()
     }
 
-    /// Returns what the text names, given the accounts that its author may mention, by the keys of their usernames.
+    /// Returns the entities of the text. `accounts` has those that its author may mention, by the keys of their usernames.
     pub fn resolve(self, accounts: &BTreeMap<String, UserId>) -> Vec<Entity> {
         let mut entities: Vec<Entity> = Vec::new();
         for candidate in self.0 {
@@ -223,7 +225,7 @@ impl Candidates {
                     .find_map(|(key, end)| accounts.get(key).map(|id| (*id, *end)))
                     .map(|(id, end)| Entity { start, end, named: Named::Account(id) }),
             };
-            // What stands in the braces of a mention is no part of its own.
+            // Anything inside the braces of a mention is not an entity of its own.
             let last = entities.last().map_or(0, |last| last.end);
             entities.extend(entity.filter(|entity| entity.start >= last));
         }
@@ -231,11 +233,11 @@ impl Candidates {
     }
 }
 
-/// How many usernames are looked up at once.
-const LOOKED_UP_AT_ONCE: usize = 1_000;
+/// The maximum number of usernames in one query.
+const LOOKUP_BATCH_SIZE: usize = 1_000;
 
-/// Returns the entities of a text of an author. Accounts are looked up for all of it together, and only when it may mention any. The
-/// name of somebody apart from the author mentions nobody (`contract`: Safety).
+/// Returns the entities of a text. The accounts that it may mention are looked up together, and only if there are any.
+/// A user separated from the author by a block cannot be mentioned (`contract`: Safety).
 ///
 /// # Errors
 /// Those of the repository.
@@ -243,8 +245,8 @@ pub async fn entities_of_text(accounts: &dyn AccountRepository, text: &str, auth
     let candidates = Candidates::find(text);
     let keys: Vec<String> = candidates.username_keys().into_iter().map(str::to_owned).collect();
     let mut ids = BTreeMap::new();
-    for some in keys.chunks(LOOKED_UP_AT_ONCE) {
-        ids.extend(accounts.find_ids(some, author).await?);
+    for batch in keys.chunks(LOOKUP_BATCH_SIZE) {
+        ids.extend(accounts.find_ids(batch, author).await?);
     }
     Ok(Entities::of(&candidates.resolve(&ids)))
 }
@@ -259,7 +261,7 @@ fn url_at(text: &str) -> Option<&str> {
         .into_iter()
         .find(|scheme| text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)))?;
     let mut url = &text[..text.find(char::is_whitespace).unwrap_or(text.len())];
-    // How many more of each kind of brackets are closed than opened.
+    // For each kind of bracket, how many more are closed than opened.
     let mut unopened =
         BRACKETS.map(|[open, close]| url.matches(close).count().saturating_sub(url.matches(open).count()));
     while let Some(last) = url.chars().next_back() {
@@ -284,12 +286,12 @@ fn url_at(text: &str) -> Option<&str> {
     (url.len() > scheme.len()).then_some(url)
 }
 
-/// The brackets that a URL may open and close itself.
+/// The brackets that belong to a URL if it both opens and closes them.
 const BRACKETS: [[char; 2]; 4] = [['(', ')'], ['[', ']'], ['{', '}'], ['<', '>']];
 
-/// Returns the keys of usernames that the text, which begins with `@`, may begin with, the longest first, each with the
-/// length in bytes of what would be the mention.
-fn mentioned_at(classes: &Classes, text: &str) -> Vec<(String, usize)> {
+/// Returns the keys of the usernames that a text, which begins with `@`, may mention there, the longest first, each with
+/// the length in bytes that the mention would have.
+fn mention_candidates(classes: &Classes, text: &str) -> Vec<(String, usize)> {
     let rest = &text[1..];
     if let Some(rest) = rest.strip_prefix('{') {
         // No username is longer, and none has a control character.
@@ -298,15 +300,15 @@ fn mentioned_at(classes: &Classes, text: &str) -> Vec<(String, usize)> {
         let name = name.filter(|name| Username::parse(name).is_ok_and(|username| username.as_str() == *name));
         return name.map(|name| (text::fold(name), name.len() + "@{}".len())).into_iter().collect();
     }
-    let run = classes.run(rest, Classes::is_in_mention);
-    let whole = Some(run).filter(|run| !rest[*run..].starts_with(|c| classes.is_mark(c)));
-    let parts = rest[..run].char_indices().rev().filter(|(_, c)| matches!(c, '.' | '-' | '_')).map(|(at, _)| at);
+    let length = classes.prefix_len(rest, Classes::is_in_mention);
+    let whole = Some(length).filter(|length| !rest[*length..].starts_with(|c| classes.is_mark(c)));
+    let parts = rest[..length].char_indices().rev().filter(|(_, c)| matches!(c, '.' | '-' | '_')).map(|(at, _)| at);
     let names = whole.into_iter().chain(parts).filter(|end| *end > 0).map(|end| &rest[..end]);
     let short = names.filter(|name| name.chars().count() <= Username::MAX_CHARS);
     short.map(|name| (text::fold(name), name.len() + 1)).collect()
 }
 
-/// What Unicode says of characters.
+/// The general categories of characters in Unicode.
 struct Classes(CodePointMapDataBorrowed<'static, GeneralCategory>);
 
 impl Classes {
@@ -336,13 +338,13 @@ impl Classes {
         matches!(c, '_' | '.' | '-') || self.is_letter(c) || self.is_digit(c)
     }
 
-    /// Returns whether a hashtag or a mention right behind the character is a part of something else.
-    fn joins(&self, c: char) -> bool {
+    /// Returns whether a `#` or `@` right after the character belongs to something else, and begins no hashtag or mention.
+    fn is_joining(&self, c: char) -> bool {
         matches!(c, '_' | '@' | '#' | '/') || self.is_letter(c) || self.is_digit(c)
     }
 
-    /// Returns how many bytes at the beginning of a text are characters of a kind.
-    fn run(&self, text: &str, is_in: fn(&Self, char) -> bool) -> usize {
+    /// Returns the length in bytes of the longest prefix of a text whose characters all satisfy `is_in`.
+    fn prefix_len(&self, text: &str, is_in: fn(&Self, char) -> bool) -> usize {
         text.find(|c| !is_in(self, c)).unwrap_or(text.len())
     }
 }

@@ -19,6 +19,6 @@ pub trait ReadReplica: Send + Sync {
     async fn record_write(&self, user: UserId) -> Result<()>;
 
     /// Returns whether a user's lists are to be read from the replica: it is reachable, not too far behind, and shows all
-    /// that the user has written. `None` is a caller without an account, whose writes are not known.
+    /// that the user has written. `None` is an anonymous caller, of whom no writes are known.
     async fn serves(&self, user: Option<UserId>) -> bool;
 }

@@ -12,7 +12,7 @@ fn accounts() -> BTreeMap<String, UserId> {
     [("ada", ADA), ("ada.lovelace", ADA_LOVELACE), ("i am #1", STRANGE)].map(|(key, id)| (key.to_owned(), id)).into()
 }
 
-/// The entities of a text: each as what it covers, and what it names.
+/// Returns the entities of a text, each as the part of the text that it covers and what it refers to.
 fn entities(text: &str) -> Vec<(String, String)> {
     let units: Vec<u16> = text.encode_utf16().collect();
     let entities = Candidates::find(text).resolve(&accounts());
@@ -33,7 +33,7 @@ fn assert_names(text: &str, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn a_mention_is_the_longest_username_that_nothing_goes_on() {
+fn a_mention_is_the_longest_username_that_ends_where_a_word_does() {
     for (text, expected) in [
         ("@ada", &[("@ada", "user 1")][..]),
         ("hi @ADA!", &[("@ADA", "user 1")]),
@@ -70,7 +70,7 @@ fn a_hashtag_has_a_letter_and_at_most_100_characters() {
 }
 
 #[test]
-fn a_url_wins_over_what_is_inside_and_ends_before_closing_punctuation() {
+fn a_url_takes_precedence_over_entities_inside_and_ends_before_closing_punctuation() {
     for (text, expected) in [
         ("see https://a.example/x#y.", &[("https://a.example/x#y", "url https://a.example/x#y")][..]),
         ("(http://a.example/@ada)", &[("http://a.example/@ada", "url http://a.example/@ada")]),
@@ -85,14 +85,14 @@ fn a_url_wins_over_what_is_inside_and_ends_before_closing_punctuation() {
 }
 
 #[test]
-fn a_url_with_very_many_brackets_ends_before_those_it_does_not_open() {
+fn a_url_with_very_many_brackets_ends_before_the_first_that_it_does_not_open() {
     let (opened, closed) = ("(".repeat(2_000), ")".repeat(2_900));
     let expected = format!("https://{opened}{}", ")".repeat(2_000));
     assert_names(&format!("https://{opened}{closed}"), &[(&expected, &format!("url {expected}"))]);
 }
 
 #[test]
-fn entities_come_back_from_their_notation() {
+fn entities_survive_a_round_trip_through_their_notation() {
     let text = "#Rust, @ada: https://a.example/@x#y, #rust #\u{928}\u{92e}";
     let entities = Entities::of(&Candidates::find(text).resolve(&accounts()));
     let notation = "0 5 #rust\n7 11 @00000000-0000-0000-0000-000000000001\n13 35 https://a.example/@x#y\n\
@@ -107,7 +107,7 @@ fn entities_come_back_from_their_notation() {
 }
 
 #[test]
-fn a_tag_is_named_with_or_without_its_sign() {
+fn a_tag_is_parsed_with_or_without_its_number_sign() {
     for tag in ["Rust", "#rUST"] {
         assert_eq!(Hashtag::parse(tag).unwrap().as_str(), "rust");
     }
@@ -134,10 +134,10 @@ async fn accounts_are_looked_up_once_for_all_of_a_text_and_only_when_it_may_ment
 
     let mut many = MockAccountRepository::new();
     many.expect_find_ids().times(2).returning(|keys, _| {
-        assert!(keys.len() <= LOOKED_UP_AT_ONCE);
+        assert!(keys.len() <= LOOKUP_BATCH_SIZE);
         Ok(BTreeMap::new())
     });
-    let text: String = (0..=LOOKED_UP_AT_ONCE).map(|n| format!("@u{n} ")).collect();
+    let text: String = (0..=LOOKUP_BATCH_SIZE).map(|n| format!("@u{n} ")).collect();
     entities_of_text(&many, &text, author).await.unwrap();
 }
 
@@ -161,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn the_hashtags_of_a_text_can_be_named(text in "[#a-zA-Z0-9_éß\u{300} ]{0,40}|#[aßΐ]{90,101}") {
+    fn every_hashtag_found_in_a_text_can_be_parsed(text in "[#a-zA-Z0-9_éß\u{300} ]{0,40}|#[aßΐ]{90,101}") {
         for Entity { named, .. } in Candidates::find(&text).resolve(&BTreeMap::new()) {
             if let Named::Hashtag(tag) = named {
                 prop_assert_eq!(Hashtag::parse(tag.as_str()).unwrap(), tag);

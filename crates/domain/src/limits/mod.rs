@@ -1,11 +1,11 @@
-//! How often one may try: what keeps passwords from being guessed, accounts from being made by the thousand, and one client
-//! from sending more requests than the operator allows.
+//! Rate limits: they keep passwords from being guessed, accounts from being made by the thousand, and one client from
+//! sending more requests than the operator allows.
 //!
-//! What is counted is counted in windows of a minute. A window begins with the first event; once the limit is reached,
-//! everything further is refused until it is over.
+//! Events are counted in windows of a minute, or of an hour for a few of them. A window begins with the first event; once
+//! the limit is reached, every further event is refused until the window ends.
 //!
-//! What takes a core for long, such as a password's hash, waits in a queue, of which each [`Requester`] has a bounded
-//! share: that is a matter of the adapters.
+//! Work that takes a core for long, such as hashing a password, waits in a queue, of which each [`Requester`] has a
+//! bounded share. The adapters see to that.
 
 mod model;
 mod ports;

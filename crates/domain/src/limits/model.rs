@@ -1,4 +1,4 @@
-//! What is counted, and how much of it is allowed.
+//! The events that are counted, and how many of them are allowed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -7,19 +7,19 @@ use crate::accounts::LoginIdentifier;
 use crate::clock::Timestamp;
 use crate::id::UserId;
 
-/// Where a client calls from, as far as limits tell clients apart: an IPv4 address, or the network of an IPv6 address,
-/// of which one subscriber has all 2^64.
+/// The address by which limits distinguish clients: an IPv4 address, or the /64 network of an IPv6 address, since one
+/// subscriber has all of its 2^64 addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientAddress(IpAddr);
 
 impl ClientAddress {
-    /// How many bits of an IPv6 address name the network.
+    /// The length of the network prefix of an IPv6 address, in bits.
     const NETWORK_BITS: u32 = 64;
 
-    /// The one that an address belongs to. An IPv4 address in the notation of IPv6 is an IPv4 address.
+    /// Returns the client address of an IP address. An IPv4-mapped IPv6 address counts as the IPv4 address.
     pub fn of(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
-            // One address, in a network where nobody else is.
+            // A single address, without a network of other clients around it.
             loopback @ IpAddr::V6(Ipv6Addr::LOCALHOST) => loopback,
             IpAddr::V6(address) => {
                 let host_bits = u128::BITS - Self::NETWORK_BITS;
@@ -29,58 +29,59 @@ impl ClientAddress {
         })
     }
 
-    /// Returns whether the client is on this machine.
+    /// Returns whether the client runs on this machine.
     pub fn is_loopback(&self) -> bool {
         self.0.is_loopback()
     }
 }
 
-/// Who asks for expensive work, and so whose share of the queue for it is taken up.
+/// The requester of expensive work, whose share of the queue it takes up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Requester {
-    /// The account; `None` where no token is needed.
+    /// The account; `None` for a request that needs no token.
     pub account: Option<UserId>,
-    /// Where the request comes from.
+    /// The address that the request comes from.
     pub address: ClientAddress,
 }
 
 impl Requester {
-    /// Returns whoever asks from the machine itself and without an account, such as a command of the operator: held to no
-    /// share.
+    /// Returns a requester on this machine without an account, such as a command of the operator, to which no bound on
+    /// shares applies.
     pub fn local() -> Self {
         Self { account: None, address: ClientAddress::of(Ipv4Addr::LOCALHOST.into()) }
     }
 }
 
-/// How often something may happen within a time.
+/// The maximum number of events within a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// How often.
+    /// The maximum number of events.
     pub most: u32,
-    /// The time, in seconds.
+    /// The length of the period, in seconds.
     pub period_seconds: u32,
 }
 
 impl Limit {
-    const fn a_minute(most: u32) -> Self {
+    const fn per_minute(most: u32) -> Self {
         Self { most, period_seconds: 60 }
     }
 
-    /// Returns the time in milliseconds.
+    /// Returns the length of the period, in milliseconds.
     pub fn period_millis(self) -> i64 {
         i64::from(self.period_seconds) * 1000
     }
 }
 
-/// How many mails of a kind an account can ask for (`contract`: Account life), and how many changes to one address send a mail there.
+/// The limit on the mails of a kind that an account requests (`contract`: Account life), and on the changes to one address,
+/// each of which sends a mail there.
 pub const MAILS_AN_HOUR: Limit = Limit { most: 3, period_seconds: 3600 };
 
-/// What is counted.
+/// A kind of event that is counted, and by whom or what its count is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Counted {
-    /// Requests from one address, of which the operator allows so many.
+    /// Requests from one address, and the maximum that the operator has configured.
     Requests(ClientAddress, NonZeroU32),
-    /// Requests of one account, wherever they come from, of which the operator allows so many.
+    /// Requests of one account from any address, and the maximum that the operator has configured.
     AccountRequests(UserId, NonZeroU32),
     /// Requests to log in.
     Logins(ClientAddress),
@@ -88,33 +89,33 @@ pub enum Counted {
     Registrations(ClientAddress),
     /// Requests about a forgotten password or the token of a mail.
     Recoveries(ClientAddress),
-    /// Wrong passwords of an account, whatever name it was given.
+    /// Wrong passwords for an account, by whichever identifier it was named.
     WrongPasswords(UserId, ClientAddress),
-    /// Changes of an account's password, whatever their outcome. Per address too, so that whoever has stolen a token
-    /// cannot keep the owner from the change that ends its session.
+    /// Attempts to change an account's password, whatever their outcome. Counted by address as well, so that the thief of
+    /// a token cannot keep the owner from the change that ends the stolen session.
     PasswordChanges(UserId, ClientAddress),
-    /// Logins under a name that no account has.
+    /// Logins with an identifier that no account has.
     WrongNames(LoginIdentifier, ClientAddress),
-    /// Exports of an account that were begun.
+    /// Exports of an account that were started.
     Exports(UserId),
-    /// Changes to an address, by its unique form, whichever accounts ask: each sends a mail there.
+    /// Changes of any account's email address to this one, in its unique form: each sends a mail there.
     AddressChanges(String),
 }
 
 impl Counted {
-    /// Returns how much of it is allowed. Names that no account has are like accounts, so that a
-    /// refusal does not tell the two apart.
+    /// Returns the limit. It is the same for accounts and for names that no account has, so that a refusal does not
+    /// reveal whether an account exists.
     pub fn limit(&self) -> Limit {
         match self {
-            Self::Requests(_, most) | Self::AccountRequests(_, most) => Limit::a_minute(most.get()),
-            Self::Logins(_) | Self::Registrations(_) | Self::Recoveries(_) => Limit::a_minute(60),
-            Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => Limit::a_minute(10),
+            Self::Requests(_, most) | Self::AccountRequests(_, most) => Limit::per_minute(most.get()),
+            Self::Logins(_) | Self::Registrations(_) | Self::Recoveries(_) => Limit::per_minute(60),
+            Self::WrongPasswords(..) | Self::PasswordChanges(..) | Self::WrongNames(..) => Limit::per_minute(10),
             Self::Exports(_) => Limit { most: 1, period_seconds: 3600 },
             Self::AddressChanges(_) => MAILS_AN_HOUR,
         }
     }
 
-    /// Returns whether it is allowed without limit: what only counts by address is, from this machine itself.
+    /// Returns whether no limit applies: clients on this machine are exempt from the limits that count by address alone.
     pub(super) fn is_exempt(&self) -> bool {
         match self {
             Self::Requests(client, _)
@@ -129,30 +130,30 @@ impl Counted {
     }
 }
 
-/// How often something has happened since an instant.
+/// The number of events since the beginning of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// When it began.
+    /// When the window began.
     pub begun: Timestamp,
-    /// How often it has happened since.
+    /// The number of events since then.
     pub count: u32,
 }
 
 impl Window {
-    /// The window at an instant: the one there was, while it lasts, or else a new one. A clock that was set back begins
-    /// a new one too: nobody waits longer than the limit's period.
+    /// Returns the window at `now`: the previous one if it has not ended, or else a new one. A new one also begins when the
+    /// clock was set back, so that nobody waits longer than the limit's period.
     pub fn at(previous: Option<Self>, limit: Limit, now: Timestamp) -> Self {
-        let lasts = |it: &Self| it.begun <= now && now < it.begun.plus_millis(limit.period_millis());
-        previous.filter(lasts).unwrap_or(Self { begun: now, count: 0 })
+        let is_current = |it: &Self| it.begun <= now && now < it.begun.plus_millis(limit.period_millis());
+        previous.filter(is_current).unwrap_or(Self { begun: now, count: 0 })
     }
 
-    /// The window after it has happened once more.
+    /// Returns the window with one more event.
     #[must_use]
     pub fn with_one_more(self) -> Self {
         Self { count: self.count.saturating_add(1), ..self }
     }
 
-    /// Returns what is left at an instant within the window.
+    /// Returns what is left of the limit at `now`, an instant within the window.
     pub(super) fn allowance(self, limit: Limit, now: Timestamp) -> Allowance {
         let left = self.begun.plus_millis(limit.period_millis()).unix_millis().saturating_sub(now.unix_millis());
         Allowance {
@@ -168,14 +169,14 @@ impl Window {
 pub struct Allowance {
     /// The limit.
     pub limit: Limit,
-    /// How often it may still happen before the window ends.
+    /// How many more events are allowed before the window ends.
     pub remaining: u32,
     /// Seconds until a new window begins, rounded up.
     pub reset_seconds: u32,
 }
 
 impl Allowance {
-    /// Nothing is left of a limit, until the oldest of what counts no longer does.
+    /// Returns an allowance of which nothing is left until the oldest event that counts is older than the limit's period.
     pub fn used_up(limit: Limit, oldest: Timestamp, now: Timestamp) -> Self {
         let left = oldest.plus_millis(limit.period_millis()).unix_millis().saturating_sub(now.unix_millis());
         let reset_seconds = u32::try_from(left.max(0).unsigned_abs().div_ceil(1000));

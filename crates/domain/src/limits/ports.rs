@@ -3,13 +3,13 @@
 use super::{Counted, Window};
 use crate::clock::Timestamp;
 
-/// Keeps a window for each thing that is counted. MUST bound what it keeps, however many there are to count: it may
-/// forget those that were counted least lately. What one node counts, others need not know.
+/// Keeps the windows of all events that are counted. MUST bound how many it keeps; it may evict the least recently counted
+/// ones for that. Nodes need not share their counts.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait Counters: Send + Sync {
     /// Returns the window at this instant, by [`Window::at`].
     fn get(&self, counted: &Counted, now: Timestamp) -> Window;
 
-    /// Counts one more, by [`Window::with_one_more`]; the window with it. However many count at once, each counts.
+    /// Counts one more event, by [`Window::with_one_more`], and returns the window with it. Concurrent calls MUST all count.
     fn add(&self, counted: &Counted, now: Timestamp) -> Window;
 }

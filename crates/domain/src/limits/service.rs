@@ -1,4 +1,4 @@
-//! Counts and refuses.
+//! Enforcement of the limits.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{Allowance, Counted, Counters};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 
-/// Holds clients to the limits.
+/// Counts events and refuses those beyond their limits.
 #[derive(Clone)]
 pub struct Limits {
     /// Keeps the counts.
@@ -16,18 +16,18 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Counts one more; what is left after it, or nothing for a client that has no limit.
+    /// Counts an event and returns what is left of its limit, or `None` for a client to whom no limit applies.
     ///
     /// # Errors
-    /// [`Error::TooMany`] when it was one too many.
+    /// [`Error::TooMany`] when the event exceeds the limit.
     pub fn admit(&self, counted: &Counted) -> Result<Option<Allowance>> {
         if counted.is_exempt() { Ok(None) } else { self.count(counted).map(Some) }
     }
 
-    /// Counts one more; what is left after it.
+    /// Counts an event and returns what is left of its limit.
     ///
     /// # Errors
-    /// [`Error::TooMany`] when it was one too many.
+    /// [`Error::TooMany`] when the event exceeds the limit.
     pub(crate) fn count(&self, counted: &Counted) -> Result<Allowance> {
         let now = self.clock.now();
         let window = self.counters.add(counted, now);
@@ -35,7 +35,7 @@ impl Limits {
         if window.count > counted.limit().most { Err(Error::TooMany(allowance)) } else { Ok(allowance) }
     }
 
-    /// Checks that one more would be allowed.
+    /// Checks that one more event would be allowed, without counting it.
     ///
     /// # Errors
     /// [`Error::TooMany`] when the limit is reached.

@@ -14,7 +14,7 @@ use crate::id::UserId;
 
 const BEGUN: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
 
-/// Counters that forget nothing.
+/// Counters that evict nothing.
 #[derive(Default)]
 pub(crate) struct CountersInMemory(Mutex<HashMap<Counted, Window>>);
 
@@ -35,7 +35,7 @@ fn client(address: &str) -> ClientAddress {
     ClientAddress::of(address.parse::<IpAddr>().unwrap())
 }
 
-/// The limits, of these counters at an instant.
+/// Returns the limits over these counters, at an instant.
 fn limits(counters: &Arc<CountersInMemory>, now: Timestamp) -> Limits {
     Limits { counters: Arc::clone(counters) as Arc<dyn Counters>, clock: fixtures::clock(now) }
 }
@@ -48,7 +48,7 @@ fn refusal<T: std::fmt::Debug>(result: Result<T>) -> Allowance {
 }
 
 #[test]
-fn clients_are_told_apart_by_address_or_by_network() {
+fn clients_are_distinguished_by_ipv4_address_or_ipv6_network() {
     for (one, other, same) in [
         ("192.0.2.1", "192.0.2.1", true),
         ("192.0.2.1", "192.0.2.2", false),
@@ -85,7 +85,7 @@ fn sixty_logins_and_sixty_registrations_a_minute_are_admitted_from_an_address() 
 }
 
 #[test]
-fn as_many_requests_a_minute_are_admitted_as_the_operator_allows() {
+fn requests_are_admitted_up_to_the_configured_maximum_a_minute() {
     let counters = Arc::default();
     let [here, there] = ["192.0.2.1", "2001:db8::1"].map(client);
     let [alice, bob] = [1, 2].map(|id| UserId::new(uuid::Uuid::from_u128(id)));
@@ -108,7 +108,7 @@ fn as_many_requests_a_minute_are_admitted_as_the_operator_allows() {
 }
 
 #[test]
-fn this_machine_logs_in_and_registers_as_often_as_it_likes() {
+fn logins_and_registrations_from_this_machine_are_not_limited() {
     let limits = limits(&Arc::default(), BEGUN);
     for address in ["127.0.0.1", "::1"].map(client) {
         for _ in 0..200 {
@@ -133,7 +133,7 @@ fn ten_wrong_passwords_are_allowed_in_the_minute_from_the_first() {
         let last = limits(&counters, BEGUN.plus_millis(59_999));
         assert_eq!(refusal(last.check(&counted)).reset_seconds, 1);
         limits(&counters, BEGUN.plus_millis(60_000)).check(&counted).unwrap();
-        // From elsewhere, the same account has its own count.
+        // Another address has a count of its own for the same account.
         let elsewhere = Counted::WrongPasswords(alice, client("192.0.2.1"));
         last.check(&elsewhere).unwrap();
     }
