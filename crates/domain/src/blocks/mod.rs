@@ -1,7 +1,7 @@
-//! Whom users keep apart from themselves, and whom they do not want to hear.
+//! Blocks and mutes between users.
 //!
-//! What comes of it is for the rules of what is shown: [`Audience`](crate::posts::Audience) for blocks, and the conditions of the
-//! lists for both (`contract`: Safety).
+//! This module only keeps them. The rules of visibility apply them: [`Audience`](crate::posts::Audience) applies blocks, and
+//! the conditions of the lists apply both (`contract`: Safety).
 
 mod model;
 mod ports;

@@ -4,24 +4,24 @@ use crate::clock::Timestamp;
 use crate::error::{Disallowed, Error, Violation, ViolationKind};
 use crate::id::RelationId;
 
-/// The most accounts that one account may block: each is passed over in what it is shown.
+/// The maximum number of accounts that one account may block: lists have to skip what each of them did.
 pub const MAX_BLOCKED: usize = 10_000;
 
-/// What blocking one more than [`MAX_BLOCKED`] fails with.
+/// The error for blocking more than [`MAX_BLOCKED`] accounts.
 pub const TOO_MANY_BLOCKED: Error = Error::Disallowed(Disallowed::TooManyBlocked);
 
-/// The most accounts that one account may mute.
+/// The maximum number of accounts that one account may mute.
 pub const MAX_MUTED: usize = 10_000;
 
-/// What muting one more than [`MAX_MUTED`] fails with.
+/// The error for muting more than [`MAX_MUTED`] accounts.
 pub const TOO_MANY_MUTED: Error = Error::Disallowed(Disallowed::TooManyMuted);
 
-/// For how long somebody is muted: 1 to 8,760 hours, a year (`contract`: Safety).
+/// The duration of a mute: 1 to 8,760 hours, a year (`contract`: Safety).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MuteHours(u16);
 
 impl MuteHours {
-    /// The most.
+    /// The maximum number of hours.
     pub const MAX: i64 = 8_760;
 
     /// Parses what a client sent.
@@ -35,7 +35,7 @@ impl MuteHours {
         })
     }
 
-    /// Returns when a mute ends that begins at an instant.
+    /// Returns the end of a mute that begins at an instant.
     pub fn after(self, begin: Timestamp) -> Timestamp {
         begin.plus_millis(i64::from(self.0) * 60 * 60 * 1_000)
     }
@@ -44,7 +44,7 @@ impl MuteHours {
 /// A block about to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewBlock {
-    /// Names it.
+    /// The identifier of the block.
     pub id: RelationId,
     /// When it was made.
     pub at: Timestamp,
@@ -53,10 +53,10 @@ pub struct NewBlock {
 /// A mute about to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewMute {
-    /// Names it.
+    /// The identifier of the mute.
     pub id: RelationId,
     /// When it was made.
     pub at: Timestamp,
-    /// When it ends; `None` where it does not.
+    /// When it ends; `None` if it does not.
     pub until: Option<Timestamp>,
 }

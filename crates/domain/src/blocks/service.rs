@@ -12,11 +12,11 @@ use crate::people::{PeopleRepository, Profile};
 
 const NO_USER: Error = Error::NotFound(Resource::User);
 
-/// Blocks and mutes users, and takes it back.
+/// Blocks, unblocks, mutes and unmutes users.
 pub struct Blocks {
-    /// Where blocks and mutes are kept.
+    /// Keeps blocks and mutes.
     pub blocks: Arc<dyn BlockRepository>,
-    /// Where users are read as others see them.
+    /// Reads users as others see them.
     pub people: Arc<dyn PeopleRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
@@ -29,11 +29,11 @@ pub struct Blocks {
 pub struct MutedProfile {
     /// The user.
     pub profile: Profile,
-    /// When the mute ends; `None` where it does not.
+    /// When the mute ends; `None` if it does not.
     pub until: Option<Timestamp>,
 }
 
-/// A user whom somebody may mute.
+/// A user whom a caller is about to mute: proof that the caller may.
 #[derive(Debug)]
 pub struct ToMute {
     muter: UserId,
@@ -41,7 +41,7 @@ pub struct ToMute {
 }
 
 impl Blocks {
-    /// Keeps a user apart from the caller, also one who blocks the caller; nothing happens when that is so already.
+    /// Blocks a user, also one who blocks the caller; nothing happens when the caller blocks the user already.
     ///
     /// # Errors
     /// [`Error::NotFound`] for an unknown user; [`Error::Disallowed`] for oneself, and beyond
@@ -52,10 +52,11 @@ impl Blocks {
         self.blocks.block(caller.id(), other, block).await
     }
 
-    /// Takes a block back; nothing happens when there is none.
+    /// Unblocks a user; nothing happens when the caller does not block the user.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a user who is not there for the caller and whom the caller has not blocked; [`Error::Disallowed`] for oneself.
+    /// [`Error::NotFound`] for a user who [is not there for the caller](crate::people::Person::is_there_for) and whom the
+    /// caller did not block; [`Error::Disallowed`] for oneself.
     pub async fn unblock(&self, caller: &Member, other: UserId) -> Result<()> {
         ensure_not_oneself(caller, other, Disallowed::BlockSelf)?;
         match self.blocks.unblock(caller.id(), other).await? {
@@ -64,7 +65,7 @@ impl Blocks {
         }
     }
 
-    /// Returns the profiles of those whom the caller blocks, whoever of them blocks the caller; newest block first.
+    /// Returns the profiles of the users whom the caller blocks, newest block first, also of those who block the caller.
     ///
     /// # Errors
     /// Those of the repository.
@@ -73,7 +74,7 @@ impl Blocks {
         Ok(found.map(|person| person.profile(caller)))
     }
 
-    /// Returns a user whom the caller may mute.
+    /// Returns the proof that the caller may mute a user.
     ///
     /// # Errors
     /// [`Error::NotFound`] for a user who is not there for the caller; [`Error::Disallowed`] for oneself.
@@ -83,8 +84,8 @@ impl Blocks {
         Ok(ToMute { muter: caller.id(), other })
     }
 
-    /// Leaves the posts of a user out of the caller's timelines and what the user does out of the caller's notifications, for
-    /// some hours, or for good. Who is muted already gets the new end.
+    /// Mutes a user, for some hours or for good: the user's posts are left out of the caller's timelines, and what the user
+    /// does out of the caller's notifications. A mute that exists already gets the new end.
     ///
     /// # Errors
     /// [`Error::NotFound`] when the user is deleted meanwhile; [`Error::Disallowed`] beyond [`MAX_MUTED`](super::MAX_MUTED).
@@ -94,10 +95,11 @@ impl Blocks {
         self.blocks.mute(muter, other, mute).await
     }
 
-    /// Takes a mute back; nothing happens when there is none.
+    /// Unmutes a user; nothing happens when the caller does not mute the user.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a user who is not there for the caller and whom the caller has not muted; [`Error::Disallowed`] for oneself.
+    /// [`Error::NotFound`] for a user who [is not there for the caller](crate::people::Person::is_there_for) and whom the
+    /// caller did not mute; [`Error::Disallowed`] for oneself.
     pub async fn unmute(&self, caller: &Member, other: UserId) -> Result<()> {
         ensure_not_oneself(caller, other, Disallowed::MuteSelf)?;
         match self.blocks.unmute(caller.id(), other).await? {
@@ -106,7 +108,7 @@ impl Blocks {
         }
     }
 
-    /// Returns the profiles of those whom the caller mutes, newest mute first.
+    /// Returns the profiles of the users whom the caller mutes, newest mute first.
     ///
     /// # Errors
     /// Those of the repository.
@@ -125,26 +127,26 @@ impl Blocks {
     }
 }
 
-/// Takes back mutes that have ended.
+/// Removes mutes that have ended.
 pub struct MuteExpiry {
-    /// Where mutes are kept.
+    /// Keeps the mutes.
     pub blocks: Arc<dyn BlockRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
 impl MuteExpiry {
-    /// Takes back those that have ended by now.
+    /// Removes the mutes that have ended by now.
     ///
     /// # Errors
-    /// Those of the repository: then some may have been taken back.
+    /// Those of the repository: then some may have been removed.
     pub async fn run(&self) -> Result<()> {
         while self.blocks.end_mutes(self.clock.now()).await? > 0 {}
         Ok(())
     }
 }
 
-/// The rule that nobody blocks or mutes themselves.
+/// Checks that callers do not block or mute themselves.
 fn ensure_not_oneself(caller: &Member, other: UserId, disallowed: Disallowed) -> Result<()> {
     if caller.id() == other { Err(Error::Disallowed(disallowed)) } else { Ok(()) }
 }

@@ -25,7 +25,7 @@ fn bob() -> Person {
     person(BOB, "bob")
 }
 
-/// How Bob and Alice may stand to each other: who blocks whom, and whether there is a Bob at all for Alice.
+/// Returns situations of Alice and Bob: the name of each, Bob as the repository finds him, and whether he is there for Alice.
 fn worlds() -> [(&'static str, Option<Person>, bool); 5] {
     let blocking = Relationship { blocking: true, ..Relationship::default() };
     [
@@ -76,7 +76,7 @@ async fn nobody_blocks_or_mutes_themselves() {
 }
 
 #[tokio::test]
-async fn anybody_who_is_there_can_be_blocked_also_by_whom_they_block() {
+async fn blocking_does_not_depend_on_whether_the_user_is_there_for_the_caller() {
     let blocks = blocks(None, |blocks| {
         let new = NewBlock { id: ID, at: NOW };
         blocks.expect_block().with(eq(ALICE), eq(BOB), eq(new)).once().returning(|_, _, _| Ok(()));
@@ -85,7 +85,7 @@ async fn anybody_who_is_there_can_be_blocked_also_by_whom_they_block() {
 }
 
 #[tokio::test]
-async fn who_is_there_can_be_muted_for_hours_or_for_good() {
+async fn a_user_who_is_there_for_the_caller_can_be_muted_for_hours_or_for_good() {
     for (hours, until) in [(None, None), (Some(2), Some(Timestamp::from_unix_millis(7_200_007)))] {
         for (world, found, is_there) in worlds() {
             let blocks = blocks(found, |blocks| {
@@ -104,22 +104,22 @@ async fn who_is_there_can_be_muted_for_hours_or_for_good() {
 }
 
 #[tokio::test]
-async fn taking_back_is_done_where_there_is_something_or_the_user_is_there() {
-    for there_is in [false, true] {
+async fn unblocking_and_unmuting_succeed_if_there_was_a_block_or_mute_or_the_user_is_there() {
+    for existed in [false, true] {
         for (world, found, is_there) in worlds() {
             let blocks = blocks(found, |blocks| {
-                blocks.expect_unblock().with(eq(ALICE), eq(BOB)).once().returning(move |_, _| Ok(there_is));
-                blocks.expect_unmute().with(eq(ALICE), eq(BOB)).once().returning(move |_, _| Ok(there_is));
+                blocks.expect_unblock().with(eq(ALICE), eq(BOB)).once().returning(move |_, _| Ok(existed));
+                blocks.expect_unmute().with(eq(ALICE), eq(BOB)).once().returning(move |_, _| Ok(existed));
             });
             let caller = alice(Roles::USER);
-            assert_eq!(is_done(blocks.unblock(&caller, BOB).await), there_is || is_there, "{world}");
-            assert_eq!(is_done(blocks.unmute(&caller, BOB).await), there_is || is_there, "{world}");
+            assert_eq!(is_done(blocks.unblock(&caller, BOB).await), existed || is_there, "{world}");
+            assert_eq!(is_done(blocks.unmute(&caller, BOB).await), existed || is_there, "{world}");
         }
     }
 }
 
 #[tokio::test]
-async fn the_list_of_blocks_shows_everybody_without_posts() {
+async fn the_list_of_blocks_has_also_users_who_block_the_caller_and_counts_no_posts() {
     let blocking = Relationship { blocking: true, ..Relationship::default() };
     let both = Person { relationship: blocking, blocks_viewer: true, ..bob() };
     let blocks = blocks(None, |blocks| {
@@ -136,7 +136,7 @@ async fn the_list_of_blocks_shows_everybody_without_posts() {
 }
 
 #[tokio::test]
-async fn the_list_of_mutes_says_when_they_end() {
+async fn the_list_of_mutes_has_their_ends() {
     let until = Some(Timestamp::from_unix_millis(99));
     let blocks = blocks(None, |blocks| {
         blocks.expect_list_muted().once().returning(move |_, _| {
@@ -149,7 +149,7 @@ async fn the_list_of_mutes_says_when_they_end() {
 }
 
 #[tokio::test]
-async fn mutes_that_have_ended_are_taken_back_until_none_is_left() {
+async fn mutes_that_have_ended_are_removed_until_none_is_left() {
     let mut blocks = MockBlockRepository::new();
     blocks.expect_end_mutes().with(eq(NOW)).times(2).returning(|_| Ok(100));
     blocks.expect_end_mutes().with(eq(NOW)).once().returning(|_| Ok(0));

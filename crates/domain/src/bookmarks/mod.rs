@@ -1,4 +1,4 @@
-//! Posts that a user keeps to find them again; nobody else knows.
+//! Posts that a user has bookmarked to find them again; nobody else sees the bookmarks.
 
 mod ports;
 mod service;

@@ -8,8 +8,8 @@ use crate::page::{Page, PageRequest};
 use crate::posts::{PostView, VisibleTo};
 use crate::relation::NewRelation;
 
-/// Keeps bookmarks. Each method is one atomic change or one consistent read, and a read takes a number of queries that does
-/// not depend on how many bookmarks there are.
+/// Keeps bookmarks. Each method is one atomic change or one consistent read, and the number of queries of a read does not
+/// depend on how many bookmarks there are.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait BookmarkRepository: Send + Sync {
@@ -21,7 +21,7 @@ pub trait BookmarkRepository: Send + Sync {
     /// Removes the bookmark of `user` from a post; returns whether there was one.
     async fn unset(&self, post: PostId, user: UserId) -> Result<bool>;
 
-    /// Returns the posts with a bookmark of the viewer that are visible, newest bookmark first; none of anybody whom the viewer
-    /// mutes.
+    /// Returns the bookmarked posts of the viewer that are visible, newest bookmark first, without posts of users whom the
+    /// viewer mutes.
     async fn list(&self, visible: VisibleTo, page: PageRequest) -> Result<Page<PostView>>;
 }

@@ -13,13 +13,13 @@ use crate::relation::NewRelation;
 
 /// Sets, removes and lists bookmarks.
 pub struct Bookmarks {
-    /// Where bookmarks are kept.
+    /// Keeps bookmarks.
     pub bookmarks: Arc<dyn BookmarkRepository>,
-    /// Where posts are.
+    /// Keeps posts.
     pub posts: Arc<dyn PostRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Makes identifiers.
+    /// Makes the identifiers of bookmarks.
     pub ids: Arc<dyn IdGenerator>,
 }
 
@@ -27,7 +27,7 @@ impl Bookmarks {
     /// Bookmarks a post; one that is bookmarked keeps its place in the list.
     ///
     /// # Errors
-    /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not view the post.
+    /// [`Error::NotFound`] or [`Error::Forbidden`] when the caller may not view the post.
     pub async fn set(&self, caller: &Member, post: PostId) -> Result<()> {
         let access = self.posts.find_access(post, caller.id()).await?;
         access.ok_or(Error::NotFound(Resource::Post))?.ensure_may_view(caller)?;
@@ -39,7 +39,8 @@ impl Bookmarks {
     /// discovery); nothing happens when there is none.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when there is no such post, or nothing to remove from one of somebody apart from the caller.
+    /// [`Error::NotFound`] when there is no such post, and when a block separates the caller from its author and there is no
+    /// bookmark to remove.
     pub async fn unset(&self, caller: &Member, post: PostId) -> Result<()> {
         let access = self.posts.find_access(post, caller.id()).await?.ok_or(Error::NotFound(Resource::Post))?;
         access.ensure_shown(caller)?;

@@ -33,7 +33,7 @@ fn bookmarks(found: Option<Visibility>, expect: impl FnOnce(&mut MockBookmarkRep
 }
 
 #[tokio::test]
-async fn a_post_that_the_caller_may_view_is_bookmarked() {
+async fn a_post_that_the_caller_may_view_can_be_bookmarked() {
     let bookmarks = bookmarks(Some(Visibility::Public), |bookmarks| {
         let new = NewRelation { id: RelationId::new(Uuid::from_u128(9)), at: NOW, notice: None };
         bookmarks.expect_set().with(eq(POST), eq(ALICE), eq(new)).once().returning(|_, _, _| Ok(()));
@@ -42,7 +42,7 @@ async fn a_post_that_the_caller_may_view_is_bookmarked() {
 }
 
 #[tokio::test]
-async fn no_other_post_is_bookmarked() {
+async fn a_post_that_the_caller_may_not_view_cannot_be_bookmarked() {
     let hidden = bookmarks(Some(Visibility::Private), |_| ()).set(&alice(Roles::USER), POST).await;
     assert!(matches!(hidden, Err(Error::Forbidden(Forbidden::PostNotVisible))));
     let missing = bookmarks(None, |_| ()).set(&alice(Roles::USER), POST).await;
@@ -50,7 +50,7 @@ async fn no_other_post_is_bookmarked() {
 }
 
 #[tokio::test]
-async fn a_bookmark_is_removed_from_a_post_out_of_sight() {
+async fn a_bookmark_is_removed_also_from_a_post_that_the_caller_may_no_longer_view() {
     let bookmarks = bookmarks(Some(Visibility::Private), |bookmarks| {
         bookmarks.expect_unset().with(eq(POST), eq(ALICE)).once().returning(|_, _| Ok(true));
     });

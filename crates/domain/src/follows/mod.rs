@@ -1,4 +1,4 @@
-//! Who follows whom, and who may know.
+//! Who follows whom, and who may see it.
 
 mod ports;
 mod service;

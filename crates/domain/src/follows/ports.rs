@@ -13,15 +13,16 @@ use crate::relation::{NewRelation, Standing};
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait FollowRepository: Send + Sync {
-    /// Returns how a viewer stands to another user; `None` when there is no such user.
+    /// Returns the standing of a viewer to another user; `None` when there is no such user.
     async fn find_standing(&self, viewer: UserId, other: UserId) -> Result<Option<Standing>>;
 
-    /// Turns the relation on if it is off and off if it is on; returns whether it is on now. Any number of concurrent
-    /// toggles MUST end in the state of their parity, none failing.
+    /// Turns the relation on if it is off and off if it is on; returns whether it is on now. After any number of concurrent
+    /// toggles, none of which fails, the state MUST be that of their parity.
     ///
-    /// This and the next two MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no user
-    /// `followed`, or one [apart](Standing::Apart) from the follower; this and the next one with [`TOO_MANY_FOLLOWED`](super::TOO_MANY_FOLLOWED) when the relation would be
-    /// one more than [`MAX_FOLLOWED`](super::MAX_FOLLOWED) of the follower, however many are turned on at once.
+    /// This and the next two MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no user `followed`, or
+    /// one who is [apart](Standing::Apart) from the follower. This and the next one MUST fail with
+    /// [`TOO_MANY_FOLLOWED`](super::TOO_MANY_FOLLOWED) when the follower would follow more than
+    /// [`MAX_FOLLOWED`](super::MAX_FOLLOWED) users, however many relations are turned on concurrently.
     async fn toggle(
         &self,
         follower: UserId,
@@ -30,16 +31,16 @@ pub trait FollowRepository: Send + Sync {
         attempt: Option<AttemptId>,
     ) -> Result<bool>;
 
-    /// Turns the relation on; nothing happens when it is.
+    /// Turns the relation on; nothing happens when it is on already.
     async fn set(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<()>;
 
-    /// Turns the relation off; nothing happens when it is. Nobody follows whom a block keeps apart.
+    /// Turns the relation off; nothing happens when it is off already. A relation across a block is always off.
     async fn unset(&self, follower: UserId, followed: UserId) -> Result<()>;
 
-    /// Returns those who follow a user, newest relation first. People apart from the viewer are left out of this and the next
-    /// one, unless the viewer sees all.
+    /// Returns the followers of a user, newest relation first. This and the next list leave out people who are apart from the
+    /// viewer, unless the viewer sees all.
     async fn list_followers(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<UserSummary>>;
 
-    /// Returns those whom a user follows, newest relation first.
+    /// Returns the users whom a user follows, newest relation first.
     async fn list_followed(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<UserSummary>>;
 }

@@ -13,13 +13,13 @@ use crate::page::{Page, PageRequest};
 use crate::posts::Audience;
 use crate::relation::{NewRelation, Standing};
 
-/// The most accounts that one account may follow. One that followed more before keeps what it has.
+/// The maximum number of accounts that one account may follow. An account that followed more before keeps them.
 pub const MAX_FOLLOWED: usize = 10_000;
 
-/// What following one more than [`MAX_FOLLOWED`] fails with.
+/// The error for following more than [`MAX_FOLLOWED`] accounts.
 pub const TOO_MANY_FOLLOWED: Error = Error::Disallowed(Disallowed::TooManyFollowed);
 
-/// The rule that nobody follows themselves.
+/// Checks that callers do not follow themselves.
 ///
 /// # Errors
 /// [`Error::Disallowed`] for oneself.
@@ -27,10 +27,11 @@ fn ensure_not_oneself(caller: &Member, followed: UserId) -> Result<()> {
     if caller.id() == followed { Err(Error::Disallowed(Disallowed::FollowSelf)) } else { Ok(()) }
 }
 
-/// The rule of who may read the follow lists of `user`: the user, the user's followers, and ADMIN.
+/// Checks that the caller may read the follow lists of `user`: the user, the user's followers and ADMIN may.
 ///
 /// # Errors
-/// [`Error::NotFound`] without a user, and for those apart from the user; [`Error::Forbidden`] for anybody else.
+/// [`Error::NotFound`] when there is no such user, or a block separates the caller from the user; [`Error::Forbidden`] for
+/// anybody else.
 pub(crate) fn ensure_may_list(caller: &Member, user: UserId, standing: Option<Standing>) -> Result<()> {
     let standing = standing.ok_or(Error::NotFound(Resource::User))?;
     match Audience::of(caller, user, standing) {
@@ -40,9 +41,9 @@ pub(crate) fn ensure_may_list(caller: &Member, user: UserId, standing: Option<St
     }
 }
 
-/// Follows, unfollows and lists.
+/// Follows and unfollows users, and lists followers and followed users.
 pub struct Follows {
-    /// Where relations are kept.
+    /// Keeps who follows whom.
     pub follows: Arc<dyn FollowRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
@@ -54,7 +55,8 @@ impl Follows {
     /// Follows a user, or unfollows when the caller does already; returns whether the caller follows now.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown user, and for one apart from the caller; [`Error::Disallowed`] for oneself, and beyond [`MAX_FOLLOWED`].
+    /// [`Error::NotFound`] for an unknown user, and for one separated from the caller by a block; [`Error::Disallowed`] for
+    /// oneself, and beyond [`MAX_FOLLOWED`].
     pub async fn toggle(&self, caller: &Member, followed: UserId, attempt: Attempt) -> Result<bool> {
         if let Some(Outcome::FollowToggled(follows)) = attempt.outcome() {
             return Ok(follows);
@@ -81,17 +83,17 @@ impl Follows {
         self.follows.unset(caller.id(), followed).await
     }
 
-    /// Returns those who follow a user, newest first.
+    /// Returns the followers of a user, newest relation first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown user, and for one apart from the caller; [`Error::Forbidden`] when the caller may not
-    /// know.
+    /// [`Error::NotFound`] for an unknown user, and for one separated from the caller by a block; [`Error::Forbidden`] when the
+    /// caller may not read the list.
     pub async fn list_followers(&self, caller: &Member, user: UserId, page: PageRequest) -> Result<Page<UserSummary>> {
         self.ensure_may_list(caller, user).await?;
         self.follows.list_followers(user, caller.viewer(), page).await
     }
 
-    /// Returns those whom a user follows, newest first.
+    /// Returns the users whom a user follows, newest relation first.
     ///
     /// # Errors
     /// Those of [`list_followers`](Self::list_followers).

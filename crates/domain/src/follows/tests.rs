@@ -17,7 +17,7 @@ const ALICE: UserId = UserId::new(Uuid::from_u128(1));
 const BOB: UserId = UserId::new(Uuid::from_u128(2));
 const ID: Uuid = Uuid::from_u128(10);
 const NOW: Timestamp = Timestamp::from_unix_millis(1_000);
-/// What is stored when Alice follows Bob: it tells Bob.
+/// The relation that is stored when Alice follows Bob, with the notification for Bob.
 const RELATION: NewRelation = NewRelation {
     id: RelationId::new(ID),
     at: NOW,
@@ -57,7 +57,7 @@ async fn a_toggle_returns_whether_the_relation_is_on_now() {
 }
 
 #[tokio::test]
-async fn a_toggle_that_was_done_before_is_told_again_and_does_nothing() {
+async fn a_repeated_toggle_returns_the_first_outcome_and_does_nothing() {
     let attempt = AttemptId::new(Uuid::from_u128(9));
     let first = follows(|follows| {
         let is_part = move |_: &_, _: &_, _: &_, part_of: &_| *part_of == Some(attempt);

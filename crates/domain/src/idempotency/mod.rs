@@ -1,8 +1,8 @@
 //! Requests that take effect once, however often a client sends them.
 //!
-//! A client that does not learn what became of a request sends it again, under the same key. The first attempt is put
-//! on record before it begins, and what it writes is written together with its [`Outcome`]: there is never one without
-//! the other, whatever crashes or breaks off in between. So a retry finds the outcome, or nothing was done.
+//! A client that does not learn the outcome of a request sends it again, under the same key. The first attempt is recorded
+//! before it begins, and its [`Outcome`] is stored in the transaction of its writes, so that there is never one without
+//! the other, whatever crashes or breaks off in between. A retry therefore finds the outcome, or nothing was done.
 
 mod model;
 mod ports;

@@ -1,19 +1,19 @@
-//! What is known of a request that may be sent again, and the rules about it.
+//! Requests that may be sent again, their attempts and outcomes, and the rules about them.
 
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::id::{CommentId, PostId, ProductId, ReportId, UserId};
 
-/// What a client calls a request that it may send again: a word of its own making, 1 to 255 visible ASCII characters.
+/// The key that a client chooses for a request that it may send again: 1 to 255 visible ASCII characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IdempotencyKey(String);
 
 impl IdempotencyKey {
-    /// The most characters of a key.
+    /// The maximum length of a key, in characters.
     pub const MAX: usize = 255;
 
-    /// Returns the key that a client sent; `None` when it is not 1 to 255 visible ASCII characters.
+    /// Parses a key that a client sent; `None` when it is not 1 to 255 visible ASCII characters.
     pub fn parse(text: &str) -> Option<Self> {
         let is_key = (1..=Self::MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
         is_key.then(|| Self(text.to_owned()))
@@ -25,33 +25,33 @@ impl IdempotencyKey {
     }
 }
 
-/// Names a request: two with the same name are taken for one that is sent twice.
+/// The identity of a request: two requests of the same name are treated as one that is sent twice.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RequestName {
-    /// Who sends it; nobody when it needs no account.
+    /// The account that sends it; `None` when it needs no account.
     pub caller: Option<UserId>,
-    /// What it asks for.
+    /// The endpoint that it is sent to.
     pub route: String,
-    /// What the client calls it.
+    /// The key that the client has chosen.
     pub key: IdempotencyKey,
 }
 
-/// A digest of all that a request says: another request under the same name is told by it.
+/// A digest of the content of a request, by which a different request under the same name is detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint(pub [u8; 32]);
 
-/// The digests by which a request is known: they are keyed, and while the key is changed for another, what was digested
-/// with the one must be known by whoever digests with the other.
+/// The digests by which a request is recognized. They are keyed: while the key is being rotated, a node that uses one key
+/// must recognize requests that were digested with the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprints {
-    /// The one under which it is put on record.
+    /// The digest under which the request is recorded.
     pub own: Fingerprint,
-    /// The one under which it may be on record besides.
+    /// Another digest under which the request may be on record.
     pub accepted: Option<Fingerprint>,
 }
 
 impl Fingerprints {
-    /// Those of a request that is known by one digest alone.
+    /// Returns the fingerprints of a request that is recognized by one digest alone.
     pub const fn only(own: Fingerprint) -> Self {
         Self { own, accepted: None }
     }
@@ -61,24 +61,24 @@ impl Fingerprints {
     }
 }
 
-/// Names one attempt to carry out a request: what an attempt that was given up for lost still wants to write is told by
-/// it from what its successor writes.
+/// Identifies one attempt to carry out a request. It distinguishes a late write of an attempt that was given up for lost
+/// from the writes of its successor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AttemptId(Uuid);
 
 impl AttemptId {
-    /// The attempt with this identifier.
+    /// Creates an identifier from a UUID.
     pub const fn new(value: Uuid) -> Self {
         Self(value)
     }
 
-    /// Returns the identifier.
+    /// Returns the value as a UUID.
     pub const fn uuid(self) -> Uuid {
         self.0
     }
 }
 
-/// What a request that was carried out has done: enough to say it again.
+/// What a request that was carried out has done, in enough detail to repeat its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// It registered this account.
@@ -99,20 +99,20 @@ pub enum Outcome {
     ReportFound(ReportId),
 }
 
-/// As what a request is carried out.
+/// How a request is to be carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
-    /// As one that has no name: whoever sends it again has it carried out again.
+    /// The request has no name: if it is sent again, it is carried out again.
     Unnamed,
-    /// As the first one of its name, which must store its outcome with what it writes or be
+    /// This is the first attempt of its name. It must store its outcome with what it writes, or be
     /// [abandoned](super::Idempotency::abandon).
     First(AttemptId),
-    /// As one that was carried out before, and did this: it does nothing more.
+    /// The request was carried out before, with this outcome: nothing more is to be done.
     Again(Outcome),
 }
 
 impl Attempt {
-    /// Returns the attempt that a write is part of, if it has a name.
+    /// Returns the attempt whose outcome must be stored with the write, if the request has a name.
     pub const fn id(self) -> Option<AttemptId> {
         match self {
             Self::First(id) => Some(id),
@@ -120,7 +120,7 @@ impl Attempt {
         }
     }
 
-    /// Returns what was done, if it was done before.
+    /// Returns the outcome, if the request was carried out before.
     pub const fn outcome(self) -> Option<Outcome> {
         match self {
             Self::Again(outcome) => Some(outcome),
@@ -129,44 +129,44 @@ impl Attempt {
     }
 }
 
-/// What is on record of a request.
+/// The record of an attempt to carry out a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// What it said.
+    /// The digest of the request.
     pub fingerprint: Fingerprint,
     /// When the attempt began.
     pub begun_at: Timestamp,
-    /// What it did; nothing while the attempt is under way, or was lost.
+    /// The outcome; `None` while the attempt is in progress, or if it was lost.
     pub outcome: Option<Outcome>,
 }
 
-/// What a request meets under its name.
+/// What is found on record under the name of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
-    /// The same request, and what it did.
+    /// The same request was carried out, with this outcome.
     Done(Outcome),
-    /// The same request, which is under way.
+    /// The same request is in progress.
     Running,
-    /// Another request.
+    /// A different request has the name.
     Differs,
 }
 
 impl Record {
-    /// How long a request is remembered, in milliseconds: 24 hours.
+    /// How long a record is kept, in milliseconds: 24 hours.
     pub const KEPT_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
-    /// How many requests of one account are remembered at most, the newest ones.
+    /// The maximum number of records of one account, of which the newest are kept.
     pub const MOST_PER_CALLER: usize = 1_000;
 
-    /// After how long an attempt without an outcome is given up for lost, in milliseconds: twice as long as any request
-    /// may take, so that clocks of several nodes may differ. It is also how far ahead it may have begun.
+    /// The age at which an attempt without an outcome is given up for lost, in milliseconds: twice as long as any request
+    /// may take, so that the clocks of nodes may differ. It is also how far in the future an attempt may have begun.
     pub const LOST_MILLIS: i64 = 60 * 1000;
 
-    /// Returns what a request with these fingerprints meets at `now`; nothing when the record no longer counts, and the
-    /// request takes its place. This is the rule of what a retry gets.
+    /// Returns what a request with these fingerprints finds at `now`: the rule of what a retry gets. `None` means that the
+    /// record no longer counts, and the request replaces it.
     pub fn meet(self, fingerprints: Fingerprints, now: Timestamp) -> Option<Lookup> {
         let is_older_than = |millis| self.begun_at.plus_millis(millis) <= now;
-        // Begun when the clock was far ahead: it would seem to be under way until that time has come.
+        // Begun when the clock was far ahead: it would seem to be in progress until that time.
         let is_from_the_future = now.plus_millis(Self::LOST_MILLIS) <= self.begun_at;
         match self.outcome {
             _ if is_older_than(Self::KEPT_MILLIS) => None,

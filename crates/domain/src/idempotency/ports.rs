@@ -6,28 +6,27 @@ use super::{AttemptId, Fingerprints, Lookup, RequestName};
 use crate::clock::Timestamp;
 use crate::error::Result;
 
-/// How an attempt began.
+/// The result of beginning an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Begun {
-    /// It is on record, as the one that is to be carried out.
+    /// The attempt was recorded, and is the one to carry out.
     First,
-    /// It is not: the request met what was on record.
+    /// The attempt was not recorded, since this was on record under its name.
     Found(Lookup),
 }
 
-/// Keeps what is known of requests that may be sent again. Each method is one atomic change.
+/// Keeps the records of requests that may be sent again. Each method is one atomic change.
 ///
-/// A repository that takes an attempt with a write MUST store its [`Outcome`](super::Outcome) in the transaction of the
-/// write, and MUST write nothing, and fail with [`Error::Unavailable`](crate::Error::Unavailable), when that attempt is
-/// not on record any more: another one has taken its place.
+/// A repository that is given an attempt with a write MUST store its [`Outcome`](super::Outcome) in the transaction of the
+/// write. If the attempt is no longer on record, since another one has replaced it, the repository MUST write nothing and
+/// fail with [`Error::Unavailable`](crate::Error::Unavailable).
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait IdempotencyRepository: Send + Sync {
-    /// Puts an attempt on record, under its own fingerprint, unless the request meets what is there, as
-    /// [`Record::meet`](super::Record::meet) has it; an attempt that is there already is the first as it was. Of attempts that begin at
-    /// once, on any node, one is the first. Of one
-    /// account, the newest [`Record::MOST_PER_CALLER`](super::Record::MOST_PER_CALLER) that have an outcome stay on record,
-    /// or somewhat more.
+    /// Records an attempt, under its own fingerprint, unless [`Record::meet`](super::Record::meet) finds something under
+    /// the name. An attempt that is on record already is the first, as before. Of concurrent attempts, on any nodes, exactly
+    /// one is the first. Of one account, the newest [`Record::MOST_PER_CALLER`](super::Record::MOST_PER_CALLER) records that
+    /// have an outcome are kept, or somewhat more.
     async fn begin(
         &self,
         name: &RequestName,
@@ -36,9 +35,9 @@ pub trait IdempotencyRepository: Send + Sync {
         now: Timestamp,
     ) -> Result<Begun>;
 
-    /// Takes an attempt that has no outcome off the record; nothing happens when it has one, or is not there any more.
+    /// Deletes the record of an attempt without an outcome; does nothing if it has one, or is no longer on record.
     async fn abandon(&self, attempt: AttemptId) -> Result<()>;
 
-    /// Deletes what began before an instant; returns how many records.
+    /// Deletes the records of attempts that began before an instant; returns how many.
     async fn delete_begun_before(&self, at: Timestamp) -> Result<usize>;
 }

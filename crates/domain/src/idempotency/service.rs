@@ -7,9 +7,9 @@ use crate::clock::Clock;
 use crate::error::{Conflict, Error, Result};
 use crate::id::IdGenerator;
 
-/// Tells requests that are sent again, and what they did.
+/// Recognizes requests that are sent again.
 pub struct Idempotency {
-    /// Where they are kept.
+    /// Keeps the records of requests.
     pub records: Arc<dyn IdempotencyRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
@@ -18,16 +18,16 @@ pub struct Idempotency {
 }
 
 impl Idempotency {
-    /// Begins to carry out a request, unless it was before.
+    /// Begins an attempt to carry out a request, unless the request was carried out before.
     ///
     /// # Errors
-    /// [`Error::KeyReused`] when another request had the same name in the last 24 hours;
-    /// [`Conflict::Running`] when the same one is under way.
+    /// [`Error::KeyReused`] when a different request had the same name in the last 24 hours;
+    /// [`Conflict::Running`] when the same one is in progress.
     pub async fn begin(&self, name: &RequestName, fingerprints: Fingerprints) -> Result<Attempt> {
         let attempt = AttemptId::new(self.ids.generate());
         let begun = self.records.begin(name, fingerprints, attempt, self.clock.now()).await;
         if begun.is_err() {
-            // It may be on record all the same, and only the acknowledgement be lost.
+            // It may be on record although the acknowledgement was lost.
             let _ = self.records.abandon(attempt).await;
         }
         match begun? {
@@ -38,8 +38,8 @@ impl Idempotency {
         }
     }
 
-    /// Forgets a request that was refused or failed, so that it can be sent again. If it was carried out all the same, and
-    /// only the acknowledgement was lost, its outcome stays.
+    /// Forgets an attempt that was refused or failed, so that the request can be sent again. If it was carried out after
+    /// all, and only the acknowledgement was lost, its outcome stays.
     ///
     /// # Errors
     /// Those of the repository.
@@ -47,7 +47,7 @@ impl Idempotency {
         self.records.abandon(attempt).await
     }
 
-    /// Deletes what is too old to count; returns how many records.
+    /// Deletes the records that are too old to count; returns how many.
     ///
     /// # Errors
     /// Those of the repository.

@@ -38,7 +38,7 @@ fn a_retry_finds_the_outcome_for_a_day() {
 }
 
 #[test]
-fn another_request_under_the_name_is_told_for_a_day_whatever_became_of_the_first() {
+fn a_different_request_under_the_name_is_detected_for_a_day_whatever_the_outcome_of_the_first() {
     for outcome in [None, Some(DONE)] {
         for age in [0, Record::LOST_MILLIS, Record::KEPT_MILLIS - 1] {
             assert_eq!(record(age, outcome).meet(OTHER, NOW), Some(Lookup::Differs), "{age}");
@@ -48,14 +48,14 @@ fn another_request_under_the_name_is_told_for_a_day_whatever_became_of_the_first
 }
 
 #[test]
-fn a_request_is_known_by_either_of_its_fingerprints() {
-    let met = |own, accepted| {
+fn a_request_is_recognized_by_either_of_its_fingerprints() {
+    let lookup = |own, accepted| {
         let fingerprints = Fingerprints { own: Fingerprint([own; 32]), accepted: Some(Fingerprint([accepted; 32])) };
         record(0, Some(DONE)).meet(fingerprints, NOW)
     };
-    assert_eq!(met(1, 2), Some(Lookup::Done(DONE)));
-    assert_eq!(met(2, 1), Some(Lookup::Done(DONE)), "recorded before the key changed");
-    assert_eq!(met(2, 3), Some(Lookup::Differs));
+    assert_eq!(lookup(1, 2), Some(Lookup::Done(DONE)));
+    assert_eq!(lookup(2, 1), Some(Lookup::Done(DONE)), "recorded before the key changed");
+    assert_eq!(lookup(2, 3), Some(Lookup::Differs));
 }
 
 #[test]
@@ -84,14 +84,14 @@ async fn begin(begun: Begun) -> crate::Result<Attempt> {
     records
         .expect_begin()
         .once()
-        .withf(|named, known_by, attempt, now| (named, *known_by, *attempt, *now) == (&name(), ONE, ATTEMPT, NOW))
+        .withf(|named, digests, attempt, now| (named, *digests, *attempt, *now) == (&name(), ONE, ATTEMPT, NOW))
         .return_once(move |_, _, _, _| Ok(begun));
     let idempotency = idempotency(records);
     idempotency.begin(&name(), ONE).await
 }
 
 #[tokio::test]
-async fn the_first_attempt_is_carried_out_and_others_are_told_what_they_met() {
+async fn the_first_attempt_is_carried_out_and_later_ones_get_what_is_on_record() {
     assert_eq!(begin(Begun::First).await.unwrap(), Attempt::First(ATTEMPT));
     assert_eq!(begin(Begun::Found(Lookup::Done(DONE))).await.unwrap(), Attempt::Again(DONE));
     assert!(matches!(begin(Begun::Found(Lookup::Differs)).await, Err(Error::KeyReused)));
@@ -99,7 +99,7 @@ async fn the_first_attempt_is_carried_out_and_others_are_told_what_they_met() {
 }
 
 #[tokio::test]
-async fn an_attempt_of_which_it_is_not_known_whether_it_began_is_abandoned() {
+async fn an_attempt_is_abandoned_when_recording_it_failed() {
     let mut records = MockIdempotencyRepository::new();
     records.expect_begin().once().returning(|_, _, _, _| Err(Error::unavailable("cut off")));
     records.expect_abandon().once().withf(|attempt| *attempt == ATTEMPT).returning(|_| Ok(()));
@@ -108,7 +108,7 @@ async fn an_attempt_of_which_it_is_not_known_whether_it_began_is_abandoned() {
 }
 
 #[tokio::test]
-async fn what_is_older_than_a_day_is_swept() {
+async fn records_older_than_a_day_are_swept() {
     let mut records = MockIdempotencyRepository::new();
     let cutoff = NOW.plus_millis(-Record::KEPT_MILLIS);
     records.expect_delete_begun_before().once().withf(move |at| *at == cutoff).returning(|_| Ok(3));

@@ -7,19 +7,19 @@ use crate::id::UserId;
 use crate::posts::{Audience, Visibility};
 use crate::relation::Standing;
 
-/// How many posts a user has, by who may view them.
+/// The numbers of a user's posts, by who may view them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PostCounts {
-    /// Those for everybody.
+    /// Posts for everybody.
     pub public: u64,
-    /// Those for the user's followers.
+    /// Posts for the user's followers.
     pub followers: u64,
-    /// Those for the user alone.
+    /// Posts for the user alone.
     pub private: u64,
 }
 
 impl PostCounts {
-    /// Returns how many an audience may view.
+    /// Returns how many posts an audience may view.
     pub fn viewable_by(&self, audience: Audience) -> u64 {
         audience.may_view().iter().map(|visibility| self.with(*visibility)).sum()
     }
@@ -33,7 +33,7 @@ impl PostCounts {
     }
 }
 
-/// How a viewer stands to another user.
+/// The relationship between a viewer and another user.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Relationship {
     /// Whether the viewer follows the user.
@@ -46,34 +46,34 @@ pub struct Relationship {
     pub muting: bool,
 }
 
-/// A user as stored, with how a viewer stands to them: what a [`Profile`] is made of.
+/// A user as stored, with the relationship of a viewer to them, from which a [`Profile`] is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// Names the account.
+    /// The id of the account.
     pub id: UserId,
     /// The user's name.
     pub username: Username,
-    /// What others are shown beside the username.
+    /// The name that is shown beside the username.
     pub display_name: Option<DisplayName>,
-    /// What the user says of themselves.
+    /// The user's description of themselves.
     pub biography: Option<Biography>,
     /// The user's picture.
     pub profile_picture: Option<ProfilePicture>,
     /// When the account was registered.
     pub created_at: Timestamp,
-    /// Whether an ADMIN has not disabled the account.
+    /// False once an ADMIN has disabled the account.
     pub enabled: bool,
     /// Whether the user wants to be found by others.
     pub discoverable: bool,
-    /// Whether others are not told how many follow the user, and how many the user follows.
+    /// Whether the numbers of followers and followed users are hidden from others.
     pub hide_counts: bool,
-    /// How many posts the user has.
+    /// The numbers of the user's posts.
     pub posts: PostCounts,
-    /// How many follow the user.
+    /// The number of the user's followers.
     pub follower_count: u64,
-    /// How many the user follows.
+    /// The number of users whom the user follows.
     pub followed_count: u64,
-    /// How the viewer stands to the user.
+    /// The relationship between the viewer and the user.
     pub relationship: Relationship,
     /// Whether the user blocks the viewer.
     pub blocks_viewer: bool,
@@ -82,31 +82,31 @@ pub struct Person {
 /// A user as a viewer sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// Names the account.
+    /// The id of the account.
     pub id: UserId,
     /// The user's name.
     pub username: Username,
-    /// What others are shown beside the username.
+    /// The name that is shown beside the username.
     pub display_name: Option<DisplayName>,
-    /// What the user says of themselves.
+    /// The user's description of themselves.
     pub biography: Option<Biography>,
     /// The user's picture.
     pub profile_picture: Option<ProfilePicture>,
     /// When the account was registered.
     pub created_at: Timestamp,
-    /// How many posts of the user the viewer may view.
+    /// The number of the user's posts that the viewer may view.
     pub post_count: u64,
-    /// How many follow the user; `None` where the viewer is not told.
+    /// The number of the user's followers; `None` if it is hidden from the viewer.
     pub follower_count: Option<u64>,
-    /// How many the user follows; `None` where the viewer is not told.
+    /// The number of users whom the user follows; `None` if it is hidden from the viewer.
     pub followed_count: Option<u64>,
-    /// How the viewer stands to the user; `None` of oneself.
+    /// The relationship between the viewer and the user; `None` if they are the same.
     pub relationship: Option<Relationship>,
 }
 
 impl Person {
-    /// The rule of whom a search for users finds: enabled accounts that are discoverable, and for ADMIN the others as well
-    /// that are enabled (`contract`: Search).
+    /// Returns whether a search for users finds the user. It finds enabled accounts that are discoverable and not separated
+    /// from the viewer by a block; ADMIN finds all that are enabled (`contract`: Search).
     pub fn is_found_by(&self, viewer: &Member) -> bool {
         let is_public = self.discoverable && self.audience(viewer) != Audience::Apart;
         self.enabled && (is_public || viewer.is_admin())
@@ -119,12 +119,13 @@ impl Person {
         is_seen.then(|| self.profile(viewer))
     }
 
-    /// The rule that to whom they block users are not there, but to ADMIN (`contract`: Safety).
+    /// Returns whether the user exists as far as the viewer can tell: a user who blocks the viewer does not, unless the
+    /// viewer is ADMIN (`contract`: Safety).
     pub fn is_there_for(&self, viewer: &Member) -> bool {
         !self.blocks_viewer || viewer.is_admin()
     }
 
-    /// Returns what a viewer sees of the user in lists; `None` where there is nothing to see, and of those apart from the viewer.
+    /// Returns what a viewer sees of the user in lists; `None` if there is nothing to see, and if a block separates the two.
     pub fn listed_for(self, viewer: &Member) -> Option<Profile> {
         let is_apart = self.audience(viewer) == Audience::Apart;
         self.seen_by(viewer).filter(|_| !is_apart)
@@ -135,7 +136,7 @@ impl Person {
         Audience::of(viewer, self.id, Standing::of(self.relationship.following, are_apart))
     }
 
-    /// Returns what a viewer is shown of the user who may see them.
+    /// Returns what a viewer sees of the user, provided that the viewer may see the user at all.
     pub(crate) fn profile(self, viewer: &Member) -> Profile {
         let audience = self.audience(viewer);
         let may_see_counts = !self.hide_counts || audience == Audience::Privileged;
@@ -154,24 +155,24 @@ impl Person {
     }
 }
 
-/// Some users whose profiles are asked for, each once, in the order they were named.
+/// The ids of users whose profiles are requested, without duplicates, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserIds(Vec<UserId>);
 
 impl UserIds {
-    /// The most that may be named at once.
+    /// The maximum number of ids in a request.
     pub const MAX: usize = 100;
 
-    /// Returns the users that a client named.
+    /// Parses the ids that a client sent.
     ///
     /// # Errors
     /// The violation, in words for the client, when there are none or too many.
-    pub fn parse(named: Vec<UserId>) -> Result<Self, Violation> {
-        match named.len() {
+    pub fn parse(requested: Vec<UserId>) -> Result<Self, Violation> {
+        match requested.len() {
             0 => Err(Violation::new(ViolationKind::Required, "At least one user is required")),
             1..=Self::MAX => {
-                let mut ids = Vec::with_capacity(named.len());
-                for id in named {
+                let mut ids = Vec::with_capacity(requested.len());
+                for id in requested {
                     if !ids.contains(&id) {
                         ids.push(id);
                     }
@@ -185,13 +186,13 @@ impl UserIds {
         }
     }
 
-    /// Returns them in their order.
+    /// Returns the ids in their order.
     pub fn as_slice(&self) -> &[UserId] {
         &self.0
     }
 
-    /// Returns those behind one of them.
+    /// Returns the ids that come after one of them; none if it is not among them.
     pub fn after(&self, id: UserId) -> &[UserId] {
-        self.0.iter().position(|named| *named == id).map_or(&[], |last| &self.0[last + 1..])
+        self.0.iter().position(|other| *other == id).map_or(&[], |last| &self.0[last + 1..])
     }
 }

@@ -14,9 +14,9 @@ const NO_USER: Error = Error::NotFound(Resource::User);
 
 /// Shows users to each other.
 pub struct People {
-    /// Where users are read as others see them.
+    /// Reads users as others see them.
     pub people: Arc<dyn PeopleRepository>,
-    /// Who follows whom.
+    /// Keeps who follows whom.
     pub follows: Arc<dyn FollowRepository>,
 }
 
@@ -24,7 +24,7 @@ impl People {
     /// Returns the profile of a user.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown user, and unless the viewer is ADMIN for a disabled one and one who blocks the viewer.
+    /// [`Error::NotFound`] for an unknown user and, unless the viewer is ADMIN, for one who is disabled or blocks the viewer.
     pub async fn get(&self, viewer: &Member, id: UserId) -> Result<Profile> {
         profile(viewer, self.people.find(id, viewer.id()).await?)
     }
@@ -37,7 +37,7 @@ impl People {
         profile(viewer, self.people.find_by_username(username, viewer.id()).await?)
     }
 
-    /// Returns the profiles of users in the order they are named, of those behind one if one is given; those that
+    /// Returns the profiles of users in the order of their ids, of those after the id `after` if it is given. Users whom
     /// [`get`](Self::get) would not find are left out.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl People {
         Ok(ids.iter().filter_map(|id| found.remove(id)?.seen_by(viewer)).collect())
     }
 
-    /// Returns the profiles of those who want to be found, newest account first.
+    /// Returns the profiles of the users who are discoverable, newest account first.
     ///
     /// # Errors
     /// Those of the repository.
@@ -57,17 +57,18 @@ impl People {
         Ok(profiles(viewer, self.people.list_discoverable(viewer.viewer(), page).await?))
     }
 
-    /// Returns the profiles of those who follow a user, newest first.
+    /// Returns the profiles of the followers of a user, newest relation first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown user; [`Error::Forbidden`] when the viewer may not know.
+    /// [`Error::NotFound`] for an unknown user, and for one separated from the viewer by a block; [`Error::Forbidden`] when
+    /// the viewer may not read the list.
     pub async fn list_followers(&self, viewer: &Member, user: UserId, page: PageRequest) -> Result<Page<Profile>> {
         self.ensure_may_list(viewer, user).await?;
         let found = self.people.list_followers(user, viewer.viewer(), page).await?;
         Ok(profiles(viewer, found))
     }
 
-    /// Returns the profiles of those whom a user follows, newest first.
+    /// Returns the profiles of the users whom a user follows, newest relation first.
     ///
     /// # Errors
     /// Those of [`list_followers`](Self::list_followers).
@@ -86,7 +87,7 @@ fn profile(viewer: &Member, found: Option<Person>) -> Result<Profile> {
     found.and_then(|person| person.seen_by(viewer)).ok_or(NO_USER)
 }
 
-/// Returns what the viewer sees of a page. What the viewer does not see at all is not on it.
+/// Returns what the viewer sees of a page, without users of whom the viewer sees nothing.
 fn profiles(viewer: &Member, page: Page<Person>) -> Page<Profile> {
     page.filter_map(|person| person.listed_for(viewer))
 }

@@ -40,7 +40,7 @@ fn people(expect: impl FnOnce(&mut MockPeopleRepository, &mut MockFollowReposito
 }
 
 #[test]
-fn posts_are_counted_that_the_viewer_may_view() {
+fn the_post_count_has_only_posts_that_the_viewer_may_view() {
     for (who, viewer, person, expected) in [
         ("a stranger", alice(), somebody(BOB), 1),
         ("a follower", alice(), following(BOB), 11),
@@ -52,7 +52,7 @@ fn posts_are_counted_that_the_viewer_may_view() {
 }
 
 #[test]
-fn hidden_counts_are_for_the_user_and_admin() {
+fn hidden_counts_are_shown_to_the_user_and_admin_only() {
     let hidden = |person| Person { hide_counts: true, ..person };
     for (who, viewer, person, is_told) in [
         ("a stranger, not hidden", alice(), somebody(BOB), true),
@@ -68,7 +68,7 @@ fn hidden_counts_are_for_the_user_and_admin() {
 }
 
 #[test]
-fn nobody_stands_in_a_relationship_to_themselves() {
+fn a_profile_has_no_relationship_to_oneself() {
     assert_eq!(somebody(ALICE).seen_by(&alice()).unwrap().relationship, None);
     let relationship = Relationship { following: true, followed_by: true, ..Relationship::default() };
     let bob = Person { relationship, ..somebody(BOB) };
@@ -105,7 +105,7 @@ async fn a_profile_is_found_unless_its_account_is_disabled_or_unknown() {
 }
 
 #[tokio::test]
-async fn profiles_come_in_the_order_they_were_asked_for_without_those_that_are_not_found() {
+async fn profiles_come_in_the_order_of_the_request_without_those_that_are_not_found() {
     let unknown = UserId::new(Uuid::from_u128(9));
     for (viewer, expected) in [(alice(), vec![CAROL, ALICE]), (member(ALICE, ADMIN), vec![CAROL, BOB, ALICE])] {
         let service = people(|people, _| {
@@ -120,7 +120,7 @@ async fn profiles_come_in_the_order_they_were_asked_for_without_those_that_are_n
 }
 
 #[tokio::test]
-async fn profiles_are_asked_for_from_behind_one_on() {
+async fn profiles_after_a_given_one_can_be_requested() {
     let service = people(|people, _| {
         people.expect_find_all().once().withf(|ids, _| ids == [ALICE]).returning(|_, _| Ok(vec![somebody(ALICE)]));
     });
@@ -130,11 +130,11 @@ async fn profiles_are_asked_for_from_behind_one_on() {
 }
 
 #[test]
-fn one_to_a_hundred_users_are_named_at_once() {
-    let named = |count: u128| UserIds::parse((0..count).map(|n| UserId::new(Uuid::from_u128(n))).collect());
-    assert_eq!(named(0).unwrap_err().kind(), ViolationKind::Required);
-    assert_eq!(named(100).unwrap().as_slice().len(), 100);
-    assert_eq!(named(101).unwrap_err().kind(), ViolationKind::TooLong);
+fn a_request_is_for_1_to_100_users() {
+    let parse = |count: u128| UserIds::parse((0..count).map(|n| UserId::new(Uuid::from_u128(n))).collect());
+    assert_eq!(parse(0).unwrap_err().kind(), ViolationKind::Required);
+    assert_eq!(parse(100).unwrap().as_slice().len(), 100);
+    assert_eq!(parse(101).unwrap_err().kind(), ViolationKind::TooLong);
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn the_directory_is_for_every_member() {
 }
 
 #[tokio::test]
-async fn follow_lists_have_the_rule_of_the_others_and_disabled_accounts_for_admin_alone() {
+async fn follow_lists_are_for_the_user_the_followers_and_admin() {
     for (who, viewer, standing, expected) in [
         ("the user", member(BOB, Roles::USER), Some(Standing::Stranger), "shown"),
         ("a follower", alice(), Some(Standing::Follower), "shown"),
