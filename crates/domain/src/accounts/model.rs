@@ -15,25 +15,25 @@ use crate::text::texts;
 /// A user's account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// Names it.
+    /// The id of the account.
     pub id: UserId,
     /// The user's name.
     pub username: Username,
     /// The user's email address.
     pub email: Email,
-    /// What others are shown beside the username.
+    /// The name that is shown beside the username.
     pub display_name: Option<DisplayName>,
-    /// What the user says of themselves.
+    /// The user's description of themselves.
     pub biography: Option<Biography>,
     /// The user's picture.
     pub profile_picture: Option<ProfilePicture>,
-    /// What others find and see of the account.
+    /// Whether others find the account, and what they see of it.
     pub privacy: Privacy,
-    /// What the account may do.
+    /// The roles of the account.
     pub roles: Roles,
     /// False once an ADMIN has disabled it: no login, no session.
     pub enabled: bool,
-    /// Whether somebody has shown that they read what is sent to the address.
+    /// Whether the user has proved that they receive mail at the address.
     pub email_verified: bool,
     /// When it was registered.
     pub created_at: Timestamp,
@@ -66,7 +66,7 @@ impl Account {
         Ok(self)
     }
 
-    /// Returns the account after a change of its profile, and the picture that no longer belongs to it.
+    /// Returns the account after a change of its profile, and the key of the picture that no longer belongs to it, if any.
     pub fn with_profile(mut self, changes: &ProfileChanges) -> (Self, Option<ImageKey>) {
         if let Some(display_name) = &changes.display_name {
             self.display_name.clone_from(display_name);
@@ -90,14 +90,14 @@ impl Account {
 
 const LAST_ADMIN: Error = Error::Disallowed(Disallowed::LastAdmin);
 
-/// What others find and see of an account, as its user has chosen.
+/// The privacy settings of an account: whether others find it, and what they see of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Privacy {
-    /// Whether it is listed among others, and found by a search for users.
+    /// Whether it is listed in the directory, and found by a search for users.
     pub discoverable: bool,
     /// Whether its posts are found by a search.
     pub searchable: bool,
-    /// Whether others are not told how many follow it, and how many it follows.
+    /// Whether the numbers of its followers and followed users are hidden from others.
     pub hide_counts: bool,
 }
 
@@ -108,7 +108,7 @@ impl Default for Privacy {
 }
 
 impl Privacy {
-    /// Returns the choices after a change.
+    /// Returns the settings after a change.
     #[must_use]
     pub fn with(self, changes: PrivacyChanges) -> Self {
         Self {
@@ -119,29 +119,29 @@ impl Privacy {
     }
 }
 
-/// A change of [`Privacy`]: what is `None` stays.
+/// A change of [`Privacy`]. Fields that are `None` stay as they are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PrivacyChanges {
-    /// Whether the account is listed among others.
+    /// Whether the account is listed in the directory, and found by a search for users.
     pub discoverable: Option<bool>,
     /// Whether its posts are found by a search.
     pub searchable: Option<bool>,
-    /// Whether others are not told how many follow it, and how many it follows.
+    /// Whether the numbers of its followers and followed users are hidden from others.
     pub hide_counts: Option<bool>,
 }
 
 /// A user as posts show them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
-    /// Names the account.
+    /// The id of the account.
     pub id: UserId,
     /// The user's name.
     pub username: Username,
     /// The user's email address.
     pub email: Email,
-    /// What others are shown beside the username.
+    /// The name that is shown beside the username.
     pub display_name: Option<DisplayName>,
-    /// What the user says of themselves.
+    /// The user's description of themselves.
     pub biography: Option<Biography>,
     /// The user's picture.
     pub profile_picture: Option<ProfilePicture>,
@@ -150,7 +150,7 @@ pub struct Author {
 /// A user as comments and follow lists show them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserSummary {
-    /// Names the account.
+    /// The id of the account.
     pub id: UserId,
     /// The user's name.
     pub username: Username,
@@ -158,14 +158,14 @@ pub struct UserSummary {
     pub email: Email,
 }
 
-/// A user beside what the user did, where whoever may find it sees it: without an email address.
+/// A user as shown beside what they did, to everybody who may see that: without an email address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserPreview {
-    /// Names the account.
+    /// The id of the account.
     pub id: UserId,
     /// The user's name.
     pub username: Username,
-    /// What others are shown beside the username.
+    /// The name that is shown beside the username.
     pub display_name: Option<DisplayName>,
     /// The user's picture.
     pub profile_picture: Option<ProfilePicture>,
@@ -184,11 +184,11 @@ pub struct NewAccount {
     pub account: Account,
     /// The hash of its password.
     pub password: PasswordHash,
-    /// The record of it, where it is an administrative act.
+    /// The entry for the audit log, if the registration is an administrative act.
     pub entry: Option<AuditEntry>,
 }
 
-/// What a stored account is compared with at login.
+/// The part of a stored account that a login is checked against.
 #[derive(Debug, Clone)]
 pub struct Credentials {
     /// The account.
@@ -199,12 +199,12 @@ pub struct Credentials {
     pub enabled: bool,
 }
 
-/// One login. Its tokens name it.
+/// A login. The tokens issued for it carry its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Session {
-    /// Names it.
+    /// The id of the session.
     pub id: SessionId,
-    /// Whose it is.
+    /// The account that logged in.
     pub user: UserId,
     /// When the user logged in.
     pub opened_at: Timestamp,
@@ -221,12 +221,13 @@ impl Session {
 }
 
 texts! {
-    /// What a client says of itself when a user logs in: up to 200 characters, as it was sent but for control characters.
+    /// The user agent of the client with which a user logs in: up to 200 characters, without control characters.
     UserAgent(200);
 }
 
 impl UserAgent {
-    /// Returns what is kept of what a client sent; `None` when that is nothing.
+    /// Creates a user agent from what a client sent, without control characters and cut to the maximum length; `None` if
+    /// nothing is left.
     pub fn of(sent: &str) -> Option<Self> {
         let visible: String = sent.chars().filter(|c| !c.is_control()).collect();
         let kept: String = visible.trim().chars().take(Self::MAX_CHARS).collect();
@@ -239,13 +240,13 @@ impl UserAgent {
 pub struct SessionView {
     /// The session.
     pub session: Session,
-    /// When it was last used, by the hour.
+    /// When it was last used, rounded down to the hour.
     pub last_seen_at: Timestamp,
-    /// What the client said of itself.
+    /// The user agent of the client that logged in.
     pub user_agent: Option<UserAgent>,
 }
 
-/// A session with what decides about its requests.
+/// A session with the state that decides whether its requests are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionState {
     /// The session.
@@ -256,39 +257,39 @@ pub struct SessionState {
     pub enabled: bool,
     /// The roles of its account.
     pub roles: Roles,
-    /// When it was last used, by the hour.
+    /// When it was last used, rounded down to the hour.
     pub last_seen_at: Timestamp,
 }
 
 impl SessionState {
     const HOUR_MILLIS: i64 = 60 * 60 * 1000;
 
-    /// Returns when the session was used, by the hour, if that is worth being kept: it was not used in this hour before.
-    pub const fn seen_anew(&self, now: Timestamp) -> Option<Timestamp> {
+    /// Returns the hour of `now`, to be recorded as the time of the last use, if it is later than the recorded one.
+    pub const fn hour_to_record(&self, now: Timestamp) -> Option<Timestamp> {
         let hour = now.unix_millis().div_euclid(Self::HOUR_MILLIS) * Self::HOUR_MILLIS;
         if hour > self.last_seen_at.unix_millis() { Some(Timestamp::from_unix_millis(hour)) } else { None }
     }
 }
 
-/// Somebody with a valid token.
+/// The sender of a request with a valid token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
-    /// Who it is.
+    /// The id of the account.
     pub user: UserId,
     /// The session of the token.
     pub session: Session,
-    /// What the account may do.
+    /// The roles of the account.
     pub roles: Roles,
 }
 
 impl Caller {
-    /// Returns the caller a session stands for; `None` when it was revoked or its account disabled.
+    /// Returns the caller of a session; `None` when it was revoked or its account disabled.
     pub fn of(state: SessionState) -> Option<Self> {
         let SessionState { session, revoked, enabled, roles, .. } = state;
         (enabled && !revoked).then_some(Self { user: session.user, session, roles })
     }
 
-    /// Returns the caller as one who has USER or ADMIN, which all but their own profile and logout need.
+    /// Returns the caller as a member, with USER or ADMIN, which most use cases need.
     ///
     /// # Errors
     /// [`Error::Forbidden`] without either role.
@@ -310,7 +311,7 @@ impl Caller {
 pub struct Member(Caller);
 
 impl Member {
-    /// Who it is.
+    /// Returns the id of the account.
     pub const fn id(&self) -> UserId {
         self.0.user
     }
@@ -325,23 +326,23 @@ impl Member {
         self.0.roles.contains(Role::Admin)
     }
 
-    /// Returns the caller as one who reads.
+    /// Returns the caller as the viewer of a read.
     pub fn viewer(&self) -> Viewer {
         Viewer { id: self.id(), sees_all: self.is_admin() }
     }
 }
 
-/// Who reads.
+/// The account for which something is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewer {
-    /// Names the account.
+    /// The id of the account.
     pub id: UserId,
-    /// Whether it is an administrator, who sees disabled accounts, and everybody whoever blocks whom (`contract`: Safety).
+    /// Whether it is an administrator, who sees disabled accounts, and everybody regardless of blocks (`contract`: Safety).
     pub sees_all: bool,
 }
 
 impl Viewer {
-    /// Returns an account as one that is no administrator.
+    /// Returns a viewer who is no administrator.
     pub const fn ordinary(id: UserId) -> Self {
         Self { id, sees_all: false }
     }
@@ -352,23 +353,23 @@ impl Viewer {
 pub struct Admin(Caller);
 
 impl Admin {
-    /// Who it is.
+    /// Returns the id of the account.
     pub const fn id(&self) -> UserId {
         self.0.user
     }
 
-    /// Returns the administrator as one who reads.
+    /// Returns the administrator as the viewer of a read.
     pub const fn viewer(&self) -> Viewer {
         Viewer { id: self.id(), sees_all: true }
     }
 }
 
 named! {
-    /// Whether a role is given or taken.
+    /// Whether a role is added or removed.
     RoleAction "Action must be ADD or REMOVE" {
-        /// Give it; nothing happens when the account has it.
+        /// Add the role; nothing happens when the account has it.
         Add = "ADD",
-        /// Take it; nothing happens when the account lacks it.
+        /// Remove the role; nothing happens when the account lacks it.
         Remove = "REMOVE",
     }
 }
@@ -376,7 +377,7 @@ named! {
 /// A change of an account's roles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoleChange {
-    /// Which role.
+    /// The role.
     pub role: Role,
     /// Whether it is added or removed.
     pub action: RoleAction,
@@ -391,46 +392,46 @@ pub struct Registration {
     pub email: Email,
     /// The password chosen.
     pub password: Password,
-    /// What the user says of themselves.
+    /// The user's description of themselves.
     pub biography: Option<Biography>,
 }
 
 /// A login attempt.
 #[derive(Debug, Clone)]
 pub struct Login {
-    /// How the account is named.
+    /// The username or email address given.
     pub identifier: LoginIdentifier,
-    /// The password offered.
+    /// The password given.
     pub password: PasswordAttempt,
-    /// What the client says of itself.
+    /// The user agent of the client.
     pub user_agent: Option<UserAgent>,
 }
 
-/// The fields of a profile that a client sent. What is `None` was not sent.
+/// The fields of a profile that a client sent. Fields that are `None` were not sent.
 #[derive(Debug, Clone, Default)]
 pub struct ProfileFields {
     /// The display name; `Some(None)` removes it.
     pub display_name: Option<Option<DisplayName>>,
     /// The biography; `Some(None)` removes it.
     pub biography: Option<Option<Biography>>,
-    /// What others are to find and to see.
+    /// The change of the privacy settings.
     pub privacy: PrivacyChanges,
-    /// A file with the new picture.
+    /// The file of the new picture.
     pub picture: Option<bytes::Bytes>,
-    /// Whether the picture is removed, unless another one comes with it.
+    /// Whether the picture is removed, unless a new one is sent.
     pub remove_picture: bool,
-    /// What is invalid among them, to be reported together with what the rules find.
+    /// The violations found while parsing, to be reported together with those that the use case finds.
     pub errors: FieldErrors,
 }
 
-/// A change of one's own profile: what is `None` stays.
+/// A change of a user's own profile. Fields that are `None` stay as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProfileChanges {
     /// The new display name; `Some(None)` removes it.
     pub display_name: Option<Option<DisplayName>>,
     /// The new biography; `Some(None)` removes it.
     pub biography: Option<Option<Biography>>,
-    /// What others find and see from now on.
+    /// The change of the privacy settings.
     pub privacy: PrivacyChanges,
     /// The new picture; `Some(None)` removes it.
     pub profile_picture: Option<Option<ProfilePicture>>,

@@ -35,23 +35,23 @@ pub struct ManagedAccount {
 }
 
 impl ManagedAccount {
-    /// Returns which account it is.
+    /// Returns the id of the account.
     pub const fn id(self) -> UserId {
         self.id
     }
 }
 
-/// An account as the operator is shown it.
+/// An account as it is shown to the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountDetails {
     /// The account.
     pub account: Account,
-    /// How many of its sessions go on: neither ended, nor too old to be renewed.
+    /// The number of its active sessions: neither ended, nor too old to be renewed.
     pub sessions: u64,
 }
 
 impl Accounts {
-    /// The use cases over these ports.
+    /// Creates the use cases over these ports.
     pub fn new(
         accounts: Arc<dyn AccountRepository>,
         sessions: Arc<dyn SessionRepository>,
@@ -95,7 +95,7 @@ impl Accounts {
         requester: Requester,
         attempt: Option<AttemptId>,
     ) -> Result<UserId> {
-        // What is taken is refused before the costly hash; the repository decides between those who come at once.
+        // A name that is taken is refused before the costly hash; the repository decides between concurrent registrations.
         for (identifier, conflict) in [
             (LoginIdentifier::Username(registration.username.key()), Conflict::Username),
             (LoginIdentifier::Email(registration.email.key()), Conflict::Email),
@@ -122,8 +122,8 @@ impl Accounts {
         // Only the operator makes accounts that have ADMIN from the beginning.
         let is_admin = roles.contains(Role::Admin);
         let entry = is_admin.then(|| {
-            let made = ManagedAccount { id, actor: Actor::CommandLine };
-            self.entry(made, Action::RoleAdded).with_details(Role::Admin.as_str())
+            let created = ManagedAccount { id, actor: Actor::CommandLine };
+            self.entry(created, Action::RoleAdded).with_details(Role::Admin.as_str())
         });
         self.accounts.create(&NewAccount { account, password, entry }, attempt).await?;
         Ok(id)
@@ -138,7 +138,7 @@ impl Accounts {
         Ok(ManagedAccount { id, actor: Actor::CommandLine })
     }
 
-    /// Returns the record of an act.
+    /// Returns the entry for the audit log of an act.
     fn entry(&self, ManagedAccount { id, actor }: ManagedAccount, action: Action) -> AuditEntry {
         AuditEntry::new(&*self.ids, self.clock.now(), actor, action, Target::User(id))
     }
@@ -192,7 +192,7 @@ impl Accounts {
         self.accounts.find(caller.user).await?.ok_or(Error::NotFound(Resource::User))
     }
 
-    /// Any account.
+    /// Returns any account.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none.
@@ -208,7 +208,7 @@ impl Accounts {
         self.accounts.list(page).await
     }
 
-    /// Checks that an account exists, before anything of its change is looked at.
+    /// Returns an account that exists, to be changed. Called before the change itself is validated.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none.
@@ -217,7 +217,7 @@ impl Accounts {
         self.get(admin, id).await.map(|account| ManagedAccount { id: account.id, actor })
     }
 
-    /// Gives or takes a role; nothing happens when the account has it, or lacks it, already.
+    /// Adds or removes a role; nothing happens when the account has it, or lacks it, already.
     ///
     /// # Errors
     /// [`Error::Disallowed`] when the last enabled ADMIN would lose it.
@@ -241,7 +241,7 @@ impl Accounts {
         self.accounts.set_enabled(account.id, enabled, &entry).await
     }
 
-    /// Returns the sessions of an account that go on, newest first.
+    /// Returns the active sessions of an account, newest first.
     ///
     /// # Errors
     /// Those of the repository.
@@ -259,11 +259,11 @@ impl Accounts {
         self.sessions.revoke_all(account.id, &entry).await
     }
 
-    /// Changes what is given of the caller's profile.
+    /// Changes the given fields of the caller's profile.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming what is invalid; [`Error::TooLarge`] for the picture;
-    /// [`Error::Unavailable`] when too many images of the requester, or of all, are being checked.
+    /// [`Error::Invalid`] with the invalid fields; [`Error::TooLarge`] for the picture;
+    /// [`Error::Unavailable`] when too many images of the requester, or of all requesters, are being checked.
     pub async fn update_profile(
         &self,
         caller: &Member,

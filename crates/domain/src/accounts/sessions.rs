@@ -1,4 +1,4 @@
-//! The use cases of logging in and staying so.
+//! The use cases of logins, sessions, tokens and password changes.
 
 use std::sync::Arc;
 
@@ -13,39 +13,39 @@ use crate::id::{IdGenerator, SessionId, UserId};
 use crate::limits::{ClientAddress, Counted, Limits, Requester};
 use crate::page::{Page, PageRequest};
 
-/// Says that the current password is wrong, or was changed since it was verified.
+/// Returns the error for a current password that is wrong, or was changed since it was verified.
 pub fn wrong_password() -> Error {
     Error::field(FieldName::CurrentPassword, Violation::new(ViolationKind::Incorrect, "Current password is wrong"))
 }
 
-/// How often a password is verified for one request. The stored hash may be replaced while it is: by a new password, or by
-/// another hash of the same one.
-const ATTEMPTS: usize = 2;
+/// How often one request verifies a password at most. It does so again if the stored hash was replaced meanwhile, by that of
+/// a new password or by another hash of the same one.
+const MAX_VERIFICATIONS: usize = 2;
 
 /// A login that succeeded.
 #[derive(Debug)]
 pub struct LoggedIn {
-    /// Who has logged in.
+    /// The account that has logged in.
     pub user: UserId,
     /// The first token of the session.
     pub token: String,
-    /// What remains to be done with [`Authentication::rehash`], if the stored hash cost less than those made now.
+    /// The work left to [`Authentication::rehash`], if the stored hash has a lower cost than those that are made now.
     pub rehash: Option<Rehash>,
 }
 
-/// How long a ticket can be used (contract: Live updates).
-const TICKET_MILLIS: i64 = 30_000;
+/// How long a ticket is valid (contract: Live updates).
+const TICKET_LIFETIME_MILLIS: i64 = 30_000;
 
 /// A caller whose token or ticket is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Authenticated {
-    /// Who it is.
+    /// The caller.
     pub caller: Caller,
-    /// Until when the token is valid.
+    /// When the token expires.
     pub token_expires_at: Timestamp,
 }
 
-/// A password that was verified, to be hashed anew.
+/// A verified password that is to be hashed again, at the present cost.
 #[derive(Debug)]
 pub struct Rehash {
     user: UserId,
@@ -54,7 +54,7 @@ pub struct Rehash {
     requester: Requester,
 }
 
-/// Has cached sessions of an account forgotten when it is dropped: whatever the outcome of a change, since one whose
+/// Invalidates the cached sessions of an account when it is dropped, whatever the outcome of a change: a change whose
 /// acknowledgement was lost, or whose request was cancelled, may have been made.
 pub(crate) struct InvalidateSessionsOnDrop<'a>(pub(crate) &'a dyn SessionRepository, pub(crate) UserId);
 
@@ -67,11 +67,11 @@ impl Drop for InvalidateSessionsOnDrop<'_> {
 /// Checks the passwords of accounts, and counts the wrong ones.
 #[derive(Clone)]
 pub struct PasswordChecks {
-    /// Where accounts are kept.
+    /// Keeps accounts.
     pub accounts: Arc<dyn AccountRepository>,
     /// Hashes passwords.
     pub passwords: Arc<dyn PasswordHasher>,
-    /// How often a password may be wrong.
+    /// Limits how often a password may be wrong.
     pub limits: Limits,
 }
 
@@ -95,23 +95,23 @@ impl PasswordChecks {
             self.limits.count(&failures)?;
             return Err(wrong_password());
         }
-        // Those who guess many at once learn no more than those who guess one by one.
+        // Checked again, so that concurrent guesses learn no more than sequential ones.
         self.limits.check(&failures)?;
         Ok(Confirmed { user, password: verified })
     }
 }
 
-/// Logs in and out and tells who calls.
+/// Logs users in and out, and authenticates callers.
 pub struct Authentication {
     /// Checks passwords.
     pub checks: PasswordChecks,
-    /// Where sessions are kept.
+    /// Keeps sessions.
     pub sessions: Arc<dyn SessionRepository>,
-    /// Issues tokens.
+    /// Issues and verifies tokens and tickets.
     pub tokens: Arc<dyn TokenIssuer>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Makes session ids.
+    /// Makes the ids of sessions and tickets.
     pub ids: Arc<dyn IdGenerator>,
 }
 
@@ -122,7 +122,7 @@ impl Authentication {
     /// [`Error::InvalidCredentials`] for an unknown account, a wrong password and a disabled account alike, after the
     /// same work; [`Error::TooMany`] when that has happened too often from this client, whatever the password is now.
     pub async fn login(&self, login: &Login, client: ClientAddress) -> Result<LoggedIn> {
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_VERIFICATIONS {
             if let Some(logged_in) = self.try_login(login, client).await? {
                 return Ok(logged_in);
             }
@@ -143,7 +143,7 @@ impl Authentication {
             self.checks.limits.count(&failures)?;
         }
         let account = outcome?;
-        // Those who guess many at once learn no more than those who guess one by one.
+        // Checked again, so that concurrent guesses learn no more than sequential ones.
         self.checks.limits.check(&failures)?;
         let now = self.clock.now();
         let session = Session { id: SessionId::new(self.ids.generate()), user: account.user, opened_at: now };
@@ -156,18 +156,18 @@ impl Authentication {
 
     async fn verify(&self, login: &Login, found: Option<Credentials>, client: ClientAddress) -> Result<Credentials> {
         let hash = found.as_ref().map(|credentials| credentials.password.clone());
-        // Not the account's share: whoever knows its name could use that up.
+        // Does not take up the account's share of the queue: anybody who knows its name could use that up.
         let requester = Requester { account: None, address: client };
         let matches = self.checks.passwords.verify(&login.password, hash, &requester).await?;
         found.filter(|account| matches && account.enabled).ok_or(Error::InvalidCredentials)
     }
 
-    /// Returns the verified password of a login if its hash is to be made anew.
+    /// Returns the verified password of a login if it is to be hashed again.
     fn prepare_rehash(&self, login: &Login, account: Credentials, client: ClientAddress) -> Option<Rehash> {
         if !self.checks.passwords.needs_rehash(&account.password) {
             return None;
         }
-        // One that was valid when it was stored may no longer be.
+        // A password that was valid when it was set may no longer be.
         let password = Password::parse(login.password.expose()).ok()?;
         let requester = Requester { account: Some(account.user), address: client };
         Some(Rehash { user: account.user, verified: account.password, password, requester })
@@ -182,7 +182,7 @@ impl Authentication {
         self.checks.accounts.renew_password_hash(user, &verified, &new).await
     }
 
-    /// Who presents the token.
+    /// Authenticates the caller who presents a token.
     ///
     /// # Errors
     /// [`Error::ExpiredToken`] when the token has expired; [`Error::InvalidToken`] when it is not valid, its session revoked
@@ -194,26 +194,26 @@ impl Authentication {
     async fn authenticated(&self, token: VerifiedToken) -> Result<Authenticated> {
         let state = self.sessions.find(token.claims.session).await?.ok_or(Error::InvalidToken)?;
         let caller = Caller::of(state).filter(|caller| caller.user == token.claims.user).ok_or(Error::InvalidToken)?;
-        if let Some(hour) = state.seen_anew(self.clock.now()) {
+        if let Some(hour) = state.hour_to_record(self.clock.now()) {
             self.sessions.note_seen(state.session.id, hour);
         }
         Ok(Authenticated { caller, token_expires_at: token.expires_at })
     }
 
-    /// Returns a ticket that opens one stream of events in the place of the caller's token, and until when.
+    /// Issues a ticket that opens one stream of events in place of the caller's token; returns it with its expiry.
     ///
     /// # Errors
     /// Those of the issuer.
     pub fn issue_ticket(&self, caller: &Member, token_expires_at: Timestamp) -> Result<(String, Timestamp)> {
         let session = caller.session();
-        let expires_at = self.clock.now().plus_millis(TICKET_MILLIS);
+        let expires_at = self.clock.now().plus_millis(TICKET_LIFETIME_MILLIS);
         let claims = TokenClaims { user: session.user, session: session.id };
         let token = VerifiedToken { claims, expires_at: token_expires_at };
         let ticket = self.tokens.issue_ticket(Ticket { id: self.ids.generate().into(), token, expires_at })?;
         Ok((ticket, expires_at))
     }
 
-    /// Who presents a ticket, which is used then.
+    /// Authenticates the caller who presents a ticket, and marks the ticket as used.
     ///
     /// # Errors
     /// [`Error::InvalidToken`] when it is not valid, was used or has expired, its session revoked or its account disabled.
@@ -248,7 +248,7 @@ impl Authentication {
         self.sessions.revoke(caller.session.id, self.clock.now()).await
     }
 
-    /// Returns the caller's sessions that go on, newest first.
+    /// Returns the caller's active sessions, newest first.
     ///
     /// # Errors
     /// Those of the repository.
@@ -257,16 +257,16 @@ impl Authentication {
         self.sessions.list(caller.user, opened_after, page).await
     }
 
-    /// Ends one of the caller's sessions, which may be the one that asks.
+    /// Ends one of the caller's sessions, which may be the current one.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when the caller has none of that id, or it has ended.
+    /// [`Error::NotFound`] when the caller has no session of that id, or it has ended already.
     pub async fn end_session(&self, caller: &Caller, id: SessionId) -> Result<()> {
         let is_ended = self.sessions.revoke_of(caller.user, id, self.clock.now()).await?;
         if is_ended { Ok(()) } else { Err(Error::NotFound(Resource::Session)) }
     }
 
-    /// Ends all of the caller's sessions but the one that asks.
+    /// Ends all of the caller's sessions but the current one.
     ///
     /// # Errors
     /// Those of the repository.
@@ -278,7 +278,7 @@ impl Authentication {
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the current password when it is wrong. [`Error::TooMany`] when the current one was wrong too
-    /// often from this client, here or at login, or when changes were tried too often, whatever became of them.
+    /// often from this client, here or at login, or when changes were tried too often, whatever their outcome.
     pub async fn change_password(
         &self,
         caller: &Member,
@@ -287,7 +287,7 @@ impl Authentication {
         new: &Password,
     ) -> Result<()> {
         self.checks.limits.count(&Counted::PasswordChanges(caller.id(), client))?;
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_VERIFICATIONS {
             if self.try_change_password(caller, client, current, new).await? {
                 return Ok(());
             }

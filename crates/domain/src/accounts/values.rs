@@ -1,4 +1,4 @@
-//! The values of an account. Each is valid once made; `parse` holds its rule.
+//! The value types of accounts. A value is valid once it exists; `parse` holds its rule.
 
 use std::fmt;
 
@@ -12,14 +12,16 @@ use crate::text::texts;
 
 texts! {
     /// A name chosen by a user: 1 to 50 characters after trimming, no control characters, no `@` (so that it is never
-    /// taken for an email address), and no blank before what is visible of it or behind that. Unique without regard to letter case.
+    /// taken for an email address), and no blank before or after its visible characters. Unique without regard to letter
+    /// case.
     Username(50);
-    /// An email address: syntactically valid, at most 254 characters (RFC 5321). Kept as given; unique without regard to letter case.
+    /// An email address: syntactically valid, at most 254 characters (RFC 5321). Kept as given; unique without regard to
+    /// letter case.
     Email(254);
-    /// What a user says of themselves: 1 to 1,000 characters after trimming. A blank one is none at all.
+    /// A user's description of themselves: 1 to 1,000 characters after trimming. A blank one counts as none.
     Biography(1000, optional "Biography");
-    /// What others are shown beside or in place of a username: 1 to 50 characters after trimming, none of which hides what is
-    /// written or turns its direction. Not unique. One in which nothing is visible is none at all.
+    /// The name shown beside or in place of a username: 1 to 50 characters after trimming, none of which hides text or
+    /// changes its direction. Not unique. One without visible characters counts as none.
     DisplayName(50);
 }
 
@@ -43,14 +45,14 @@ impl Username {
         if edges.any(text::is_blank) {
             return Err(Violation::new(InvalidFormat, "Username must not begin or end with a blank"));
         }
-        // In the folded form, look-alikes such as the full-width sign are the sign itself.
+        // Folding turns look-alikes such as the full-width sign into `@` itself.
         if text::fold(&name).contains('@') {
             return Err(Violation::new(InvalidFormat, "Username must not contain @"));
         }
         Ok(Self(name))
     }
 
-    /// Returns the form that is unique: equal for names that differ in letter case only.
+    /// Returns the form in which usernames are unique: equal for names that differ in letter case only.
     pub fn key(&self) -> String {
         text::fold(&self.0)
     }
@@ -70,20 +72,20 @@ impl Email {
         Ok(Self(address))
     }
 
-    /// Returns the form that is unique: equal for addresses that differ in letter case only.
+    /// Returns the form in which addresses are unique: equal for addresses that differ in letter case only.
     pub fn key(&self) -> String {
         text::fold(&self.0)
     }
 }
 
-/// A password somebody chose: 8 to 72 bytes, 72 being what bcrypt takes in. `Debug` does not show it.
+/// A password that a user has chosen: 8 to 72 bytes, the most that bcrypt uses. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Password(String);
 
 impl Password {
-    /// The fewest bytes a password has.
+    /// The minimum length, in bytes.
     pub const MIN_BYTES: usize = 8;
-    /// The most bytes a password has: bcrypt ignores what comes after.
+    /// The maximum length, in bytes: bcrypt ignores further ones.
     pub const MAX_BYTES: usize = 72;
 
     /// Parses what a client sent. A password is not trimmed.
@@ -119,13 +121,13 @@ impl fmt::Debug for Password {
     }
 }
 
-/// A password somebody offers as theirs: any text, since only the stored hash tells whether it is right. `Debug` does
+/// A password that is to be verified: any text, since only the stored hash decides whether it is right. `Debug` does
 /// not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PasswordAttempt(String);
 
 impl PasswordAttempt {
-    /// Parses what a client sent: anything but a blank.
+    /// Parses what a client sent: any text that is not blank.
     ///
     /// # Errors
     /// The violation, in words for the client.
@@ -154,7 +156,7 @@ impl fmt::Debug for PasswordAttempt {
 pub struct PasswordHash(String);
 
 impl PasswordHash {
-    /// The hash with this notation.
+    /// Creates a hash from the hasher's notation.
     pub fn new(hash: String) -> Self {
         Self(hash)
     }
@@ -172,7 +174,7 @@ impl fmt::Debug for PasswordHash {
 }
 
 impl DisplayName {
-    /// Parses what a client sent; `None` where nothing is visible.
+    /// Parses what a client sent; `None` if no character is visible.
     ///
     /// # Errors
     /// The violation, in words for the client.
@@ -186,8 +188,8 @@ impl DisplayName {
         Ok(is_visible.then_some(Self(name)))
     }
 
-    /// Returns whether no display name has a character. What joins letters or chooses how one looks is needed in some
-    /// scripts and in emoji.
+    /// Returns whether a character is forbidden in display names. Joiners and variation selectors are not: some scripts and
+    /// emoji need them.
     fn is_forbidden(c: char) -> bool {
         match c {
             '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}' => false,
@@ -198,7 +200,7 @@ impl DisplayName {
     }
 }
 
-/// How somebody names an account at login.
+/// The username or email address that identifies an account at login.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LoginIdentifier {
     /// The unique form of a username.
@@ -208,8 +210,8 @@ pub enum LoginIdentifier {
 }
 
 impl LoginIdentifier {
-    /// An identifier with an `@` is an email address, any other a username: no username contains one. An identifier of more than
-    /// [`Email::MAX_CHARS`] characters names nobody; its key is empty.
+    /// Parses an identifier: with an `@` it is an email address, otherwise a username, since no username contains one. An
+    /// identifier of more than [`Email::MAX_CHARS`] characters belongs to no account; its key is empty.
     ///
     /// # Errors
     /// The violation, in words for the client, for a blank text.
@@ -234,11 +236,11 @@ impl LoginIdentifier {
 }
 
 named! {
-    /// What an account may do. Listed in this order.
+    /// A permission level of an account. Roles are listed in this order.
     Role "Role must be ADMIN or USER" {
-        /// All resources and actions.
+        /// Access to all resources and actions.
         Admin = "ADMIN",
-        /// Own resources.
+        /// Access to the user's own resources.
         User = "USER",
     }
 }
@@ -253,9 +255,9 @@ pub struct Roles {
 impl Roles {
     /// No role.
     pub const NONE: Self = Self { admin: false, user: false };
-    /// What a registered account has.
+    /// The roles of a newly registered account.
     pub const USER: Self = Self { admin: false, user: true };
-    /// What the first administrator has.
+    /// The roles of the first administrator.
     pub const ADMIN_AND_USER: Self = Self { admin: true, user: true };
 
     /// Returns whether the role is in the set.
@@ -266,7 +268,7 @@ impl Roles {
         }
     }
 
-    /// The set with the role added or removed.
+    /// Returns the set with the role added or removed.
     #[must_use]
     pub const fn with(mut self, role: Role, present: bool) -> Self {
         match role {
@@ -276,7 +278,7 @@ impl Roles {
         self
     }
 
-    /// Returns whether there is any role.
+    /// Returns whether there is no role.
     pub const fn is_empty(self) -> bool {
         !self.admin && !self.user
     }
