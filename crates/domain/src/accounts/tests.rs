@@ -1,4 +1,4 @@
-//! What the tests of the account rules share.
+//! Fixtures that the tests of accounts share.
 
 mod guessing;
 mod passwords;
@@ -43,7 +43,7 @@ fn hash(notation: &str) -> PasswordHash {
     PasswordHash::new(notation.to_owned())
 }
 
-/// Where the caller calls from.
+/// Returns the address of the caller.
 fn client() -> ClientAddress {
     ClientAddress::of(std::net::Ipv4Addr::LOCALHOST.into())
 }
@@ -52,12 +52,12 @@ fn elsewhere() -> ClientAddress {
     ClientAddress::of(std::net::Ipv4Addr::new(192, 0, 2, 1).into())
 }
 
-/// Who takes up a share of a queue.
+/// Returns Alice, calling from [`client`], as the requester of expensive work.
 fn requester() -> Requester {
     Requester { account: Some(ALICE), address: client() }
 }
 
-/// The ports; a call that is not expected fails the test. The time is `NOW`, and the new id `NEW_ID`.
+/// The mocked ports; a call that is not expected fails the test. The time is `NOW`, and every new id `NEW_ID`.
 #[derive(Default)]
 struct Ports {
     accounts: MockAccountRepository,
@@ -127,7 +127,7 @@ fn listed(errors: &FieldErrors) -> Vec<(FieldName, String)> {
     errors.iter().map(|(field, violations)| (field, text(violations))).collect()
 }
 
-/// The invalid fields that a use case reports.
+/// Returns the invalid fields that a use case reports.
 fn invalid<T>(result: Result<T>) -> Vec<(FieldName, String)> {
     match result {
         Err(Error::Invalid(errors)) => listed(&errors),

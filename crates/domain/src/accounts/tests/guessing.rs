@@ -1,8 +1,8 @@
-//! Passwords cannot be guessed by trying many.
+//! Limits that keep passwords from being guessed.
 
 use super::*;
 
-/// Ports of a service where alice has the password `password`, each call of them allowed.
+/// Returns the ports of a service where alice has the password `password`; any number of calls is allowed.
 fn ports(counters: &Arc<CountersInMemory>) -> Ports {
     let mut ports = Ports { counters: Arc::clone(counters), ..Ports::default() };
     ports.accounts.expect_find_credentials().returning(|identifier| {
@@ -31,7 +31,7 @@ async fn log_in(
 }
 
 #[tokio::test]
-async fn after_ten_wrong_passwords_even_the_right_one_waits_whatever_the_account_is_called() {
+async fn after_ten_wrong_passwords_even_the_right_one_is_refused_under_every_identifier_of_the_account() {
     let counters = Arc::default();
     for name in ["alice", " ALICE", "alice@example.com", "Alice@Example.COM", "alice"] {
         for _ in 0..2 {
@@ -49,7 +49,7 @@ async fn after_ten_wrong_passwords_even_the_right_one_waits_whatever_the_account
 }
 
 #[tokio::test]
-async fn a_name_that_no_account_has_is_refused_like_one_that_has() {
+async fn an_unknown_name_is_limited_like_that_of_an_account() {
     let counters = Arc::default();
     for _ in 0..10 {
         let refused = log_in(&counters, ("nobody", "a guess"), client()).await;
@@ -80,12 +80,12 @@ async fn a_refused_attempt_costs_no_hash() {
 }
 
 #[tokio::test]
-async fn guesses_made_at_once_tell_no_more_than_ten_made_one_by_one() {
+async fn concurrent_guesses_learn_no_more_than_ten_sequential_ones() {
     let counters = Arc::<CountersInMemory>::default();
     let mut ports = ports(&counters);
     ports.passwords = MockPasswordHasher::new();
     let others = Arc::clone(&counters);
-    // While this one is verified, ten others turn out wrong.
+    // While this guess is verified, ten others turn out wrong.
     ports.passwords.expect_verify().returning(move |attempt, _, _| {
         for _ in 0..10 {
             others.add(&Counted::WrongPasswords(ALICE, client()), NOW);

@@ -1,4 +1,4 @@
-//! The change of a password and the renewal of its hash: what is hashed, how often, and for whom.
+//! Password changes and rehashing: what is hashed, how often, and for which requester.
 
 use mockall::Sequence;
 
@@ -6,13 +6,13 @@ use super::*;
 
 const WRONG: &str = "Current password is wrong";
 
-/// Alice, calling from an address of her own.
+/// Returns Alice as the requester, calling from [`elsewhere`].
 fn alice_elsewhere() -> Requester {
     Requester { account: Some(ALICE), address: elsewhere() }
 }
 
-/// Ports of a service where alice's password is `password`, with the hash `stored`, for which passwords are hashed so
-/// often.
+/// Returns the ports of a service where alice's password is `password`, with the hash `stored`, which expect passwords to be
+/// verified and hashed this often.
 fn ports(verified: usize, hashed: usize) -> Ports {
     let mut ports = Ports::default();
     ports.accounts.expect_find_password().withf(|id| *id == ALICE).returning(|_| Ok(Some(hash("stored"))));
@@ -31,7 +31,7 @@ fn ports(verified: usize, hashed: usize) -> Ports {
     ports
 }
 
-/// Expects the change to the password of this hash, and then that cached sessions are forgotten.
+/// Expects a change to the password with this hash, and then that cached sessions are invalidated.
 fn expect_change(ports: &mut Ports, new: &'static str) {
     let mut order = Sequence::new();
     ports
@@ -57,7 +57,7 @@ async fn change(ports: Ports, current: &str, new: &str) -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_wrong_current_password_is_named_and_no_new_one_hashed() {
+async fn a_wrong_current_password_is_reported_and_the_new_one_not_hashed() {
     let refused = change(ports(1, 0), "wrong", "new password").await;
     assert_eq!(invalid(refused), [(FieldName::CurrentPassword, WRONG.to_owned())]);
 }
@@ -87,7 +87,7 @@ async fn the_same_password_again_is_hashed_if_its_hash_is_of_lower_cost() {
 }
 
 #[tokio::test]
-async fn ten_changes_are_tried_in_a_minute_from_an_address_whatever_becomes_of_them() {
+async fn ten_changes_a_minute_may_be_tried_from_an_address_whatever_their_outcome() {
     let counters = Arc::<CountersInMemory>::default();
     let with = |mut ports: Ports| {
         ports.counters = Arc::clone(&counters);
@@ -109,7 +109,7 @@ async fn ten_changes_are_tried_in_a_minute_from_an_address_whatever_becomes_of_t
     }
     let refused = change(with(Ports::default()), "password", "new password").await;
     assert!(matches!(refused, Err(Error::TooMany(allowance)) if allowance.reset_seconds == 60), "{refused:?}");
-    // Whoever has stolen a token does not keep the owner from ending its session.
+    // The thief of a token does not keep the owner from ending the stolen session.
     let mut owner = Ports::default();
     owner.accounts.expect_find_password().returning(|_| Ok(Some(hash("stored"))));
     owner.passwords.expect_verify().once().returning(|_, _, _| Ok(true));
@@ -120,8 +120,8 @@ async fn ten_changes_are_tried_in_a_minute_from_an_address_whatever_becomes_of_t
     owner.change_password(&member(), client(), &current, &new).await.unwrap();
 }
 
-/// Ports to which the stored hash is each of these in turn, and `changed` is that of another password.
-fn changing(hashes: [&'static str; 2]) -> Ports {
+/// Returns ports where the stored hash is replaced from one read to the next; `changed` is the hash of another password.
+fn ports_with_hashes(hashes: [&'static str; 2]) -> Ports {
     let mut ports = Ports::default();
     let mut hashes = hashes.into_iter();
     ports.accounts.expect_find_password().times(2).returning(move |_| Ok(hashes.next().map(hash)));
@@ -139,26 +139,26 @@ fn changing(hashes: [&'static str; 2]) -> Ports {
 
 #[tokio::test]
 async fn a_password_that_was_changed_meanwhile_is_no_longer_the_current_one() {
-    let refused = change(changing(["stored", "changed"]), "password", "new password").await;
+    let refused = change(ports_with_hashes(["stored", "changed"]), "password", "new password").await;
     assert_eq!(invalid(refused), [(FieldName::CurrentPassword, WRONG.to_owned())]);
 }
 
 #[tokio::test]
-async fn a_password_that_was_hashed_anew_meanwhile_is_changed_all_the_same() {
-    for is_overtaken_again in [false, true] {
-        let mut ports = changing(["stored", "renewed"]);
+async fn a_change_succeeds_if_the_hash_of_the_same_password_is_replaced_once_meanwhile_but_not_twice() {
+    for is_replaced_twice in [false, true] {
+        let mut ports = ports_with_hashes(["stored", "renewed"]);
         ports
             .accounts
             .expect_change_password()
             .once()
             .withf(|change| change.verified == hash("renewed"))
-            .returning(move |_| Ok(!is_overtaken_again));
+            .returning(move |_| Ok(!is_replaced_twice));
         let outcome = change(ports, "password", "new password").await;
-        assert_eq!(outcome.is_err(), is_overtaken_again, "{outcome:?}");
+        assert_eq!(outcome.is_err(), is_replaced_twice, "{outcome:?}");
     }
 }
 
-/// Expects alice to log in with this password from her address, where its hash is of lower cost or not.
+/// Expects alice to log in with this password from [`elsewhere`]; its hash is outdated if it has a lower cost than new ones.
 fn expect_login(ports: &mut Ports, password: &'static str, is_outdated: bool) {
     let found = || Credentials { user: ALICE, password: hash("stored"), enabled: true };
     ports.accounts.expect_find_credentials().returning(move |_| Ok(Some(found())));
@@ -166,7 +166,7 @@ fn expect_login(ports: &mut Ports, password: &'static str, is_outdated: bool) {
         .passwords
         .expect_verify()
         .once()
-        // Whoever floods a login with her name does not take her share.
+        // Somebody who floods the service with logins under her name does not take up her share.
         .withf(move |attempt, _, by| {
             attempt.expose() == password && *by == Requester { account: None, address: elsewhere() }
         })
@@ -181,7 +181,7 @@ fn login(password: &str) -> Login {
 }
 
 #[tokio::test]
-async fn a_login_has_a_hash_of_lower_cost_made_anew_in_place_of_the_one_verified() {
+async fn a_hash_of_lower_cost_is_replaced_after_a_login() {
     let mut ports = Ports::default();
     expect_login(&mut ports, "password", true);
     ports
@@ -203,22 +203,22 @@ async fn a_login_has_a_hash_of_lower_cost_made_anew_in_place_of_the_one_verified
 }
 
 #[tokio::test]
-async fn a_login_is_done_before_anything_is_hashed_anew() {
-    for (password, is_outdated, is_left) in [
+async fn a_login_does_not_wait_for_the_rehash() {
+    for (password, is_outdated, is_rehash_left) in [
         ("password", true, true),
         ("password", false, false),
-        // From before the rule: it is right, and no new account could have it.
+        // Set before the minimum length applied: it is right, although no new account could have it.
         ("short", true, false),
     ] {
         let mut ports = Ports::default();
         expect_login(&mut ports, password, is_outdated);
         let logged_in = ports.authentication().login(&login(password), elsewhere()).await.unwrap();
-        assert_eq!(logged_in.rehash.is_some(), is_left, "{password}, {is_outdated}");
+        assert_eq!(logged_in.rehash.is_some(), is_rehash_left, "{password}, {is_outdated}");
     }
 }
 
 #[tokio::test]
-async fn a_hash_that_cannot_be_made_anew_leaves_the_one_there_is() {
+async fn a_failed_rehash_leaves_the_stored_hash_as_it_is() {
     let mut ports = Ports::default();
     expect_login(&mut ports, "password", true);
     ports.passwords.expect_hash().once().returning(|_, _| Err(Error::unavailable("too many")));

@@ -1,4 +1,4 @@
-//! Registration and the fields of an account; the profile.
+//! Registration, the value types of accounts, and profiles.
 
 use bytes::Bytes;
 use mockall::Sequence;
@@ -8,7 +8,7 @@ use crate::error::{Conflict, Resource, Violation};
 use crate::idempotency::Attempt;
 use crate::media::{CleanImage, ImageFormat, ImageKey, ImageProblem, Preview, Rendition};
 
-/// The value as parsed, or the message.
+/// Returns the parsed value, or the message of the violation.
 fn parsed<T>(result: Result<T, Violation>, show: impl Fn(&T) -> &str) -> Result<String, String> {
     result.map(|value| show(&value).to_owned()).map_err(|violation| violation.to_string())
 }
@@ -127,7 +127,7 @@ fn a_password_is_8_to_72_bytes_and_not_trimmed() {
 }
 
 #[test]
-fn a_biography_is_up_to_1000_characters_and_a_blank_one_none() {
+fn a_biography_is_up_to_1000_characters_and_a_blank_one_counts_as_none() {
     for (given, expected) in [
         (String::new(), Ok(None)),
         (" \n ".to_owned(), Ok(None)),
@@ -156,8 +156,8 @@ fn registration() -> Registration {
     }
 }
 
-/// Ports to which name and email are free and which hash `password` for this requester.
-fn free_name(requester: Requester) -> Ports {
+/// Returns ports where the name and the email are free, and which hash `password` for this requester.
+fn ports_with_free_name(requester: Requester) -> Ports {
     let mut ports = Ports::default();
     ports.accounts.expect_find_id().times(2).returning(|_| Ok(None));
     ports
@@ -169,7 +169,7 @@ fn free_name(requester: Requester) -> Ports {
     ports
 }
 
-/// A client at the address `elsewhere` that has no account yet.
+/// Returns a requester at the address [`elsewhere`] that has no account yet.
 fn stranger() -> Requester {
     Requester { account: None, address: elsewhere() }
 }
@@ -177,7 +177,7 @@ fn stranger() -> Requester {
 #[tokio::test]
 async fn registration_stores_an_enabled_user_and_the_hash_of_the_password() {
     for (roles, by_operator) in [(Roles::USER, false), (Roles::ADMIN_AND_USER, true)] {
-        let mut ports = free_name(if by_operator { Requester::local() } else { stranger() });
+        let mut ports = ports_with_free_name(if by_operator { Requester::local() } else { stranger() });
         let expected = Account {
             id: UserId::new(NEW_ID),
             username: Username::parse("Alice").unwrap(),
@@ -220,9 +220,9 @@ async fn a_taken_username_or_email_is_a_conflict_before_anything_is_hashed() {
 }
 
 #[tokio::test]
-async fn the_repository_decides_between_those_who_register_at_once() {
+async fn the_repository_decides_between_concurrent_registrations() {
     for conflict in [Conflict::Username, Conflict::Email] {
-        let mut ports = free_name(stranger());
+        let mut ports = ports_with_free_name(stranger());
         ports.accounts.expect_create().returning(move |_, _| Err(Error::Conflict(conflict)));
         match ports.accounts().register(registration(), elsewhere(), Attempt::Unnamed).await {
             Err(Error::Conflict(reported)) => assert_eq!(reported, conflict),
@@ -244,16 +244,16 @@ fn clean() -> CleanImage {
     CleanImage { format: ImageFormat::Png, bytes, preview, thumbnail }
 }
 
-/// Ports that clean the picture and store it under `NEW`.
-fn storing_picture() -> Ports {
+/// Returns ports that clean the picture and store it under `NEW`.
+fn ports_storing_picture() -> Ports {
     let mut ports = Ports::default();
     ports.cleaner.expect_clean().once().withf(|_, by| *by == requester()).returning(|_, _| Ok(clean()));
-    store_picture(&mut ports, &mut Sequence::new());
+    expect_picture_stored(&mut ports, &mut Sequence::new());
     ports
 }
 
-/// Puts the clean picture on record, then into the store under `NEW`.
-fn store_picture(ports: &mut Ports, order: &mut Sequence) {
+/// Expects the clean picture to be put on record, then into the store under `NEW`.
+fn expect_picture_stored(ports: &mut Ports, order: &mut Sequence) {
     ports.images.expect_new_key().withf(|format| *format == clean().format).returning(|_| Ok(key(NEW)));
     ports
         .unnamed
@@ -278,7 +278,7 @@ fn with_picture() -> ProfileFields {
 }
 
 #[tokio::test]
-async fn a_biography_absent_stays_and_a_blank_one_is_removed() {
+async fn an_absent_biography_stays_and_a_blank_one_is_removed() {
     for expected in [None, Some(None), Some(Biography::parse(" Hi ").unwrap())] {
         let mut ports = Ports::default();
         let fields = ProfileFields { biography: expected.clone(), ..ProfileFields::default() };
@@ -295,7 +295,7 @@ async fn a_biography_absent_stays_and_a_blank_one_is_removed() {
 }
 
 #[tokio::test]
-async fn what_others_find_and_see_is_changed_as_it_was_given() {
+async fn display_name_and_privacy_are_changed_as_given() {
     let (display_name, privacy) = (
         Some(DisplayName::parse("Bob 🐙").unwrap()),
         PrivacyChanges { searchable: Some(false), ..PrivacyChanges::default() },
@@ -313,7 +313,7 @@ async fn what_others_find_and_see_is_changed_as_it_was_given() {
 }
 
 #[tokio::test]
-async fn a_picture_is_removed_when_that_is_asked_for() {
+async fn a_picture_is_removed_on_request() {
     for (remove_picture, expected) in [(true, Some(None)), (false, None)] {
         let mut ports = Ports::default();
         let expected = ProfileChanges { profile_picture: expected, ..ProfileChanges::default() };
@@ -326,7 +326,7 @@ async fn a_picture_is_removed_when_that_is_asked_for() {
 }
 
 #[test]
-fn a_change_of_a_profile_leaves_what_is_not_given() {
+fn a_profile_change_leaves_absent_fields_as_they_are() {
     let name = |name: &str| DisplayName::parse(name).unwrap();
     let before = Account { display_name: name("Bob"), ..account(Roles::USER, true) };
     let changed = |changes: ProfileChanges| before.clone().with_profile(&changes).0;
@@ -346,7 +346,7 @@ fn a_change_of_a_profile_leaves_what_is_not_given() {
 }
 
 #[test]
-fn a_display_name_hides_nothing_and_turns_nothing_round() {
+fn a_display_name_has_no_characters_that_hide_text_or_change_its_direction() {
     let parse =
         |name: &str| DisplayName::parse(name).map(|name| name.map_or(String::new(), |it| it.as_str().to_owned()));
     for (name, expected) in [
@@ -382,7 +382,7 @@ async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change
         let mut ports = Ports::default();
         let mut order = Sequence::new();
         ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_, _| Ok(clean()));
-        store_picture(&mut ports, &mut order);
+        expect_picture_stored(&mut ports, &mut order);
         ports
             .accounts
             .expect_update_profile()
@@ -430,14 +430,14 @@ async fn every_invalid_field_of_a_profile_is_reported_at_once_and_nothing_stored
 }
 
 #[tokio::test]
-async fn a_picture_is_taken_back_only_when_the_change_was_surely_refused() {
+async fn a_new_picture_is_deleted_only_if_the_change_was_certainly_refused() {
     let table: [(fn() -> Error, usize); 3] = [
         (|| Error::NotFound(Resource::User), 1),
         (|| Error::unavailable("lost acknowledgement"), 0),
         (|| Error::internal("disk I/O error"), 0),
     ];
     for (i, (failure, deletions)) in table.into_iter().enumerate() {
-        let mut ports = storing_picture();
+        let mut ports = ports_storing_picture();
         ports.accounts.expect_update_profile().once().returning(move |_, _, _| Err(failure()));
         ports.images.expect_delete().times(deletions).withf(|new| *new == key(NEW)).returning(|_| Ok(()));
         ports.unnamed.expect_forget().times(deletions).withf(|keys| keys == [key(NEW)]).returning(|_| Ok(()));

@@ -14,7 +14,7 @@ fn admin() -> Admin {
     alice(ADMIN).admin().unwrap()
 }
 
-/// The use cases, and Bob as the account to be managed.
+/// Returns the use cases, and Bob's account as the one to be changed.
 async fn managing(mut ports: Ports) -> (Accounts, ManagedAccount) {
     ports.accounts.expect_find().withf(|id| *id == BOB).returning(|_| Ok(Some(account(Roles::USER, true))));
     let accounts = ports.accounts();
@@ -46,7 +46,7 @@ fn a_member_has_any_role_and_an_admin_has_admin() {
 }
 
 #[test]
-fn roles_and_what_is_done_with_them_have_names() {
+fn roles_and_role_actions_are_parsed_from_their_names() {
     assert_eq!(("ADMIN".parse(), "USER".parse()), (Ok(Role::Admin), Ok(Role::User)));
     assert_eq!(("ADD".parse(), "REMOVE".parse()), (Ok(RoleAction::Add), Ok(RoleAction::Remove)));
     for name in ["ROOT", "ROLE_ADMIN", "admin", ""] {
@@ -91,7 +91,7 @@ fn roles_are_added_and_removed_but_the_last_enabled_admin_keeps_theirs() {
 }
 
 #[test]
-fn accounts_are_enabled_and_disabled_but_the_last_enabled_admin_stays() {
+fn accounts_are_enabled_and_disabled_but_the_last_enabled_admin_stays_enabled() {
     for (roles, before, other_admins, after, allowed) in [
         (Roles::USER, true, 0, false, true),
         (Roles::USER, false, 0, true, true),
@@ -111,7 +111,7 @@ fn accounts_are_enabled_and_disabled_but_the_last_enabled_admin_stays() {
     }
 }
 
-/// Returns the record of an act done to Bob's account.
+/// Returns the entry for the audit log of an act on Bob's account.
 fn entry_by(actor: Actor, action: Action) -> AuditEntry {
     AuditEntry { id: NEW_ID.into(), at: NOW, actor, action, target: Target::User(BOB), details: None }
 }
@@ -168,7 +168,7 @@ async fn a_refused_change_is_reported() {
     let mut ports = Ports::default();
     ports.accounts.expect_change_role().returning(|_, _, _| Err(Error::Disallowed(Disallowed::LastAdmin)));
     ports.accounts.expect_set_enabled().returning(|_, _, _| Err(Error::Disallowed(Disallowed::LastAdmin)));
-    // Reported whatever the outcome: an acknowledgement may have been lost.
+    // Sessions are invalidated whatever the outcome: an acknowledgement may have been lost.
     ports.sessions.expect_account_changed().times(2).return_const(());
     let (accounts, bob) = managing(ports).await;
     assert!(matches!(accounts.change_role(bob, REMOVE_ADMIN).await, Err(Error::Disallowed(_))));
@@ -180,7 +180,7 @@ async fn an_account_deleted_meanwhile_is_not_found() {
     let mut ports = Ports::default();
     ports.accounts.expect_change_role().returning(|_, _, _| Err(Error::NotFound(Resource::User)));
     ports.accounts.expect_set_enabled().returning(|_, _, _| Err(Error::NotFound(Resource::User)));
-    // Reported whatever the outcome: an acknowledgement may have been lost.
+    // Sessions are invalidated whatever the outcome: an acknowledgement may have been lost.
     ports.sessions.expect_account_changed().times(2).return_const(());
     let (accounts, bob) = managing(ports).await;
     assert!(matches!(accounts.change_role(bob, ADD_USER).await, Err(Error::NotFound(Resource::User))));
@@ -205,7 +205,7 @@ async fn an_unknown_account_is_not_found() {
 }
 
 #[tokio::test]
-async fn accounts_are_shown_to_admins_and_the_own_one_to_everybody() {
+async fn admins_see_every_account_and_other_callers_their_own() {
     let mut ports = Ports::default();
     ports.accounts.expect_find().times(2).returning(|id| Ok(Some(Account { id, ..account(Roles::USER, true) })));
     let page = Page { items: vec![account(Roles::USER, false)], keys: vec![], prev: None, next: None };
@@ -248,13 +248,13 @@ async fn the_operator_manages_accounts_by_name() {
 }
 
 #[tokio::test]
-async fn the_operator_is_shown_an_account_with_the_sessions_that_go_on() {
+async fn the_operator_sees_an_account_with_the_number_of_its_active_sessions() {
     for found in [Some(account(Roles::USER, false)), None] {
         let mut ports = Ports::default();
         ports.accounts.expect_find_id().returning(|_| Ok(Some(BOB)));
         let stored = found.clone();
         ports.accounts.expect_find().once().withf(|id| *id == BOB).returning(move |_| Ok(stored.clone()));
-        // One that was opened then can just no longer be renewed.
+        // A session that was opened then can just no longer be renewed.
         let oldest = NOW.plus_millis(-Session::RENEWABLE_MILLIS);
         assert!(!Session { id: SESSION, user: BOB, opened_at: oldest }.is_renewable(NOW));
         ports
@@ -275,7 +275,7 @@ async fn the_operator_is_shown_an_account_with_the_sessions_that_go_on() {
 
 #[tokio::test]
 async fn the_operator_resets_a_password_and_ends_every_session() {
-    for is_still_the_one in [true, false] {
+    for is_unchanged in [true, false] {
         let mut ports = Ports::default();
         ports.accounts.expect_find_id().returning(|_| Ok(Some(BOB)));
         ports.passwords.expect_hash().once().withf(|_, by| *by == Requester::local()).returning(|_, _| Ok(hash("new")));
@@ -288,11 +288,11 @@ async fn the_operator_resets_a_password_and_ends_every_session() {
             .expect_change_password()
             .once()
             .withf(move |change| *change == expected)
-            .returning(move |_| Ok(is_still_the_one));
+            .returning(move |_| Ok(is_unchanged));
         ports.sessions.expect_account_changed().once().withf(|id| *id == BOB).return_const(());
         let accounts = ports.accounts();
         let bob = accounts.managed_by_operator(&LoginIdentifier::parse("bob").unwrap()).await.unwrap();
         let reset = accounts.reset_password(bob, &Password::parse("correct horse").unwrap()).await;
-        assert!(matches!((is_still_the_one, &reset), (true, Ok(())) | (false, Err(Error::Conflict(_)))), "{reset:?}");
+        assert!(matches!((is_unchanged, &reset), (true, Ok(())) | (false, Err(Error::Conflict(_)))), "{reset:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Logging in and staying so.
+//! Logins, sessions, tokens and tickets.
 
 use super::*;
 use crate::error::Resource;
@@ -32,7 +32,7 @@ fn an_identifier_with_an_at_is_an_email_and_any_other_a_username() {
 }
 
 #[test]
-fn an_attempt_is_any_text_that_is_not_blank() {
+fn a_login_takes_any_identifier_and_password_that_are_not_blank() {
     for blank in ["", " "] {
         assert_eq!(LoginIdentifier::parse(blank).unwrap_err().to_string(), "Identifier is required");
         assert_eq!(PasswordAttempt::parse(blank).unwrap_err().to_string(), "Password is required");
@@ -76,8 +76,8 @@ async fn login_succeeds_with_the_right_password_of_an_enabled_account_and_verifi
             .expect_open()
             .times(usize::from(succeeds))
             .withf(move |session, verified, client| {
-                let says = client.as_ref().map(UserAgent::as_str);
-                *session == opened && *verified == hash("stored") && says == Some("a client")
+                let user_agent = client.as_ref().map(UserAgent::as_str);
+                *session == opened && *verified == hash("stored") && user_agent == Some("a client")
             })
             .returning(|_, _, _| Ok(true));
         ports
@@ -94,7 +94,7 @@ async fn login_succeeds_with_the_right_password_of_an_enabled_account_and_verifi
 }
 
 #[tokio::test]
-async fn an_overloaded_hasher_is_no_wrong_password() {
+async fn an_overloaded_hasher_is_not_reported_as_a_wrong_password() {
     let mut ports = Ports::default();
     ports.accounts.expect_find_credentials().returning(|_| Ok(None));
     ports.passwords.expect_verify().returning(|_, _, _| Err(Error::unavailable("too many")));
@@ -112,7 +112,7 @@ async fn no_token_is_issued_for_a_session_that_was_not_stored() {
 }
 
 #[tokio::test]
-async fn a_token_stands_for_its_caller_while_session_and_account_do() {
+async fn a_token_authenticates_its_caller_while_session_and_account_are_valid() {
     let session = Session { id: SESSION, user: ALICE, opened_at: OPENED };
     let good = SessionState { session, revoked: false, enabled: true, roles: ADMIN, last_seen_at: NOW };
     let of_bob = SessionState { session: Session { user: BOB, ..session }, ..good };
@@ -150,7 +150,7 @@ async fn a_token_stands_for_its_caller_while_session_and_account_do() {
 }
 
 #[tokio::test]
-async fn a_session_that_cannot_be_looked_up_is_no_invalid_token() {
+async fn a_failed_session_lookup_is_not_reported_as_an_invalid_token() {
     let mut ports = Ports::default();
     ports.tokens.expect_verify().returning(|_, _| Ok(verified(CLAIMS)));
     ports.sessions.expect_find().returning(|_| Err(Error::unavailable("no connection")));
@@ -158,7 +158,7 @@ async fn a_session_that_cannot_be_looked_up_is_no_invalid_token() {
 }
 
 #[tokio::test]
-async fn a_ticket_is_for_the_session_of_the_token_as_long_as_that_is_valid() {
+async fn a_ticket_carries_the_session_and_the_expiry_of_the_token() {
     let ticket = Ticket { id: NEW_ID.into(), token: verified(CLAIMS), expires_at: NOW.plus_millis(30_000) };
     let mut ports = Ports::default();
     let issue = ports.tokens.expect_issue_ticket().once();
@@ -168,7 +168,7 @@ async fn a_ticket_is_for_the_session_of_the_token_as_long_as_that_is_valid() {
 }
 
 #[tokio::test]
-async fn a_ticket_stands_for_its_caller_once() {
+async fn a_ticket_authenticates_its_caller_once() {
     let session = Session { id: SESSION, user: ALICE, opened_at: OPENED };
     let good = SessionState { session, revoked: false, enabled: true, roles: ADMIN, last_seen_at: NOW };
     let revoked = SessionState { revoked: true, ..good };
@@ -233,9 +233,9 @@ async fn logout_revokes_the_session_of_the_token_also_without_a_role() {
     ports.authentication().logout(&alice(Roles::NONE)).await.unwrap();
 }
 
-/// Ports to which the account is each of these in turn, stored hash and standing, and the hash `renewed` is one of the
-/// same password.
-fn changing(states: [(&'static str, bool); 2]) -> Ports {
+/// Returns ports where the account changes from one read to the next: its stored hash, and whether it is enabled. The hash
+/// `renewed` is of the same password, `changed` of another.
+fn ports_with_account_states(states: [(&'static str, bool); 2]) -> Ports {
     let mut ports = Ports::default();
     let mut states = states.into_iter();
     ports.accounts.expect_find_credentials().returning(move |_| {
@@ -255,15 +255,15 @@ fn changing(states: [(&'static str, bool); 2]) -> Ports {
 #[tokio::test]
 async fn a_login_is_refused_when_the_password_was_changed_or_the_account_disabled_meanwhile() {
     for now in [("changed", true), ("stored", false)] {
-        let ports = changing([("stored", true), now]);
+        let ports = ports_with_account_states([("stored", true), now]);
         let refused = ports.authentication().login(&login(), client()).await;
         assert!(matches!(refused, Err(Error::InvalidCredentials)), "{now:?}: {refused:?}");
     }
 }
 
 #[tokio::test]
-async fn a_login_succeeds_when_the_same_password_was_hashed_anew_meanwhile() {
-    let mut ports = changing([("stored", true), ("renewed", true)]);
+async fn a_login_succeeds_when_the_same_password_was_rehashed_meanwhile() {
+    let mut ports = ports_with_account_states([("stored", true), ("renewed", true)]);
     ports
         .sessions
         .expect_open()
@@ -275,15 +275,15 @@ async fn a_login_succeeds_when_the_same_password_was_hashed_anew_meanwhile() {
 }
 
 #[tokio::test]
-async fn a_login_that_is_overtaken_each_time_is_refused() {
-    let mut ports = changing([("stored", true), ("renewed", true)]);
+async fn a_login_is_refused_when_the_hash_is_replaced_during_every_verification() {
+    let mut ports = ports_with_account_states([("stored", true), ("renewed", true)]);
     ports.sessions.expect_open().once().returning(|_, _, _| Ok(false));
     let refused = ports.authentication().login(&login(), client()).await;
     assert!(matches!(refused, Err(Error::InvalidCredentials)), "{refused:?}");
 }
 
 #[test]
-fn what_a_client_says_of_itself_is_cut_to_what_can_be_shown() {
+fn a_user_agent_is_kept_without_control_characters_and_cut_to_its_maximum_length() {
     for (sent, kept) in [("", None), (" \t ", None), ("\u{7} \u{7}", None), (" Agora\u{7}\n 1.0 ", Some("Agora 1.0"))] {
         assert_eq!(UserAgent::of(sent).as_ref().map(UserAgent::as_str), kept, "{sent:?}");
     }
@@ -291,7 +291,7 @@ fn what_a_client_says_of_itself_is_cut_to_what_can_be_shown() {
 }
 
 #[tokio::test]
-async fn the_use_of_a_session_is_noted_once_an_hour() {
+async fn the_use_of_a_session_is_recorded_once_an_hour() {
     const HOUR: i64 = 3_600_000;
     for (last_seen, now, noted) in [
         (0, HOUR - 1, None),
