@@ -18,16 +18,16 @@ texts! {
     CommentText(500, required "Content");
 }
 
-/// What a comment says, on what, by whom and when.
+/// A comment on a post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
-    /// Names it.
+    /// The unique identifier.
     pub id: CommentId,
     /// The post commented on.
     pub post: PostId,
     /// Who wrote it.
     pub author: UserId,
-    /// What it says.
+    /// Its text.
     pub content: CommentText,
     /// When it was written.
     pub created_at: Timestamp,
@@ -37,8 +37,8 @@ pub struct Comment {
     pub is_hidden: bool,
 }
 
-/// Where a comment stands that answers another one. Threads have one level: whoever answers a reply joins its thread
-/// (`contract`: Conversation).
+/// The place of a reply. Threads have one level: the answer to a reply joins the thread of that reply (`contract`:
+/// Conversation).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
     /// The comment at the top of the thread.
@@ -52,42 +52,43 @@ pub struct Reply {
 pub struct NewComment {
     /// The comment.
     pub comment: Comment,
-    /// Where it stands; `None` at the top level.
+    /// Its place in a thread; `None` at the top level.
     pub reply: Option<Reply>,
-    /// What its text names; `None` while that was not extracted.
+    /// The hashtags, mentions and links in its text; `None` until they are extracted.
     pub entities: Option<Entities>,
-    /// Who is told of it.
+    /// The notices to store with it, one for each user to notify.
     pub notices: Vec<Notice>,
 }
 
-/// What decides who may do what with a comment.
+/// The facts that decide what a viewer may do with a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommentAccess {
     /// The comment.
     pub id: CommentId,
     /// Who wrote it.
     pub author: UserId,
-    /// The comment at the top of its thread; `None` of that one itself.
+    /// The comment at the top of its thread; `None` if this is that comment.
     pub parent: Option<CommentId>,
-    /// How the viewer stands to its author.
+    /// The viewer's relation to its author.
     pub standing: Standing,
     /// Whether an administrator has hidden it.
     pub is_hidden: bool,
-    /// Who wrote the comment at the top of its thread, where that is another one and hidden.
+    /// The author of the comment at the top of its thread, if that is another comment and it is hidden.
     pub hidden_thread: Option<UserId>,
-    /// What decides about the post it is on.
+    /// The same facts about the post it is on.
     pub post: PostAccess,
 }
 
 impl CommentAccess {
-    /// Returns what would decide if nobody blocked anybody.
+    /// Returns the same facts without regard to blocks.
     #[must_use]
     pub fn blocks_aside(self) -> Self {
         Self { standing: self.standing.blocks_aside(), post: self.post.blocks_aside(), ..self }
     }
 
-    /// The rule for every read and like: whoever may view the post may view its comments, but not those of people apart from
-    /// them, nor hidden ones.
+    /// Ensures that `viewer` may view the comment, which every read and like requires.
+    ///
+    /// Those who may view the post may view its comments, except hidden ones and those of authors separated from them by a block.
     ///
     /// # Errors
     /// Those of [`ensure_there`](Self::ensure_there); [`Error::Forbidden`] when the viewer may not see the post.
@@ -96,27 +97,27 @@ impl CommentAccess {
         self.post.ensure_may_view(viewer)
     }
 
-    /// The rule for answers: whoever may view a comment on a post may answer it, but nobody a hidden one.
+    /// Ensures that `author` may reply to the comment, given that they may view the post. Nobody may reply to a hidden comment or
+    /// in a hidden thread.
     ///
     /// # Errors
-    /// Those of [`ensure_there`](Self::ensure_there).
+    /// Those of [`ensure_there`](Self::ensure_there); [`Error::NotFound`] when the comment or its thread is hidden.
     pub fn ensure_may_answer(&self, author: &Member) -> Result<()> {
         self.ensure_there(author)?;
         if self.is_hidden || self.hidden_thread.is_some() { Err(NO_COMMENT) } else { Ok(()) }
     }
 
-    /// The rule that to people apart from the author of the comment, or of its post, the comment is not there, and a hidden one,
-    /// with its thread, or one on a hidden post, to nobody but its author and ADMIN, before anything else is looked at
-    /// (`contract`: Safety).
+    /// Ensures that the comment exists as far as `viewer` can tell. Callers check this before anything else (`contract`: Safety).
     ///
     /// # Errors
-    /// [`Error::NotFound`] for them.
+    /// [`Error::NotFound`] when a block separates the viewer from the author of the comment or of its post, or when the comment,
+    /// the top of its thread or its post is hidden, unless the viewer is the author of whatever is hidden or an ADMIN.
     pub fn ensure_there(&self, viewer: &Member) -> Result<()> {
         self.ensure_shown(viewer)?;
         self.ensure_not_apart(viewer)
     }
 
-    /// The part of [`ensure_there`](Self::ensure_there) that is about what is hidden.
+    /// The part of [`ensure_there`](Self::ensure_there) that concerns hidden comments, threads and posts.
     ///
     /// # Errors
     /// Those of [`ensure_there`](Self::ensure_there).
@@ -130,7 +131,7 @@ impl CommentAccess {
         (!self.is_hidden || sees_own(self.author)) && self.hidden_thread.is_none_or(sees_own)
     }
 
-    /// The part of [`ensure_there`](Self::ensure_there) that is about people apart.
+    /// The part of [`ensure_there`](Self::ensure_there) that concerns blocks.
     ///
     /// # Errors
     /// Those of [`ensure_there`](Self::ensure_there).
@@ -142,8 +143,8 @@ impl CommentAccess {
         Ok(())
     }
 
-    /// The rule for editing: the comment's author alone, whoever blocks whom and whether or not the post is hidden, while the comment and its
-    /// thread are not.
+    /// Ensures that `caller` may edit the comment: only its author may, and only while the comment and its thread are not hidden.
+    /// Blocks and a hidden post do not matter.
     ///
     /// # Errors
     /// [`Error::Forbidden`] when the comment is hidden, [`Error::NotFound`] when its thread is; those of
@@ -160,7 +161,8 @@ impl CommentAccess {
         Err(Error::Forbidden(Forbidden::NotCommentAuthor))
     }
 
-    /// The rule for deleting: the author of the comment, whoever blocks whom and whatever is hidden, and the author of the post.
+    /// Ensures that `caller` may delete the comment: its author may, regardless of blocks and of what is hidden, and so may the
+    /// author of the post.
     ///
     /// # Errors
     /// Those of [`ensure_there`](Self::ensure_there), and [`Error::Forbidden`], for anybody else.
@@ -172,13 +174,13 @@ impl CommentAccess {
         if caller.id() == self.post.author { Ok(()) } else { Err(Error::Forbidden(Forbidden::NeitherAuthor)) }
     }
 
-    /// Returns the comment at the top of the thread that it is in.
+    /// Returns the comment at the top of its thread, which may be this comment itself.
     pub fn thread(&self) -> CommentId {
         self.parent.unwrap_or(self.id)
     }
 }
 
-/// How a client names the comment to edit.
+/// A reference to a comment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommentTarget {
     /// By its id.
@@ -188,7 +190,7 @@ pub enum CommentTarget {
 }
 
 named! {
-    /// Which way through time a post's comments are listed.
+    /// The order in which a post's comments are listed.
     #[derive(Default)]
     CommentOrder "Order must be oldest or newest" {
         /// The oldest first.
@@ -208,18 +210,18 @@ pub struct CommentView {
     pub author: UserSummary,
 }
 
-/// A comment in its thread, as a viewer sees it.
+/// A comment as a viewer sees it in its thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadedComment {
     /// The comment.
     pub comment: Comment,
-    /// Where it stands; `None` at the top level.
+    /// Its place in a thread; `None` at the top level.
     pub reply: Option<Reply>,
-    /// What its text names; `None` while that was not extracted.
+    /// The hashtags, mentions and links in its text; `None` until they are extracted.
     pub entities: Option<Entities>,
     /// Who wrote it.
     pub author: UserPreview,
-    /// How many replies there are in the thread that it is at the top of; none of a reply.
+    /// The number of replies in its thread if it is at the top of one; 0 for a reply.
     pub reply_count: u64,
     /// How many like it.
     pub like_count: u64,
@@ -227,11 +229,11 @@ pub struct ThreadedComment {
     pub liked_by_viewer: bool,
 }
 
-/// What became of a comment that was to be deleted.
+/// The outcome of one call of [`CommentRepository::delete`](super::CommentRepository::delete).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
-    /// It is gone, with its thread and all likes.
+    /// The comment is deleted, with its thread and all likes.
     Done,
-    /// Some of its thread or likes are gone, no more at a time than others can wait for. There is more to delete.
+    /// A batch of its thread or likes is deleted, small enough not to hold up other requests. There is more to delete.
     InPart,
 }

@@ -23,7 +23,7 @@ use crate::relation::NewRelation;
 const NO_COMMENT: Error = Error::NotFound(Resource::Comment);
 const NO_POST: Error = Error::NotFound(Resource::Post);
 
-/// A page of all of a post's comments, with the post.
+/// A page of the flat list of a post's comments, with the post.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostComments {
     /// The post commented on.
@@ -32,13 +32,13 @@ pub struct PostComments {
     pub comments: Page<CommentView>,
 }
 
-/// Writes, shows, changes and likes comments.
+/// The use cases of comments and their likes.
 pub struct Comments {
-    /// Where comments are kept.
+    /// Stores comments.
     pub comments: Arc<dyn CommentRepository>,
-    /// Where posts are kept.
+    /// Stores posts.
     pub posts: Arc<dyn PostRepository>,
-    /// The accounts that texts may mention.
+    /// Looks up the accounts that texts mention.
     pub accounts: Arc<dyn AccountRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
@@ -46,57 +46,57 @@ pub struct Comments {
     pub ids: Arc<dyn IdGenerator>,
 }
 
-/// A comment that an administrator is about to hide or to show again: proof that it exists and that the caller may.
+/// Proof that the caller may hide this comment or show it again: it exists, and the caller is an administrator.
 #[derive(Debug, Clone, Copy)]
 pub struct ManagedComment {
     id: CommentId,
     actor: Actor,
 }
 
-/// A comment that somebody is about to make: proof that they may, or what came of it under the same key.
+/// Proof that somebody may comment on a post, or the comment that they created before under the same idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Commenting(Step);
+pub struct Commenting(CommentingState);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    /// The comment was made before.
-    Done(CommentId),
-    /// It may be made on the post.
-    On(PostAccess, Attempt),
+enum CommentingState {
+/// An earlier attempt created the comment.
+AlreadyCreated(CommentId),
+/// The comment may be created on this post.
+Allowed(PostAccess, Attempt),
 }
 
 impl Comments {
-    /// Checks that the author may comment on a post, which takes the right to view it, before anything of the comment is
-    /// looked at.
+    /// Checks that the author may comment on a post, which requires the right to view it. Callers do this before they read the
+    /// body of the request.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the author may not view the post.
     pub async fn begin(&self, author: &Member, post: PostId, attempt: Attempt) -> Result<Commenting> {
         if let Some(Outcome::CommentCreated(id)) = attempt.outcome() {
-            return Ok(Commenting(Step::Done(id)));
+            return Ok(Commenting(CommentingState::AlreadyCreated(id)));
         }
         let access = self.posts.find_access(post, author.id()).await?.ok_or(NO_POST)?;
         access.ensure_may_view(author)?;
-        Ok(Commenting(Step::On(access, attempt)))
+        Ok(Commenting(CommentingState::Allowed(access, attempt)))
     }
 
-    /// Comments on a post, or answers one of its comments; returns which comment it is.
+    /// Comments on a post, or replies to its comment `answered`; returns the id of the new comment.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when the post is gone, or has no comment that is to be answered.
+    /// [`Error::NotFound`] when the post is gone, or does not have the comment to reply to.
     pub async fn create(
         &self,
         author: &Member,
-        Commenting(step): Commenting,
+        Commenting(state): Commenting,
         content: CommentText,
         answered: Option<CommentId>,
     ) -> Result<CommentId> {
-        let (on, attempt) = match step {
-            Step::Done(id) => return Ok(id),
-            Step::On(access, attempt) => (access, attempt),
+        let (on, attempt) = match state {
+        CommentingState::AlreadyCreated(id) => return Ok(id),
+        CommentingState::Allowed(access, attempt) => (access, attempt),
         };
         let answered = match answered {
-            Some(to) => Some(self.answered(author, on.id, to).await?),
+        Some(to) => Some(self.find_answered(author, on.id, to).await?),
             None => None,
         };
         let reply = answered.map(|answered| Reply { thread: answered.thread(), to: answered.id });
@@ -121,12 +121,12 @@ impl Comments {
         self.comments.find(id, viewer.id()).await?.ok_or(NO_COMMENT)
     }
 
-    /// Returns all comments of a post the viewer may see, whatever their thread, oldest first.
+    /// Returns all comments on a post that the viewer may see, at every level, oldest first.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the viewer may not see the post.
     pub async fn list(&self, viewer: &Member, post: PostId, page: PageRequest) -> Result<PostComments> {
-        // Asked for together, which is sooner; nothing of the comments leaves here without the right to view the post.
+        // Both are queried at once to save time; the comments are not returned unless the viewer may view the post.
         let (found, comments) =
             join(self.posts.find(post, viewer.viewer()), self.comments.list(post, viewer.viewer(), page)).await;
         let found = found?.ok_or(NO_POST)?;
@@ -134,7 +134,7 @@ impl Comments {
         Ok(PostComments { post: found.view, comments: comments? })
     }
 
-    /// Returns the comments at the top level of a post the viewer may see.
+    /// Returns the top-level comments on a post that the viewer may see.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the viewer may not see the post.
@@ -163,7 +163,7 @@ impl Comments {
         self.comments.list_replies(thread, viewer.viewer(), page).await
     }
 
-    /// Edits a comment. Its author may, even after losing sight of the post.
+    /// Edits a comment. Its author may do so even when they may no longer see the post.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller is not the author.
@@ -174,34 +174,34 @@ impl Comments {
         self.comments.update(access.id, content, &entities, self.clock.now()).await
     }
 
-    /// Deletes a comment with its thread. Its author may, even after losing sight of the post, and so may the author of the
-    /// post.
+    /// Deletes a comment with its thread. Its author may do so even when they may no longer see the post, and so may the author
+    /// of the post.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] for anybody else.
     pub async fn delete(&self, caller: &Member, id: CommentId) -> Result<()> {
         self.access(caller, id).await?.ensure_may_delete(caller)?;
         if self.comments.delete(id).await? == Deletion::InPart {
-            self.delete_rest(id).await?;
-        }
-        Ok(())
+            self.delete_completely(id).await?;
+            }
+            Ok(())
     }
 
-    /// Deletes all comments of an author on a post of the caller, with their threads: also those of somebody apart from the
-    /// caller, who does not see them (`contract`: Safety).
+    /// Deletes all comments of an author on a post of the caller, with their threads. That includes the comments of an author
+    /// whom a block separates from the caller, although the caller does not see these (`contract`: Safety).
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is no such post, or [`Error::Forbidden`] when it is somebody else's.
     pub async fn delete_by(&self, caller: &Member, post: PostId, author: UserId) -> Result<()> {
         self.posts.find_access(post, caller.id()).await?.ok_or(NO_POST)?.ensure_author(caller)?;
         while let Some(newest) = self.comments.find_access(CommentTarget::NewestOn(post), author).await? {
-            self.delete_rest(newest.id).await?;
+            self.delete_completely(newest.id).await?;
         }
         Ok(())
     }
 
-    /// Deletes what is left of a comment, which somebody else may delete as well.
-    async fn delete_rest(&self, id: CommentId) -> Result<()> {
+    /// Deletes a comment batch by batch until nothing is left. Somebody else may finish the deletion meanwhile.
+    async fn delete_completely(&self, id: CommentId) -> Result<()> {
         loop {
             match self.comments.delete(id).await {
                 Ok(Deletion::InPart) => {}
@@ -211,7 +211,7 @@ impl Comments {
         }
     }
 
-    /// Checks that a comment exists, before anything of the decision to hide it is looked at.
+    /// Checks that a comment exists. Callers do this before they read the decision to hide it or to show it again.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none.
@@ -220,8 +220,8 @@ impl Comments {
         Ok(ManagedComment { id, actor: Actor::Account(admin.id()) })
     }
 
-    /// Hides a comment with the thread at whose top it is, or shows it again; nothing happens when it is hidden, or shown,
-    /// already.
+    /// Hides a comment, with its thread if it is at the top of one, or shows it again; has no effect if the comment is in that
+    /// state already.
     ///
     /// # Errors
     /// [`Error::NotFound`] when the comment was deleted meanwhile.
@@ -231,7 +231,7 @@ impl Comments {
         self.comments.set_hidden(id, hiding.hidden, &entry.with_details(hiding.reason.as_str())).await
     }
 
-    /// Turns the caller's like on; nothing happens when it is.
+    /// Turns the caller's like on; has no effect if it is on already.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
@@ -243,7 +243,7 @@ impl Comments {
         self.comments.set_like(id, caller.id(), NewRelation { id: like, at, notice }).await
     }
 
-    /// Turns the caller's like off; nothing happens when it is.
+    /// Turns the caller's like off; has no effect if it is off already.
     ///
     /// # Errors
     /// Those of [`like`](Self::like).
@@ -251,14 +251,14 @@ impl Comments {
         let access = self.access(caller, id).await?;
         access.ensure_shown(caller)?;
         if access.ensure_not_apart(caller).is_err() {
-            // Own likes can be taken back, whoever blocks whom. Where there is none, there is no comment.
+            // Users can take back their likes despite blocks. Without a like, the comment does not exist for them.
             return if self.comments.unset_like(id, caller.id()).await? { Ok(()) } else { Err(NO_COMMENT) };
         }
         access.ensure_may_view(caller)?;
         self.comments.unset_like(id, caller.id()).await.map(drop)
     }
 
-    /// Returns those who like a comment, newest like first.
+    /// Returns the users who like a comment, newest like first.
     ///
     /// # Errors
     /// Those of [`like`](Self::like).
@@ -275,15 +275,15 @@ impl Comments {
         self.comments.find_access(CommentTarget::Comment(id), caller.id()).await?.ok_or(NO_COMMENT)
     }
 
-    /// Returns what decides about a comment on a post that the viewer may see.
+    /// Returns the access facts of a comment, after checking that the viewer may view it.
     async fn viewable(&self, viewer: &Member, id: CommentId) -> Result<CommentAccess> {
         let access = self.access(viewer, id).await?;
         access.ensure_may_view(viewer)?;
         Ok(access)
     }
 
-    /// Returns the comment of the post that is answered.
-    async fn answered(&self, author: &Member, post: PostId, to: CommentId) -> Result<CommentAccess> {
+    /// Returns the comment on `post` to which `author` replies, after checking that they may.
+    async fn find_answered(&self, author: &Member, post: PostId, to: CommentId) -> Result<CommentAccess> {
         let answered = self.access(author, to).await?;
         answered.ensure_may_answer(author)?;
         if answered.post.id == post { Ok(answered) } else { Err(NO_COMMENT) }

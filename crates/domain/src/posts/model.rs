@@ -39,7 +39,7 @@ named! {
     }
 }
 
-/// What a viewer is to the author of a post.
+/// The relation of a viewer to the author of a post, from which follows what they may view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// The author, or an ADMIN.
@@ -48,12 +48,12 @@ pub enum Audience {
     Follower,
     /// Anybody else.
     Stranger,
-    /// One whom a block keeps apart from the author, to whom the author's posts are not there.
+    /// Separated from the author by a block, in either direction: the author's posts do not exist for them.
     Apart,
 }
 
 impl Audience {
-    /// What `viewer` is to `author`.
+    /// Returns the relation of `viewer` to `author`.
     pub fn of(viewer: &Member, author: UserId, standing: Standing) -> Self {
         match standing {
             _ if viewer.id() == author || viewer.is_admin() => Self::Privileged,
@@ -63,7 +63,7 @@ impl Audience {
         }
     }
 
-    /// Returns the posts this audience may view. This is the rule of who may view; it holds for every read.
+    /// Returns the visibilities of the posts that this audience may view. This is the one rule for all reads.
     pub const fn may_view(self) -> &'static [Visibility] {
         match self {
             Self::Privileged => &Visibility::ALL,
@@ -74,20 +74,21 @@ impl Audience {
     }
 }
 
-/// The posts of anybody that somebody may view: the rule of [`Audience`] as the condition of a list. Those of people apart
-/// from the viewer are not among them, unless the viewer sees all.
+/// The filter of a list of posts by several authors: the rule of [`Audience`], for each author's relation to the viewer.
+///
+/// It excludes authors separated from the viewer by a block, unless the viewer sees everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VisibleTo {
-    /// Who. Their own posts are visible to them, all of them.
+    /// The viewer. All of their own posts are visible to them.
     pub viewer: Viewer,
-    /// Which posts of those whom they follow.
+    /// The visibilities that they may view of authors whom they follow.
     pub followed: &'static [Visibility],
-    /// Which posts of all others.
+    /// The visibilities that they may view of all other authors.
     pub others: &'static [Visibility],
 }
 
 impl VisibleTo {
-    /// What `viewer` may view.
+    /// Returns the filter for `viewer`.
     pub fn of(viewer: &Member) -> Self {
         let audience = |other| if viewer.is_admin() { Audience::Privileged } else { other };
         let (followed, others) = (audience(Audience::Follower), audience(Audience::Stranger));
@@ -98,19 +99,19 @@ impl VisibleTo {
 /// A post as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Post {
-    /// Names it.
+    /// The unique identifier.
     pub id: PostId,
     /// Who wrote it.
     pub author: UserId,
     /// Its text.
     pub text: PostText,
-    /// What the text names; `None` while that was not extracted.
+    /// The hashtags, mentions and links in the text; `None` until they are extracted.
     pub entities: Option<Entities>,
     /// Its images, [`Attachment::MAX`] at most, in the order in which they are shown.
     pub attachments: Vec<Attachment>,
     /// Who may view it.
     pub visibility: Visibility,
-    /// Whether an administrator has hidden it: then only its author and administrators may.
+    /// Whether an administrator has hidden it: then only its author and administrators may view it.
     pub is_hidden: bool,
     /// When it was written.
     pub created_at: Timestamp,
@@ -119,7 +120,7 @@ pub struct Post {
 }
 
 impl Post {
-    /// The rule that a post holds text, an image, or both.
+    /// Ensures that a post has text, an image, or both.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the text.
@@ -131,7 +132,7 @@ impl Post {
         }
     }
 
-    /// Returns those of its images that are shown: none of a hidden post (`contract`: Safety).
+    /// Returns the images to show: those of the post, or none if it is hidden (`contract`: Safety).
     pub fn shown_attachments(&self) -> &[Attachment] {
         if self.is_hidden { &[] } else { &self.attachments }
     }
@@ -139,15 +140,16 @@ impl Post {
     /// Returns the post after an edit at `at`, and the images that no longer belong to it.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] when the post is hidden; [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming the text when neither text
-    /// nor image would be left, or the media when one is neither the post's nor an upload.
+    /// [`Error::Forbidden`] when the post is hidden; [`Error::Stale`] when the edit is not meant for this version;
+    /// [`Error::Invalid`] naming the text when neither text nor image would be left, or the media when one is neither an image
+    /// of the post nor an upload.
     pub fn apply(mut self, edit: &PostEdit, at: Timestamp) -> Result<(Self, Vec<ImageKey>)> {
         if self.is_hidden {
             return Err(HIDDEN);
         }
         edit.versions.ensure_include(self.updated_at)?;
         let before = self.clone();
-        // Entities are extracted when a text is written: the same text keeps those it has.
+        // Entities are extracted when a text is written, so an unchanged text keeps its entities.
         if let Some(text) = edit.text.as_ref().filter(|text| **text != self.text) {
             self.text = text.clone();
             self.entities = edit.entities.clone();
@@ -167,10 +169,10 @@ impl Post {
     }
 }
 
-/// Why what is hidden cannot be changed.
+/// The error for an attempt to edit a hidden post or comment.
 pub(crate) const HIDDEN: Error = Error::Forbidden(Forbidden::Hidden);
 
-/// What decides who may do what with a post.
+/// The facts that decide what a viewer may do with a post.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostAccess {
     /// The post.
@@ -181,18 +183,18 @@ pub struct PostAccess {
     pub visibility: Visibility,
     /// Whether an administrator has hidden it.
     pub is_hidden: bool,
-    /// How the viewer stands to the author.
+    /// The viewer's relation to the author.
     pub standing: Standing,
 }
 
 impl PostAccess {
-    /// Returns what would decide if nobody blocked anybody.
+    /// Returns the same facts without regard to blocks.
     #[must_use]
     pub fn blocks_aside(self) -> Self {
         Self { standing: self.standing.blocks_aside(), ..self }
     }
 
-    /// The rule for every read, like and comment.
+    /// Ensures that `viewer` may view the post, which every read, like and comment requires.
     ///
     /// # Errors
     /// Those of [`ensure_there`](Self::ensure_there); [`Error::Forbidden`] when the viewer may not see the post.
@@ -205,17 +207,17 @@ impl PostAccess {
         }
     }
 
-    /// The rule that to people apart from the author the post is not there, and a hidden one to nobody but its author and
-    /// ADMIN, before anything else is looked at (`contract`: Safety).
+    /// Ensures that the post exists as far as `viewer` can tell. Callers check this before anything else (`contract`: Safety).
     ///
     /// # Errors
-    /// [`Error::NotFound`] for them.
+    /// [`Error::NotFound`] when a block separates the viewer from the author, or when the post is hidden and the viewer is
+    /// neither its author nor an ADMIN.
     pub fn ensure_there(&self, viewer: &Member) -> Result<()> {
         self.ensure_shown(viewer)?;
         self.ensure_not_apart(viewer)
     }
 
-    /// The part of [`ensure_there`](Self::ensure_there) that is about hidden posts.
+    /// The part of [`ensure_there`](Self::ensure_there) that concerns hidden posts.
     ///
     /// # Errors
     /// Those of [`ensure_there`](Self::ensure_there).
@@ -226,7 +228,7 @@ impl PostAccess {
         Ok(())
     }
 
-    /// The part of [`ensure_there`](Self::ensure_there) that is about people apart.
+    /// The part of [`ensure_there`](Self::ensure_there) that concerns blocks.
     ///
     /// # Errors
     /// Those of [`ensure_there`](Self::ensure_there).
@@ -241,7 +243,8 @@ impl PostAccess {
         Audience::of(viewer, self.author, self.standing)
     }
 
-    /// The rule for edits: the author alone, whatever role anybody else has, while the post is not hidden.
+    /// Ensures that `caller` may edit the post: only the author may, whatever the caller's role, and only while the post is not
+    /// hidden.
     ///
     /// # Errors
     /// Those of [`ensure_author`](Self::ensure_author); [`Error::Forbidden`] when the post is hidden.
@@ -250,7 +253,7 @@ impl PostAccess {
         if self.is_hidden { Err(HIDDEN) } else { Ok(()) }
     }
 
-    /// The rule for deletion: the author alone, whatever role anybody else has.
+    /// Ensures that `caller` is the author, who alone may delete the post, whatever the caller's role.
     ///
     /// # Errors
     /// Those of [`ensure_there`](Self::ensure_there); [`Error::Forbidden`] for anybody else.
@@ -260,10 +263,10 @@ impl PostAccess {
     }
 }
 
-/// A user as the likes of a post show them.
+/// A user in the list of a post's likes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Liker {
-    /// Names the account.
+    /// The id of the account.
     pub id: UserId,
     /// The user's name.
     pub username: Username,
@@ -271,10 +274,10 @@ pub struct Liker {
     pub profile_picture: Option<ImageKey>,
 }
 
-/// How many likers a post shows at most; the others are behind the list of its likes.
+/// The most likers included in a [`PostView`]; the rest are in the list of the post's likes.
 pub const SHOWN_LIKERS: usize = 50;
 
-/// A post as a viewer sees it, its author in the shape `A`.
+/// A post as a viewer sees it, with its author represented by `A`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostView<A = Author> {
     /// The post.
@@ -293,34 +296,34 @@ pub struct PostView<A = Author> {
     pub bookmarked_by_viewer: bool,
 }
 
-/// A change of a post; what is `None` stays.
+/// An edit of a post; fields that are `None` stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PostEdit {
     /// The new text; an empty one clears it.
     pub text: Option<PostText>,
-    /// What the new text names.
+    /// The entities of the new text.
     pub entities: Option<Entities>,
     /// Who may view it from now on.
     pub visibility: Option<Visibility>,
-    /// What becomes of the images.
+    /// The change of the images.
     pub attachments: AttachmentsEdit,
-    /// The versions it is meant for.
+    /// The versions of the post to which the edit applies.
     pub versions: Versions,
 }
 
-/// The fields of a post that a client sent. What is `None` was not sent.
+/// The fields of a post that a client sent; `None` if it did not send the field.
 #[derive(Debug, Clone, Default)]
 pub struct PostFields {
     /// The text.
     pub text: Option<PostText>,
     /// The visibility.
     pub visibility: Option<Visibility>,
-    /// An image file: the only image of the post from then on.
+    /// An image file, which becomes the only image of the post.
     pub image: Option<bytes::Bytes>,
-    /// The images that the post is to have; a file wins.
+    /// The ids of the images that the post is to have; ignored if there is a file.
     pub media: Option<MediaIds>,
-    /// Whether all images are to be removed; those that are given win.
+    /// Whether to remove all images; ignored if there is a file or a list of ids.
     pub remove_image: bool,
-    /// What is invalid among them, to be reported together with what the rules find.
+    /// The violations found while parsing the fields, to be reported together with those that the rules find.
     pub errors: FieldErrors,
 }

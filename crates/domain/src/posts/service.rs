@@ -23,7 +23,7 @@ use crate::version::Versions;
 
 const NO_POST: Error = Error::NotFound(Resource::Post);
 
-/// Publishes, shows and changes posts, and likes them.
+/// The use cases of posts and their likes.
 pub struct Posts {
     posts: Arc<dyn PostRepository>,
     accounts: Arc<dyn AccountRepository>,
@@ -33,15 +33,15 @@ pub struct Posts {
     ids: Arc<dyn IdGenerator>,
 }
 
-/// A post that its author is about to change: proof that the caller may.
+/// Proof that the caller may edit this post: it exists, and the caller is its author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnPost(PostId, Viewer);
 
-/// A post that an administrator is about to hide or to show again: proof that it exists and that the caller may.
+/// Proof that the caller may hide this post or show it again: it exists, and the caller is an administrator.
 #[derive(Debug, Clone, Copy)]
 pub struct ManagedPost(PostId, Admin);
 
-/// How often it is tried to hide a post whose author changes its images meanwhile.
+/// The number of attempts to hide a post whose author keeps changing its images.
 const HIDING_ATTEMPTS: usize = 3;
 
 fn keys_of(attachments: impl IntoIterator<Item = Attachment>) -> Vec<ImageKey> {
@@ -49,7 +49,7 @@ fn keys_of(attachments: impl IntoIterator<Item = Attachment>) -> Vec<ImageKey> {
 }
 
 impl Posts {
-    /// The use cases over these ports.
+    /// Creates the use cases over these ports.
     pub fn new(
         posts: Arc<dyn PostRepository>,
         accounts: Arc<dyn AccountRepository>,
@@ -65,8 +65,8 @@ impl Posts {
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the text, the visibility, the image or the media; [`Error::TooLarge`] for the image;
-    /// [`Error::Unavailable`] when too many images of the requester, or of all, are being checked; [`Error::NotFound`] when
-    /// the post was published before, and is deleted.
+    /// [`Error::Unavailable`] when too many images of the requester, or in total, are being checked; [`Error::NotFound`] when
+    /// an earlier attempt published the post and it was deleted since.
     pub async fn create(
         &self,
         author: &Member,
@@ -134,7 +134,7 @@ impl Posts {
         self.posts.list_by_author(author, audience.may_view(), viewer.viewer(), page).await
     }
 
-    /// Returns the PUBLIC posts of everybody but disabled accounts, newest first.
+    /// Returns the PUBLIC posts of all accounts that are not disabled, newest first.
     ///
     /// # Errors
     /// Those of the repository.
@@ -142,7 +142,7 @@ impl Posts {
         self.posts.list_public(viewer.viewer(), page).await
     }
 
-    /// Returns the following feed: the posts of those the viewer follows that the viewer may see, newest first.
+    /// Returns the following feed: the posts that the viewer may see of the authors whom the viewer follows, newest first.
     ///
     /// # Errors
     /// Those of the repository.
@@ -151,7 +151,7 @@ impl Posts {
         self.posts.list_followed(viewer.viewer(), audience.may_view(), feed).await
     }
 
-    /// Returns the posts with a hashtag that the viewer may see, newest first, but for those of disabled accounts.
+    /// Returns the posts with a hashtag that the viewer may see, newest first, without those of disabled accounts.
     ///
     /// # Errors
     /// Those of the repository.
@@ -159,7 +159,7 @@ impl Posts {
         self.posts.list_by_tag(tag, VisibleTo::of(viewer), page).await
     }
 
-    /// Checks that the caller may change a post, before anything of the change is looked at.
+    /// Checks that the caller may edit a post. Callers do this before they read the body of the request.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller is not the author, or the post is hidden.
@@ -168,12 +168,12 @@ impl Posts {
         Ok(OwnPost(id, caller.viewer()))
     }
 
-    /// Changes what is given of a post. When nothing is, the post stays as it is.
+    /// Changes the fields of a post that are given, none if `fields` is empty.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the text, the visibility, the image or the media; [`Error::TooLarge`] for the image;
     /// [`Error::Stale`] when the edit is not meant for the present version; [`Error::NotFound`] when the post was deleted
-    /// meanwhile; [`Error::Unavailable`] when too many images of the requester, or of all, are being checked.
+    /// meanwhile; [`Error::Unavailable`] when too many images of the requester, or in total, are being checked.
     pub async fn update(
         &self,
         OwnPost(id, viewer): OwnPost,
@@ -221,7 +221,7 @@ impl Posts {
         Ok(())
     }
 
-    /// Checks that a post exists, before anything of the decision to hide it is looked at.
+    /// Checks that a post exists. Callers do this before they read the decision to hide it or to show it again.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none.
@@ -230,12 +230,14 @@ impl Posts {
         Ok(ManagedPost(id, *admin))
     }
 
-    /// Hides a post, or shows it again; nothing happens when it is hidden, or shown, already. Its images get other keys when it
-    /// is hidden, so that nobody who knows the old ones is served them (`contract`: Safety). Those that the store cannot copy now
-    /// keep theirs: returns how many.
+    /// Hides a post, or shows it again; has no effect if the post is in that state already.
+    ///
+    /// Hiding gives the images new keys, so that they are no longer served to those who know the old ones (`contract`: Safety).
+    /// Images that the store cannot copy now keep their keys; returns how many these are.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when the post was deleted meanwhile; [`Error::Stale`] when its images are changed again and again.
+    /// [`Error::NotFound`] when the post was deleted meanwhile; [`Error::Stale`] when its images changed during each of the
+    /// `HIDING_ATTEMPTS`.
     pub async fn set_hidden(&self, ManagedPost(id, admin): ManagedPost, hiding: &Hiding) -> Result<usize> {
         let mut outcome = Ok(0);
         for _ in 0..HIDING_ATTEMPTS {
@@ -260,7 +262,7 @@ impl Posts {
         let hiding = PostHiding { hidden: *hidden, before, after };
         let outcome = self.posts.set_hidden(id, &hiding, &entry).await;
         let PostHiding { before, after, .. } = hiding;
-        // One that could not be copied is among both.
+        // An image that could not be copied is in both lists.
         let only_in = |these: &[Attachment], others: &[Attachment]| {
             keys_of(these.iter().filter(|it| !others.contains(it)).cloned())
         };
@@ -288,7 +290,7 @@ impl Posts {
         }
         let access = self.access(caller, id).await?;
         access.ensure_shown(caller)?;
-        // Own likes can be taken back, whoever blocks whom (`contract`: Safety). Where there is none, there is no post.
+        // Users can take back their likes despite blocks (`contract`: Safety). Without a like, the post does not exist for them.
         if access.ensure_not_apart(caller).is_err() {
             return self.posts.take_back_like(id, caller.id(), attempt.id()).await.map(|()| false);
         }
@@ -296,7 +298,7 @@ impl Posts {
         self.posts.toggle_like(id, caller.id(), self.new_like(caller, access), attempt.id()).await
     }
 
-    /// Turns the caller's like on; nothing happens when it is.
+    /// Turns the caller's like on; has no effect if it is on already.
     ///
     /// # Errors
     /// Those of [`toggle_like`](Self::toggle_like).
@@ -305,7 +307,7 @@ impl Posts {
         self.posts.set_like(id, caller.id(), self.new_like(caller, access)).await
     }
 
-    /// Turns the caller's like off; nothing happens when it is.
+    /// Turns the caller's like off; has no effect if it is off already.
     ///
     /// # Errors
     /// Those of [`toggle_like`](Self::toggle_like).
@@ -319,7 +321,7 @@ impl Posts {
         self.posts.unset_like(id, caller.id()).await.map(drop)
     }
 
-    /// Returns those who like a post, newest like first.
+    /// Returns the users who like a post, newest like first.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the caller may not see the post.
@@ -332,7 +334,7 @@ impl Posts {
         self.posts.find_access(id, caller.id()).await?.ok_or(NO_POST)
     }
 
-    /// Returns what decides about a post that the caller may view.
+    /// Returns the access facts of a post, after checking that the caller may view it.
     async fn viewable(&self, caller: &Member, id: PostId) -> Result<PostAccess> {
         let access = self.access(caller, id).await?;
         access.ensure_may_view(caller)?;

@@ -1,9 +1,9 @@
-//! How the inputs of a product become a product.
+//! Parsing and validating the fields of a product.
 
 use super::{Color, ImageUrl, NewProduct, ProductEdit, Size, Stock, Variant};
 use crate::error::{FieldErrors, FieldName, Result, Violation, ViolationKind};
 
-/// The fields of a variant that were sent, not yet parsed.
+/// The fields of a variant as a client sent them, not yet parsed.
 #[derive(Debug, Clone, Default)]
 pub struct VariantFields {
     /// The color.
@@ -52,8 +52,8 @@ fn parse_entries<T, U>(given: Vec<T>, parse: impl Fn(T) -> Result<U, Violation>)
 }
 
 impl ProductEdit {
-    /// Returns the new product that these values make, of which those in `errors` are invalid. SKU, name, price, category
-    /// and, without variants, stock are required.
+    /// Returns the new product with these values. SKU, name, price, category and, without variants, stock are required. `errors`
+    /// are the violations found so far while parsing.
     ///
     /// # Errors
     /// Every invalid or missing field.

@@ -1,4 +1,4 @@
-//! Taking over many products at once, each by its SKU.
+//! Importing many products at once, each identified by its SKU.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,12 +10,12 @@ use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, FieldErrors, FieldName, Result, Violation, ViolationKind};
 use crate::id::{IdGenerator, ProductId};
 
-/// Where a row is in its file.
+/// The position of a row in its file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RowPosition {
-    /// Which row it is, counted from 1. The names of columns are no row.
+    /// The number of the row, counted from 1. The header does not count.
     pub row: u64,
-    /// The line that it begins on, counted from 1.
+    /// The number of the line on which it begins, counted from 1.
     pub line: u64,
 }
 
@@ -28,46 +28,46 @@ impl fmt::Display for RowPosition {
 /// A row of a file of products.
 #[derive(Debug, Clone, Default)]
 pub struct ImportRow {
-    /// Where it is.
-    pub at: RowPosition,
-    /// What it gives.
-    pub edit: ProductEdit,
-    /// What is invalid in it, to be reported together with what the rules find.
+/// Its position in the file.
+pub at: RowPosition,
+/// The fields that the row sets.
+pub edit: ProductEdit,
+/// The violations found while parsing it, to be reported together with those that the rules find.
     pub errors: FieldErrors,
 }
 
-/// A row that cannot be taken over.
+/// A row that cannot be imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRow {
-    /// Where it is.
-    pub at: RowPosition,
-    /// Its SKU, if it has one that can be.
-    pub sku: Option<Sku>,
-    /// What is wrong with it.
+/// Its position in the file.
+pub at: RowPosition,
+/// Its SKU, if it has a valid one.
+pub sku: Option<Sku>,
+/// Its violations.
     pub reasons: FieldErrors,
 }
 
-/// What a row does to the catalog.
+/// A change of the catalog that a row makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CatalogChange {
     /// Adds a product.
     Create(Product),
-    /// Puts a product in the place of the one with its id.
+    /// Replaces the product with the same id.
     Update(Product),
 }
 
-/// What some rows do to the catalog, in their order.
+/// The effects of a batch of rows on the catalog, in the order of the rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ImportPlan {
     /// The changes.
     pub changes: Vec<CatalogChange>,
-    /// How many rows change nothing.
+    /// The number of rows that change nothing.
     pub unchanged: u64,
-    /// The rows that cannot be taken over.
+    /// The rows that cannot be imported.
     pub refused: Vec<RefusedRow>,
 }
 
-/// One pass over the rows of a file. It remembers the SKUs that it saw, each with its row.
+/// One pass over the rows of a file. It remembers the SKU of each row, to find duplicates.
 pub struct ImportPass {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
@@ -75,17 +75,18 @@ pub struct ImportPass {
 }
 
 impl ImportPass {
-    /// The most rows that are planned at once.
+    /// The most rows that one call of [`plan`](Self::plan) takes.
     pub const MAX_ROWS: usize = 200;
 
-    /// A pass that makes and changes products at the clock's time.
+    /// Creates a pass over a file. `clock` tells the time of the changes, and `ids` generates the ids of new products.
     pub fn new(clock: Arc<dyn Clock>, ids: Arc<dyn IdGenerator>) -> Self {
         Self { clock, ids, seen: HashMap::new() }
     }
 
-    /// Returns what the next rows, [`MAX_ROWS`](Self::MAX_ROWS) at most, do to the catalog. A product with the SKU of a
-    /// row, in any letter case, is changed in what the row gives; without one, a product is added. A SKU that an
-    /// earlier row of the pass has is refused.
+    /// Returns the effects of the next rows, [`MAX_ROWS`](Self::MAX_ROWS) at most, on the catalog.
+    ///
+    /// If the catalog has a product with the SKU of a row, in any letter case, the row changes the fields that it sets; otherwise
+    /// it adds a product. A row with the SKU of an earlier row of the pass is refused.
     ///
     /// # Errors
     /// Those of the catalog.
@@ -107,8 +108,8 @@ impl ImportPass {
         let keys: Vec<String> = named.iter().filter_map(|(sku, _)| Some(sku.as_ref()?.key())).collect();
         let stored = if keys.is_empty() { Vec::new() } else { catalog.find_by_sku(keys).await? };
         let stored: HashMap<String, Product> = stored.into_iter().map(|product| (product.sku.key(), product)).collect();
-        // Of these rows, not of the whole file: the catalog is listed by time, and a place among products of one moment
-        // is found by walking through them.
+        // One instant for these rows, not for the whole file: the catalog is listed by time, and a position among products of
+        // the same instant is found by walking through them.
         let at = self.clock.now();
         let mut plan = ImportPlan::default();
         for (sku, row) in named {
@@ -123,7 +124,7 @@ impl ImportPass {
         Ok(plan)
     }
 
-    /// Returns what a row does to the product that has its SKU, if there is one.
+    /// Returns the change that a row makes, given the stored product with its SKU, if any; `None` if it changes nothing.
     fn change(
         &self,
         stored: Option<&Product>,

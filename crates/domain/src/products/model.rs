@@ -31,14 +31,14 @@ texts! {
 }
 
 impl Sku {
-    /// Returns the form that is unique: equal for SKUs that differ in letter case only.
+    /// Returns the form in which SKUs must be unique: equal for SKUs that differ in letter case only.
     pub fn key(&self) -> String {
         text::fold(&self.0)
     }
 }
 
 impl Category {
-    /// Returns the form that is compared: equal for categories that differ in letter case only.
+    /// Returns the form in which categories are compared: equal for those that differ in letter case only.
     pub fn key(&self) -> String {
         text::fold(&self.0)
     }
@@ -49,10 +49,10 @@ impl Category {
 pub struct Price(i64);
 
 impl Price {
-    /// The first price that is too high, in hundredths.
+    /// The exclusive upper bound, in hundredths.
     const LIMIT: i64 = 100_000_000_000_000;
 
-    /// Parses a decimal literal such as `19.90`, never by way of floating point.
+    /// Parses a decimal literal such as `19.90`, without rounding through floating point.
     ///
     /// # Errors
     /// The violation, in words for the client.
@@ -72,7 +72,7 @@ impl Price {
         Self::from_hundredths(number(units)? * 100 + hundredths)
     }
 
-    /// Returns the price of so many hundredths of a unit.
+    /// Returns the price of `hundredths` of a unit.
     ///
     /// # Errors
     /// The violation, when it is out of bounds.
@@ -90,14 +90,14 @@ impl Price {
     }
 }
 
-/// As a decimal literal with two decimals.
+/// Formats the price as a decimal literal with two decimals.
 impl fmt::Display for Price {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:02}", self.0 / 100, self.0 % 100)
     }
 }
 
-/// How many pieces are there: 0 to 2,147,483,647.
+/// The number of pieces in stock: 0 to 2,147,483,647.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Stock(i32);
 
@@ -118,10 +118,10 @@ impl Stock {
         self.0
     }
 
-    /// Returns the rule that the stock of a product with variants is the sum of theirs.
+    /// Returns the stock of a product with these variants: the sum of theirs.
     ///
     /// # Errors
-    /// The violation, when the sum is out of bounds or not the number `given`.
+    /// The violation, when the sum is out of bounds or differs from `given`.
     pub fn of_variants(variants: &[Variant], given: Option<Self>) -> Result<Self, Violation> {
         let sum = Self::parse(variants.iter().map(|variant| i64::from(variant.stock.0)).sum())?;
         match given {
@@ -157,14 +157,14 @@ pub struct Variant {
     pub color: Color,
     /// Its size.
     pub size: Size,
-    /// How many pieces are there.
+    /// The number of pieces in stock.
     pub stock: Stock,
 }
 
-/// A product.
+/// A product of the catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Product {
-    /// Names it.
+    /// The unique identifier.
     pub id: ProductId,
     /// Its stock keeping unit.
     pub sku: Sku,
@@ -219,12 +219,12 @@ impl NewProduct {
 }
 
 impl Product {
-    /// Returns the form in which a text filter finds it: name, description and SKU in the form of [`text::fold`].
+    /// Returns the text that a text filter searches: name, description and SKU, folded by [`text::fold`].
     pub fn search_key(&self) -> String {
         text::fold(&format!("{}\n{}\n{}", self.name.as_str(), self.description.as_str(), self.sku.as_str()))
     }
 
-    /// Returns the product after an edit at `at`: what is given changes.
+    /// Returns the product after an edit at `at`.
     ///
     /// # Errors
     /// [`Error::Stale`] when the edit is not meant for this version; [`Error::Invalid`] naming the stock when it is not the
@@ -253,7 +253,7 @@ impl Product {
     }
 }
 
-/// A change of a product; what is `None` stays.
+/// An edit of a product; fields that are `None` stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProductEdit {
     /// The new SKU.
@@ -268,53 +268,53 @@ pub struct ProductEdit {
     pub category: Option<Category>,
     /// The new stock.
     pub stock: Option<Stock>,
-    /// The variants from now on.
+    /// The new list of variants.
     pub variants: Option<Vec<Variant>>,
-    /// The images from now on.
+    /// The new list of images.
     pub images: Option<Vec<ImageUrl>>,
-    /// The versions it is meant for.
+    /// The versions of the product to which the edit applies.
     pub versions: Versions,
 }
 
-/// Names a state of the catalog.
+/// The version of the catalog, which changes with every change of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CatalogVersion(Uuid);
 
 impl CatalogVersion {
-    /// The state with this name.
+    /// Creates the version with this value.
     pub const fn new(value: Uuid) -> Self {
         Self(value)
     }
 
-    /// Returns the name.
+    /// Returns the value.
     pub const fn uuid(self) -> Uuid {
         self.0
     }
 }
 
 texts! {
-    /// A text to look for in products, in any letter case: 1 to 100 characters, since more would make the search costly.
+    /// The text of a product filter, in any letter case: 1 to 100 characters, since longer ones would make the search costly.
     SearchText(100, required "Search text");
 }
 
 impl SearchText {
-    /// Returns the form that is compared: equal for texts that differ in letter case only.
+    /// Returns the form in which texts are compared: equal for texts that differ in letter case only.
     pub fn key(&self) -> String {
         text::fold(&self.0)
     }
 }
 
-/// Which products a list shows. Both forms are those of [`text::fold`].
+/// The filter of a list of products. Both keys are folded by [`text::fold`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProductFilter {
-    /// Those of this category, in any letter case.
+    /// Selects the products of this category, in any letter case.
     pub category_key: Option<String>,
-    /// Those with this text in name, description or SKU, in any letter case.
+    /// Selects the products with this text in name, description or SKU, in any letter case.
     pub text_key: Option<String>,
 }
 
 impl ProductFilter {
-    /// The filter for what is given of these.
+    /// Creates the filter; what is `None` does not restrict it.
     pub fn new(category: Option<&Category>, text: Option<&SearchText>) -> Self {
         Self { category_key: category.map(Category::key), text_key: text.map(SearchText::key) }
     }

@@ -11,9 +11,9 @@ use crate::id::{IdGenerator, ProductId};
 use crate::idempotency::{Attempt, Outcome};
 use crate::page::{Page, PageRequest};
 
-/// Shows and changes the catalog.
+/// The use cases of the catalog.
 pub struct Products {
-    /// Where products are kept.
+/// Stores products.
     pub products: Arc<dyn ProductRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
@@ -21,7 +21,7 @@ pub struct Products {
     pub ids: Arc<dyn IdGenerator>,
 }
 
-/// A product that an administrator is about to change: proof that it exists and that the caller may.
+/// Proof that the caller may change this product: it exists, and the caller is an administrator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManagedProduct {
     id: ProductId,
@@ -36,7 +36,7 @@ impl ManagedProduct {
 }
 
 impl Products {
-    /// Which state the catalog is in: as long as it is the same one, every list shows the same.
+    /// Returns the version of the catalog. As long as it stays the same, so does every list.
     ///
     /// # Errors
     /// Those of the repository.
@@ -44,7 +44,7 @@ impl Products {
         self.products.version().await
     }
 
-    /// Returns the products that pass the filter, oldest first. Public.
+    /// Returns the products that pass the filter, oldest first. Requires no authentication.
     ///
     /// # Errors
     /// Those of the repository.
@@ -52,7 +52,7 @@ impl Products {
         self.products.list(filter, page).await
     }
 
-    /// Returns all products in short, oldest first.
+    /// Returns summaries of all products, oldest first.
     ///
     /// # Errors
     /// Those of the repository.
@@ -60,7 +60,7 @@ impl Products {
         self.products.list_short(page).await
     }
 
-    /// One product. Public.
+    /// Returns a product. Requires no authentication.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none.
@@ -71,8 +71,8 @@ impl Products {
     /// Adds a product.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when the SKU is taken, in any letter case; [`Error::NotFound`] when the product was added
-    /// before, and is removed.
+    /// [`Error::Conflict`] when the SKU is taken, in any letter case; [`Error::NotFound`] when an earlier attempt added the
+    /// product and it was removed since.
     pub async fn create(&self, admin: &Admin, new: NewProduct, attempt: Attempt) -> Result<Product> {
         if let Some(Outcome::ProductCreated(id)) = attempt.outcome() {
             return self.get(id).await;
@@ -83,7 +83,7 @@ impl Products {
         Ok(product)
     }
 
-    /// Checks that a product exists, before anything of its change is looked at.
+    /// Checks that a product exists. Callers do this before they read the change from the request.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none.
@@ -91,7 +91,7 @@ impl Products {
         Ok(ManagedProduct::of(&self.get(id).await?, admin))
     }
 
-    /// Changes what is given of a product.
+    /// Changes the fields of a product that are given.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the stock when it is not the sum of the variants'; [`Error::Conflict`] when the SKU is
@@ -110,7 +110,7 @@ impl Products {
         self.products.delete(id, &self.entry(&product, Action::ProductDeleted)).await
     }
 
-    /// Returns the record of an act.
+    /// Returns the audit entry of an action on a product.
     fn entry(&self, product: &ManagedProduct, action: Action) -> AuditEntry {
         let target = Target::Product(product.id);
         AuditEntry::new(&*self.ids, self.clock.now(), product.actor, action, target).with_details(product.sku.as_str())

@@ -1,4 +1,4 @@
-//! The texts whose entities are not extracted yet.
+//! Backfill of entities for texts that were stored without.
 
 mod ports;
 mod service;

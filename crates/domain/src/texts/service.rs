@@ -1,4 +1,4 @@
-//! Extracts the entities of texts for which that was not done when they were written.
+//! The backfill of entities.
 
 use std::sync::Arc;
 
@@ -9,43 +9,43 @@ use crate::accounts::AccountRepository;
 use crate::entities::entities_of_text;
 use crate::error::Result;
 
-/// Extracts the entities of texts for which that was not done when they were written, some at a time.
+/// Extracts the entities of texts for which that was not done when they were written, in batches.
 pub struct TextBackfill {
     backlog: Arc<dyn TextBacklog>,
     accounts: Arc<dyn AccountRepository>,
 }
 
-/// A text in the order in which they are looked at: those of posts, the newest first, then those of comments.
+/// A position in the order in which texts are processed: first those of posts, then those of comments, each newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextPosition {
-    /// What it is of.
-    pub kind: TextKind,
-    /// Names the post or the comment.
+/// The kind of the text.
+pub kind: TextKind,
+/// The id of the post or comment.
     pub id: Uuid,
 }
 
-/// Some texts that were looked at together.
+/// A batch of texts that was processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// How many.
-    pub count: usize,
-    /// The last one: the next batch is behind it.
+/// The number of texts.
+pub count: usize,
+/// The position of the last one, after which the next batch begins.
     pub last: TextPosition,
 }
 
 impl TextBackfill {
-    /// How many texts are looked at together.
+    /// The most texts in a batch.
     pub const BATCH: usize = 200;
 
-    /// How many hashtags they have together at most, unless one has more.
-    const MAX_TAGS: usize = 10_000;
+    /// The most hashtags in a batch, unless a single text has more.
+    const MAX_HASHTAGS: usize = 10_000;
 
-    /// The use case over these ports.
+    /// Creates the use case over these ports.
     pub fn new(backlog: Arc<dyn TextBacklog>, accounts: Arc<dyn AccountRepository>) -> Self {
         Self { backlog, accounts }
     }
 
-    /// Returns how many texts there are to look at.
+    /// Returns the number of texts to process.
     ///
     /// # Errors
     /// Those of the repository.
@@ -53,7 +53,8 @@ impl TextBackfill {
         self.backlog.count().await
     }
 
-    /// Extracts the entities of the first texts, or of the first behind one; `None` when there are none.
+    /// Extracts the entities of the next batch of texts after `after`, or of the first batch; returns `None` when no texts are
+    /// left.
     ///
     /// # Errors
     /// Those of the repositories.
@@ -75,7 +76,7 @@ impl TextBackfill {
         for UnresolvedText { id, author, text } in found {
             let entities = entities_of_text(&*self.accounts, &text, author).await?;
             tags += entities.hashtags().len();
-            if tags > Self::MAX_TAGS && !resolved.is_empty() {
+            if tags > Self::MAX_HASHTAGS && !resolved.is_empty() {
                 break;
             }
             resolved.push(ResolvedText { id, text, entities });
