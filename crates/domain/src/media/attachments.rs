@@ -1,4 +1,4 @@
-//! Images that are attached to posts.
+//! The images that are attached to posts.
 
 use std::collections::HashSet;
 
@@ -8,42 +8,42 @@ use crate::id::MediaId;
 use crate::text::texts;
 
 texts! {
-    /// What an image shows, in words, for whoever does not see it: at most 1,500 characters. A blank one is none.
+    /// A description of an image for people who cannot see it: at most 1,500 characters. A blank one counts as none.
     AltText(1500, optional "Alt text");
 }
 
-/// An image of a post, or one that was uploaded to become that.
+/// An image of a post, or one that was uploaded to be attached to one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
-    /// Names the image.
-    pub key: ImageKey,
-    /// What is shown in its place; `None` while that was not made, and then it has no thumbnail either.
-    pub preview: Option<Preview>,
-    /// What it shows.
+/// The key of the image.
+pub key: ImageKey,
+/// Its placeholder; `None` if that was not made yet, and then it has no thumbnail either.
+pub preview: Option<Preview>,
+/// Its description.
     pub alt: Option<AltText>,
 }
 
 impl Attachment {
-    /// How many a post has at most.
+    /// The most images that a post may have.
     pub const MAX: usize = 4;
 
-    /// An image of which nothing is known but its key.
+    /// Creates an attachment of which only the key is known.
     pub fn bare(key: ImageKey) -> Self {
         Self { key, preview: None, alt: None }
     }
 
-    /// A checked image under its key.
+    /// Creates the attachment of a checked image with its key.
     pub(crate) fn of(key: ImageKey, image: &CleanImage, alt: Option<AltText>) -> Self {
         Self { key, preview: Some(image.preview.clone()), alt }
     }
 
-    /// Returns what names it in requests: what is random in its key.
+    /// Returns the id by which requests name it: the random part of its key.
     pub fn id(&self) -> MediaId {
         self.key.id()
     }
 }
 
-/// Names the images that a post is to have, in their order: each once, and at most [`Attachment::MAX`].
+/// The ids of the images that a post is to have, in display order: no duplicates, and at most [`Attachment::MAX`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MediaIds(Vec<MediaId>);
 
@@ -68,10 +68,10 @@ impl MediaIds {
         &self.0
     }
 
-    /// Returns the images with these ids, in their order.
+    /// Returns the images of `among` with these ids, in the order of the ids.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming the media when an id is of none of them.
+    /// [`Error::Invalid`] naming the media when no image has one of the ids.
     pub(crate) fn pick(&self, among: &[Attachment]) -> Result<Vec<Attachment>, Error> {
         let find = |id: &MediaId| among.iter().find(|attachment| attachment.id() == *id).cloned();
         let picked: Option<Vec<_>> = self.0.iter().map(find).collect();
@@ -82,29 +82,29 @@ impl MediaIds {
     }
 }
 
-/// What becomes of the attachments of a post.
+/// A change of the attachments of a post.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum AttachmentsEdit {
-    /// They stay.
+    /// Keeps them unchanged.
     #[default]
     Keep,
-    /// It has those with these ids from then on, in this order: of those that it has, and of these uploads.
+    /// Sets them to those with these ids, in this order, out of the present attachments and these uploads.
     Set(MediaIds, Vec<Attachment>),
 }
 
 impl AttachmentsEdit {
-    /// Has a post lose all.
+    /// Removes all attachments.
     pub const REMOVE: Self = Self::Set(MediaIds(Vec::new()), Vec::new());
 
-    /// Has a new image take the place of all.
+    /// Replaces all attachments with one image.
     pub fn replace(new: Attachment) -> Self {
         Self::Set(MediaIds(vec![new.id()]), vec![new])
     }
 
-    /// Returns the attachments of a post that has these.
+    /// Returns the attachments after the change, given the present ones.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming the media when an id is of none of them.
+    /// [`Error::Invalid`] naming the media when no image has one of the ids.
     pub(crate) fn apply(&self, present: &[Attachment]) -> Result<Vec<Attachment>, Error> {
         let Self::Set(ids, uploads) = self else { return Ok(present.to_vec()) };
         ids.pick(&[present, uploads].concat())

@@ -1,4 +1,4 @@
-//! Compares what a store holds with what rows name.
+//! The check of a store: compares its objects with the images that rows reference.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::clock::{Clock, Timestamp};
 use crate::error::Result;
 use crate::id::UserId;
 
-/// Some images, and the bytes of all their files.
+/// The number of images of a kind and the total size of their files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// How many.
-    pub images: u64,
-    /// How many bytes they have together.
-    pub bytes: u64,
+/// The number of images.
+pub images: u64,
+/// The total size of their files in bytes.
+pub bytes: u64,
 }
 
 impl Usage {
@@ -26,17 +26,17 @@ impl Usage {
     }
 }
 
-/// What a store holds of an image.
-struct Files {
-    key: ImageKey,
-    /// The bytes of all of them.
-    bytes: u64,
-    /// When the last one was stored.
+/// The files of one image in the store.
+struct StoredFiles {
+key: ImageKey,
+/// The total size in bytes.
+bytes: u64,
+/// When the newest of them was stored.
     modified: Timestamp,
     has_original: bool,
 }
 
-impl Files {
+impl StoredFiles {
     fn of(key: ImageKey) -> Self {
         Self { key, bytes: 0, modified: Timestamp::from_unix_millis(i64::MIN), has_original: false }
     }
@@ -48,73 +48,74 @@ impl Files {
     }
 }
 
-/// What a comparison found.
+/// The result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MediaReport {
-    /// The images that rows name and that are there.
+    /// The images that rows reference and that the store has.
     pub named: Usage,
-    /// Those of them that each user's posts and profile name.
+    /// The same for each user's posts and profile.
     pub users: HashMap<UserId, Usage>,
-    /// The images that no row names and that are on record: the sweep collects them.
+    /// The images that no row references and that are on record: the sweep deletes them.
     pub on_record: Usage,
-    /// The images that nothing knows.
+    /// The images that are neither referenced nor on record.
     pub unknown: Usage,
-    /// Those of them that are old enough to be deleted.
+    /// The unknown images that are old enough to be deleted.
     pub deletable: Usage,
-    /// Those of them that were deleted.
+    /// The unknown images that were deleted.
     pub deleted: Usage,
-    /// How many images rows name that are not there.
+    /// The number of images that rows reference and that the store does not have.
     pub lost: u64,
-    /// The first of them, [`MediaCheck::MAX_LOST`] at most, and whose posts or profile name them.
+    /// The first of the lost images, [`MediaCheck::MAX_LOST`] at most, each with the user whose posts or profile reference it.
     pub first_lost: Vec<(ImageKey, UserId)>,
 }
 
-/// Compares the objects of the store with the rows that name them, a 256th of them at a time, which bounds the memory.
+/// Compares the objects of the store with the rows that reference them, a 256th of them at a time to bound the memory.
 pub struct MediaCheck {
-    store: Arc<dyn ImageStore>,
-    named: Arc<dyn ImageReferences>,
-    unnamed: Arc<dyn UnreferencedImages>,
+store: Arc<dyn ImageStore>,
+references: Arc<dyn ImageReferences>,
+unreferenced: Arc<dyn UnreferencedImages>,
     oldest_in_flight: Timestamp,
 }
 
 impl MediaCheck {
-    /// How many lost images are named.
+    /// The most lost images that a report lists.
     pub const MAX_LOST: usize = 10;
 
-    /// How many images are asked about at once.
-    const BATCH: usize = 500;
+    /// The most images in one query of the database.
+    const QUERY_BATCH: usize = 500;
 
-    /// How many answers of the store are waited for at once.
-    const AT_ONCE: usize = 8;
+    /// The most concurrent calls of the store.
+    const MAX_STORE_CALLS: usize = 8;
 
-    /// A comparison that takes every object younger than `min_age_millis` for one of an upload in flight.
+    /// Creates a check that spares every object younger than `min_age_millis`, which may belong to an upload in flight.
     pub fn new(
-        store: Arc<dyn ImageStore>,
-        named: Arc<dyn ImageReferences>,
-        unnamed: Arc<dyn UnreferencedImages>,
+    store: Arc<dyn ImageStore>,
+    references: Arc<dyn ImageReferences>,
+    unreferenced: Arc<dyn UnreferencedImages>,
         clock: &dyn Clock,
         min_age_millis: i64,
     ) -> Self {
-        Self { store, named, unnamed, oldest_in_flight: clock.now().plus_millis(-min_age_millis) }
+        Self { store, references, unreferenced, oldest_in_flight: clock.now().plus_millis(-min_age_millis) }
     }
 
-    /// Compares the images whose keys begin with a byte, and adds what it finds to a report. With `delete`, it deletes
-    /// those that nothing knows: no row names them and none ever will, since only what is on record can come to be
-    /// named. They must be old enough besides.
+    /// Checks the images whose keys begin with a byte, and adds the results to `report`.
+    ///
+    /// With `delete`, it deletes the unknown images that are old enough: no row references them, and none ever will, since a row
+    /// can only come to reference an image that is on record.
     ///
     /// # Errors
     /// The first failure of the store or the database.
     pub async fn folder(&self, folder: u8, delete: bool, report: &mut MediaReport) -> Result<()> {
-        // The objects first: an image is stored before a row names it, and deleted after.
+        // The objects are read first: an image is stored before a row references it, and deleted after.
         let mut objects = self.store.list_folder(folder).await?;
-        let mut unnamed: HashMap<ImageKey, Files> = HashMap::new();
+        let mut unreferenced: HashMap<ImageKey, StoredFiles> = HashMap::new();
         while let Some(object) = objects.try_next().await? {
-            unnamed.entry(object.key.clone()).or_insert_with(|| Files::of(object.key.clone())).add(&object);
+        unreferenced.entry(object.key.clone()).or_insert_with(|| StoredFiles::of(object.key.clone())).add(&object);
         }
-        let named = self.named.named_in(folder).await?;
+        let referenced = self.references.named_in(folder).await?;
         let mut missing = Vec::new();
-        for (key, owner) in named {
-            match unnamed.remove(&key).filter(|files| files.has_original) {
+        for (key, owner) in referenced {
+        match unreferenced.remove(&key).filter(|files| files.has_original) {
                 Some(files) => {
                     report.named.add(files.bytes);
                     report.users.entry(owner).or_default().add(files.bytes);
@@ -122,12 +123,12 @@ impl MediaCheck {
                 None => missing.push((key, owner)),
             }
         }
-        let unnamed: Vec<Files> = unnamed.into_values().collect();
-        for objects in unnamed.chunks(Self::BATCH) {
-            self.judge(objects, delete, report).await?;
+        let unreferenced: Vec<StoredFiles> = unreferenced.into_values().collect();
+        for objects in unreferenced.chunks(Self::QUERY_BATCH) {
+        self.classify(objects, delete, report).await?;
         }
-        for named in missing.chunks(Self::BATCH) {
-            let mut lost = self.lost(named).await?;
+        for images in missing.chunks(Self::QUERY_BATCH) {
+        let mut lost = self.find_lost(images).await?;
             report.lost += u64::try_from(lost.len()).unwrap_or(u64::MAX);
             lost.truncate(Self::MAX_LOST.saturating_sub(report.first_lost.len()));
             report.first_lost.extend(lost);
@@ -135,16 +136,16 @@ impl MediaCheck {
         Ok(())
     }
 
-    /// Tells what the objects are that no row named when it was looked, and deletes what may be.
-    async fn judge(&self, objects: &[Files], delete: bool, report: &mut MediaReport) -> Result<()> {
+    /// Classifies objects that no row referenced when the references were read, and with `delete` deletes those that may be.
+    async fn classify(&self, objects: &[StoredFiles], delete: bool, report: &mut MediaReport) -> Result<()> {
         let keys: Vec<ImageKey> = objects.iter().map(|object| object.key.clone()).collect();
-        // In this order: a row takes an image off the record when it comes to name it.
-        let on_record: HashSet<ImageKey> = self.unnamed.recorded(&keys).await?.into_iter().collect();
-        let named: HashSet<ImageKey> = self.named.named_of(&keys).await?.into_iter().collect();
+        // The record is read first: an image leaves it in the transaction that adds a reference, so it is found in one of them.
+        let on_record: HashSet<ImageKey> = self.unreferenced.recorded(&keys).await?.into_iter().collect();
+        let referenced: HashSet<ImageKey> = self.references.named_of(&keys).await?.into_iter().collect();
         let mut deletable = Vec::new();
         for object in objects {
-            if named.contains(&object.key) {
-                // A row has come to name it since: the next check tells whose it is.
+            if referenced.contains(&object.key) {
+            // A row has come to reference it since. The next check finds out its owner.
                 report.named.add(object.bytes);
             } else if on_record.contains(&object.key) {
                 report.on_record.add(object.bytes);
@@ -159,7 +160,7 @@ impl MediaCheck {
         if delete {
             let deletions =
                 deletable.into_iter().map(async |object| self.store.delete(&object.key).await.map(|()| object.bytes));
-            let mut deleted = stream::iter(deletions).buffer_unordered(Self::AT_ONCE);
+            let mut deleted = stream::iter(deletions).buffer_unordered(Self::MAX_STORE_CALLS);
             while let Some(bytes) = deleted.try_next().await? {
                 report.deleted.add(bytes);
             }
@@ -167,18 +168,18 @@ impl MediaCheck {
         Ok(())
     }
 
-    /// Returns those of the images that are not there although a row names them still.
-    async fn lost(&self, named: &[(ImageKey, UserId)]) -> Result<Vec<(ImageKey, UserId)>> {
-        let looked = named.iter().map(async |named| {
-            let found = self.store.open(&named.0, Rendition::Original, Some(ByteRange::Last(0))).await?;
-            Ok::<_, crate::Error>(found.is_none().then(|| named.clone()))
-        });
-        let looked: Vec<Option<_>> = stream::iter(looked).buffer_unordered(Self::AT_ONCE).try_collect().await?;
-        let mut gone: Vec<(ImageKey, UserId)> = looked.into_iter().flatten().collect();
+    /// Returns which of the images the store does not have although rows still reference them.
+    async fn find_lost(&self, images: &[(ImageKey, UserId)]) -> Result<Vec<(ImageKey, UserId)>> {
+    let lookups = images.iter().map(async |image| {
+    let found = self.store.open(&image.0, Rendition::Original, Some(ByteRange::Last(0))).await?;
+    Ok::<_, crate::Error>(found.is_none().then(|| image.clone()))
+    });
+    let absent: Vec<Option<_>> = stream::iter(lookups).buffer_unordered(Self::MAX_STORE_CALLS).try_collect().await?;
+    let mut gone: Vec<(ImageKey, UserId)> = absent.into_iter().flatten().collect();
         if !gone.is_empty() {
             let keys: Vec<ImageKey> = gone.iter().map(|(key, _)| key.clone()).collect();
-            let still: HashSet<ImageKey> = self.named.named_of(&keys).await?.into_iter().collect();
-            gone.retain(|(key, _)| still.contains(key));
+            let referenced: HashSet<ImageKey> = self.references.named_of(&keys).await?.into_iter().collect();
+            gone.retain(|(key, _)| referenced.contains(key));
         }
         Ok(gone)
     }

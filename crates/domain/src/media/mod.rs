@@ -1,9 +1,9 @@
-//! Images: what the domain needs of them, the ports that check and keep them, the sweep, and the check of a store.
+//! Images: their types, the ports that check and store them, the sweep, and the check of a store.
 //!
-//! An image is stored before the row that names it and deleted after the row that named it, so that no row ever names
-//! a missing object. As long as no row names it, it is on record as [`UnreferencedImages`], from before it is stored until
-//! it is deleted. What a crash leaves behind is therefore on record, and [`MediaSweep`] collects it: that and nothing
-//! else, however many more objects the store holds.
+//! An image is stored before the row that references it and deleted after that row, so that no row ever references a missing
+//! object. While no row references it, the image is on record in [`UnreferencedImages`], from before it is stored until it is
+//! deleted. What a crash leaves behind is therefore on record, and [`MediaSweep`] deletes it. The sweep deletes nothing else,
+//! however many more objects the store holds.
 
 mod attachments;
 mod check;

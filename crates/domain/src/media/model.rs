@@ -1,4 +1,4 @@
-//! Images and their names, and what is wrong with an upload.
+//! Images, their keys, and the errors of an upload.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -38,7 +38,7 @@ impl ImageFormat {
         }
     }
 
-    /// Returns the ending of a key.
+    /// Returns the file extension, with which keys end.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Jpeg => "jpg",
@@ -49,9 +49,9 @@ impl ImageFormat {
     }
 }
 
-/// The name of a stored image: 32 lower-case hexadecimal digits drawn at random, a dot and the format's ending.
+/// The name of a stored image: 32 random lower-case hexadecimal digits, a dot and the extension of the format.
 ///
-/// It is all a reader needs to fetch the image, so it is never guessable and never derived from a file name.
+/// Anybody who knows the key may fetch the image, so it is never guessable and never derived from a file name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ImageKey {
     text: String,
@@ -59,7 +59,7 @@ pub struct ImageKey {
 }
 
 impl ImageKey {
-    /// The key made of 128 random bits.
+    /// Creates the key from 128 random bits.
     pub fn new(random: [u8; 16], format: ImageFormat) -> Self {
         let mut text = String::with_capacity(37);
         for byte in random {
@@ -71,12 +71,12 @@ impl ImageKey {
         Self { text, format }
     }
 
-    /// Returns the keys that an image of this id may have, one for each format.
+    /// Returns the keys that an image with this id may have, one for each format.
     pub fn all_of(id: MediaId) -> [Self; 4] {
         ImageFormat::ALL.map(|format| Self::new(id.uuid().into_bytes(), format))
     }
 
-    /// Returns the key with this text; `None` when no key is spelled like that.
+    /// Parses a key; returns `None` if `text` is not a valid one.
     pub fn parse(text: &str) -> Option<Self> {
         let (stem, ending) = text.split_once('.')?;
         let format = ImageFormat::ALL.into_iter().find(|format| format.extension() == ending)?;
@@ -89,35 +89,35 @@ impl ImageKey {
         &self.text
     }
 
-    /// Returns what is random of it.
+    /// Returns the random part of the key.
     pub fn id(&self) -> MediaId {
         // A key has 32 hexadecimal digits before its dot.
         let digits = self.text.split('.').next().unwrap_or_default();
         MediaId::new(Uuid::try_parse(digits).unwrap_or_default())
     }
 
-    /// Returns the format of the image it names.
+    /// Returns the format of the image.
     pub const fn format(&self) -> ImageFormat {
         self.format
     }
 
-    /// Returns the name of a file of the image: the key itself for the original.
+    /// Returns the name of one of the image's files, which is the key itself for the original.
     pub fn file_name(&self, rendition: Rendition) -> String {
         match rendition {
             Rendition::Original => self.text.clone(),
-            Rendition::Thumbnail => format!("{}{THUMBNAIL}", self.text),
+            Rendition::Thumbnail => format!("{}{THUMBNAIL_SUFFIX}", self.text),
         }
     }
 
-    /// Returns the image and which file of it is named like this; `None` when none is.
+    /// Parses the name of a file, the inverse of [`file_name`](Self::file_name); returns `None` if it is not a valid one.
     pub fn parse_file_name(name: &str) -> Option<(Self, Rendition)> {
-        match name.strip_suffix(THUMBNAIL) {
+        match name.strip_suffix(THUMBNAIL_SUFFIX) {
             Some(key) => Some((Self::parse(key)?, Rendition::Thumbnail)),
             None => Some((Self::parse(name)?, Rendition::Original)),
         }
     }
 
-    /// Returns the format of a file of the image.
+    /// Returns the format of one of the image's files.
     pub const fn format_of(&self, rendition: Rendition) -> ImageFormat {
         match rendition {
             Rendition::Original => self.format,
@@ -126,15 +126,15 @@ impl ImageKey {
     }
 }
 
-/// What the key of an image is followed by in the name of its thumbnail.
-const THUMBNAIL: &str = ".thumb.jpg";
+/// The suffix that turns the key of an image into the name of its thumbnail.
+const THUMBNAIL_SUFFIX: &str = ".thumb.jpg";
 
-/// One of the files that are kept of an image.
+/// One of the files of a stored image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rendition {
     /// The image as it was uploaded, without metadata.
     Original,
-    /// A small JPEG of it; of an animation, of its first picture. An image that was stored before thumbnails were made has none.
+    /// A small JPEG of it, or of the first frame of an animation. An image that was stored before thumbnails were made has none.
     Thumbnail,
 }
 
@@ -143,7 +143,7 @@ impl Rendition {
     pub const ALL: [Self; 2] = [Self::Original, Self::Thumbnail];
 }
 
-/// What a client shows in the place of an image until it has it.
+/// The placeholder that a client shows until it has loaded the image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
     /// The width in pixels.
@@ -154,35 +154,35 @@ pub struct Preview {
     pub blurhash: String,
 }
 
-/// An image that was decoded to check it and carries no metadata: what may be stored.
+/// An image that may be stored: it was decoded to check it, and its metadata was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CleanImage {
-    /// The format its content has.
+    /// The format, detected from the content.
     pub format: ImageFormat,
     /// The file's bytes.
     pub bytes: Bytes,
-    /// What is shown in its place.
+    /// Its placeholder.
     pub preview: Preview,
     /// The bytes of its thumbnail.
     pub thumbnail: Bytes,
 }
 
-/// Why an upload is not stored.
+/// The reason why an upload was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageProblem {
-    /// It is not an image of an accepted format, in words for the client.
+    /// It is not a valid image of an accepted format, with the message for the client.
     #[error("{0}")]
     Unacceptable(String),
-    /// It is beyond a limit, in words for the client.
+    /// It exceeds a limit, with the message for the client.
     #[error("{0}")]
     TooLarge(String),
-    /// The check itself could not be carried out.
+    /// The check itself failed.
     #[error(transparent)]
     Failed(#[from] Error),
 }
 
 impl ImageProblem {
-    /// As the error of a use case in whose input `field` the image came.
+    /// Converts the problem into the error of a use case that received the image as the input `field`.
     pub fn in_field(self, field: FieldName) -> Error {
         match self {
             Self::Unacceptable(message) => Error::field(field, Violation::new(ViolationKind::InvalidFormat, message)),
@@ -192,19 +192,19 @@ impl ImageProblem {
     }
 }
 
-/// Part of an image's bytes.
+/// A request for a range of an image's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteRange {
-    /// From the first to the last offset, both included; the last may lie beyond the end.
+    /// From the first to the last offset, both inclusive; the last may lie beyond the end.
     FromTo(u64, u64),
     /// From an offset to the end.
     From(u64),
-    /// So many bytes at the end.
+    /// The given number of bytes at the end.
     Last(u64),
 }
 
 impl ByteRange {
-    /// Returns the offsets it stands for in an image of `size` bytes, the end excluded; `None` when it lies outside.
+    /// Returns the offsets in an image of `size` bytes, the end exclusive; `None` if the range lies outside of the image.
     pub fn within(self, size: u64) -> Option<Range<u64>> {
         let range = match self {
             Self::FromTo(first, last) => first..last.saturating_add(1).min(size),
@@ -219,20 +219,20 @@ impl ByteRange {
 pub struct OpenImage {
     /// The size of the whole image in bytes.
     pub size: u64,
-    /// Which of its bytes follow, the end excluded; `None` when the range asked for lies outside the image.
+    /// The offsets of the returned bytes, the end exclusive; `None` if the requested range lies outside of the image.
     pub range: Option<Range<u64>>,
-    /// Those bytes.
+    /// The bytes of that range.
     pub bytes: BoxStream<'static, Result<Bytes>>,
 }
 
-/// A file of an image as a store lists it.
+/// One of an image's files in the listing of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredImage {
-    /// Names the image.
+    /// The key of the image.
     pub key: ImageKey,
-    /// Which of its files it is.
+    /// Which of the image's files this is.
     pub rendition: Rendition,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub bytes: u64,
     /// When it was stored.
     pub modified: Timestamp,

@@ -1,4 +1,4 @@
-//! Makes previews and thumbnails of images that were stored without.
+//! The backfill of previews and thumbnails for images that were stored without.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -13,14 +13,14 @@ use crate::error::{Error, Resource, Result};
 use crate::id::{PostId, UserId};
 use crate::limits::{ClientAddress, Requester};
 
-/// Makes previews and thumbnails of the images of posts and users that were stored before there were any.
+/// Makes previews and thumbnails of those images of posts and users that were stored before the service made any.
 pub struct PreviewBackfill {
     backlog: Arc<dyn PreviewBacklog>,
     images: ImagePorts,
     clock: Arc<dyn Clock>,
 }
 
-/// What shows an image.
+/// The owner of an image, and the position in the backfill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShownBy {
     /// A post.
@@ -38,52 +38,54 @@ impl fmt::Display for ShownBy {
     }
 }
 
-/// An image that was looked at.
+/// An image that the backfill has processed.
 #[derive(Debug)]
-pub struct Looked {
-    /// What shows it.
-    pub by: ShownBy,
-    /// Whether it needs no further look. One that is not there, or too large for the limits of now, may be another time.
+pub struct ProcessedImage {
+/// The owner of the image.
+pub by: ShownBy,
+/// `Ok` if the image is done. An image that is missing, or beyond the present limits, may succeed another time.
     pub outcome: Result<()>,
 }
 
 impl PreviewBackfill {
-    /// The use case over these ports.
+    /// Creates the use case over these ports.
     pub fn new(backlog: Arc<dyn PreviewBacklog>, images: ImagePorts, clock: Arc<dyn Clock>) -> Self {
         Self { backlog, images, clock }
     }
 
-    /// Makes those of the image that comes after the one of `last`: those of posts come first, then those of users, the newest
-    /// before the others; `None` when there is none without. A post's image that cannot be decoded has none for good, and the picture
-    /// of a user stands for its own thumbnail.
+    /// Makes the preview and the thumbnail of the next image after that of `last`: first the images of posts, then the pictures
+    /// of users, each newest first. Returns `None` when there are no more images without.
+    ///
+    /// An image that cannot be decoded is not tried again: one of a post stays without a preview, and the picture of a user is
+    /// shown in its original size instead of a thumbnail.
     ///
     /// # Errors
     /// Those of the backlog.
-    pub async fn run(&self, last: Option<ShownBy>) -> Result<Option<Looked>> {
+    pub async fn run(&self, last: Option<ShownBy>) -> Result<Option<ProcessedImage>> {
         let (of_post, user) = match last {
             None => (self.backlog.next(None).await?, None),
             Some(ShownBy::Post(post)) => (self.backlog.next(Some(post)).await?, None),
             Some(ShownBy::User(user)) => (None, Some(user)),
         };
         if let Some((post, key)) = of_post {
-            return Ok(Some(Looked { by: ShownBy::Post(post), outcome: self.preview(post, &key).await }));
+            return Ok(Some(ProcessedImage { by: ShownBy::Post(post), outcome: self.backfill_post(post, &key).await }));
         }
         let Some((user, key)) = self.backlog.next_picture(user).await? else { return Ok(None) };
-        Ok(Some(Looked { by: ShownBy::User(user), outcome: self.shrink(user, &key).await }))
+        Ok(Some(ProcessedImage { by: ShownBy::User(user), outcome: self.backfill_user(user, &key).await }))
     }
 
-    async fn preview(&self, post: PostId, key: &ImageKey) -> Result<()> {
-        let preview = self.make(key).await?;
+    async fn backfill_post(&self, post: PostId, key: &ImageKey) -> Result<()> {
+    let preview = self.make_preview(key).await?;
         self.backlog.store(post, key, preview, self.clock.now()).await
     }
 
-    async fn shrink(&self, user: UserId, key: &ImageKey) -> Result<()> {
-        let small = self.make(key).await?.map_or(Rendition::Original, |_| Rendition::Thumbnail);
+    async fn backfill_user(&self, user: UserId, key: &ImageKey) -> Result<()> {
+    let small = self.make_preview(key).await?.map_or(Rendition::Original, |_| Rendition::Thumbnail);
         self.backlog.store_small(user, key, small, self.clock.now()).await
     }
 
-    /// Makes the thumbnail of an image, and its preview; `None` when it can have none.
-    async fn make(&self, key: &ImageKey) -> Result<Option<Preview>> {
+    /// Stores the thumbnail of an image and returns its preview; `None` if it cannot have any.
+    async fn make_preview(&self, key: &ImageKey) -> Result<Option<Preview>> {
         match self.clean(key).await {
             Ok(image) => {
                 self.images.store.put(key, Rendition::Thumbnail, image.thumbnail).await?;

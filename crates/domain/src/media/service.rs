@@ -1,4 +1,4 @@
-//! Uploading and reading images, and what other use cases do with them.
+//! The use cases of images, and the helper with which other use cases store and delete them.
 
 use std::sync::Arc;
 
@@ -13,33 +13,33 @@ use crate::error::{Error, FieldErrors, FieldName, Resource, Result, Violation, V
 use crate::id::UserId;
 use crate::limits::Requester;
 
-/// An image and what it shows, as a client sent them.
+/// The fields of an upload as a client sent them.
 #[derive(Debug, Clone, Default)]
 pub struct UploadFields {
-    /// The file.
-    pub image: Option<Bytes>,
-    /// What it shows.
-    pub alt: Option<AltText>,
-    /// What is invalid among them.
+/// The image file.
+pub image: Option<Bytes>,
+/// Its description.
+pub alt: Option<AltText>,
+/// The violations found while parsing the fields.
     pub errors: FieldErrors,
 }
 
-/// The images of the service.
+/// The use cases of uploading and reading images.
 pub struct Media {
     images: Images,
 }
 
 impl Media {
-    /// The use cases over these ports.
+    /// Creates the use cases over these ports.
     pub fn new(images: ImagePorts, clock: Arc<dyn Clock>) -> Self {
         Self { images: Images::new(images, clock) }
     }
 
-    /// Stores an image that its owner may attach to one post. When no post has it for an hour, it is deleted.
+    /// Stores an image that its owner may attach to one post. It is deleted if it is not attached within an hour.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the image or the alt text; [`Error::TooLarge`] for the image; [`Error::Unavailable`] when too
-    /// many images of the requester, or of all, are being checked.
+    /// many images of the requester, or in total, are being checked.
     pub async fn upload(&self, owner: &Member, requester: &Requester, fields: UploadFields) -> Result<Attachment> {
         let UploadFields { image, alt, mut errors } = fields;
         if image.is_none() {
@@ -47,13 +47,13 @@ impl Media {
         }
         let image = self.images.clean(requester, FieldName::Image, image, &mut errors).await?;
         errors.into_result()?;
-        // A request without an image was refused above.
+        // A request without an image was rejected above.
         let image = image.ok_or(Error::NotFound(Resource::Image))?;
         self.images.put_upload(owner.id(), image, alt).await
     }
 
-    /// Opens a file of an image, or part of it. Whoever knows the key may read it. A thumbnail is there as long as its image is:
-    /// whoever deletes that may know of no thumbnails.
+    /// Opens a file of an image, or part of it, for anybody who knows the key. A thumbnail is served only while its original
+    /// exists, since something that knows of no thumbnails may have deleted the original alone.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none of that key.
@@ -65,13 +65,13 @@ impl Media {
         opened.ok_or(Error::NotFound(Resource::Image))
     }
 
-    /// Returns the address at which clients fetch a file of an image without the service, if there is one.
+    /// Returns the URL at which clients fetch a file of an image without going through the service, if there is one.
     pub fn public_url(&self, key: &ImageKey, rendition: Rendition) -> Option<String> {
         self.images.ports.store.public_url(key, rendition)
     }
 }
 
-/// What a use case does with images: clean and store one, take one back, drop one.
+/// Checks, stores and deletes the images of other use cases.
 #[derive(Clone)]
 pub(crate) struct Images {
     ports: ImagePorts,
@@ -83,7 +83,7 @@ impl Images {
         Self { ports, clock }
     }
 
-    /// Checks the upload that came as the input `field`, if any. Invalid ones are recorded in `errors`.
+    /// Checks the upload that came as the input `field`, if any. If it is invalid, adds the violation to `errors`.
     pub(crate) async fn clean(
         &self,
         requester: &Requester,
@@ -96,8 +96,8 @@ impl Images {
         errors.absorb(cleaned.map_err(|problem| problem.in_field(field)))
     }
 
-    /// Stores an image, if any, that is on record before. When the store fails, it stays there for the sweep: the image
-    /// may have arrived all the same.
+    /// Puts an image, if any, on record and then stores it. If the store fails, the record is left for the sweep, since the image
+    /// may have been stored all the same.
     pub(crate) async fn put(&self, image: Option<CleanImage>) -> Result<Option<Attachment>> {
         let Some(image) = image else { return Ok(None) };
         let attachment = Attachment::of(self.ports.store.new_key(image.format)?, &image, None);
@@ -106,7 +106,7 @@ impl Images {
         Ok(Some(attachment))
     }
 
-    /// Stores an image in the same way that its owner may attach to a post.
+    /// Stores an image in the same way as an upload that its owner may attach to a post.
     async fn put_upload(&self, owner: UserId, image: CleanImage, alt: Option<AltText>) -> Result<Attachment> {
         let attachment = Attachment::of(self.ports.store.new_key(image.format)?, &image, alt);
         self.ports.unnamed.announce_upload(owner, &attachment, self.clock.now()).await?;
@@ -122,7 +122,7 @@ impl Images {
         Ok(())
     }
 
-    /// Returns the uploads of an owner that are named and that no post has.
+    /// Returns the uploads of an owner with these ids that no post has yet.
     pub(crate) async fn find_uploads(&self, owner: UserId, ids: &MediaIds) -> Result<Vec<Attachment>> {
         if ids.as_slice().is_empty() {
             return Ok(Vec::new());
@@ -130,10 +130,10 @@ impl Images {
         self.ports.unnamed.find_uploads(owner, ids.as_slice()).await
     }
 
-    /// Stores the files of images under other keys as well, which are on record before. An image that is not there, or that the store
-    /// cannot read or store now, stays as it is.
+    /// Copies the files of images to new keys, which are put on record first, and returns the copies. An image that is missing,
+    /// or that the store cannot read or write now, is returned under its old key.
     pub(crate) async fn copy(&self, attachments: &[Attachment]) -> Result<Vec<Attachment>> {
-        // Of a store that does not answer, all of them are waited for no longer than one.
+        // All at once: a store that does not answer delays all of them by a single timeout.
         try_join_all(
             attachments
                 .iter()
@@ -157,8 +157,9 @@ impl Images {
         Ok(Some(bytes.concat().into()))
     }
 
-    /// Takes back stored images after the row that was to name them failed with `error`. Only after a sure rejection:
-    /// where the row may exist all the same, they are left as they are, on record if there is no row.
+    /// Deletes stored images after writing the row that was to reference them failed with `error`, which it returns. It does so
+    /// only if `error` means that the row was certainly not written. Otherwise the images are left alone; if there is no row,
+    /// they are on record.
     pub(crate) async fn take_back(&self, keys: impl Keys, error: Error) -> Error {
         if error.is_rejection() {
             self.drop_unnamed(keys).await;
@@ -166,19 +167,19 @@ impl Images {
         error
     }
 
-    /// Deletes images that no row names, and then the record of them. A failure leaves both to the sweep.
+    /// Deletes images that no row references, and then their record. After a failure, both are left to the sweep.
     pub(crate) async fn drop_unnamed(&self, keys: impl Keys) {
         let dropped = keys.into_iter().map(async |key| {
             if self.ports.store.delete(&key).await.is_ok() {
                 let _ = self.ports.unnamed.forget(&[key]).await;
             }
         });
-        // Of a store that does not answer, all of them are waited for no longer than one.
+        // All at once: a store that does not answer delays all of them by a single timeout.
         join_all(dropped).await;
     }
 }
 
-/// Returns what the store did; nothing where it is out of reach.
+/// Converts the error of an unavailable store into `None`.
 fn if_available<T>(outcome: Result<T>) -> Result<Option<T>> {
     match outcome {
         Err(Error::Unavailable(_)) => Ok(None),
@@ -186,7 +187,7 @@ fn if_available<T>(outcome: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// Some images, or one, or none.
+/// Any number of image keys, such as a `Vec` or an `Option`.
 pub(crate) trait Keys: IntoIterator<Item = ImageKey, IntoIter: Send> + Send {}
 
 impl<T: IntoIterator<Item = ImageKey, IntoIter: Send> + Send> Keys for T {}

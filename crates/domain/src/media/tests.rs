@@ -22,7 +22,7 @@ fn key(n: u8) -> ImageKey {
 }
 
 #[test]
-fn a_key_parses_back_and_nothing_else_does() {
+fn only_well_formed_keys_parse() {
     let key = ImageKey::new([0xab; 16], ImageFormat::WebP);
     assert_eq!(key.as_str(), "abababababababababababababababab.webp");
     assert_eq!(ImageKey::parse(key.as_str()), Some(key));
@@ -41,7 +41,7 @@ fn a_key_parses_back_and_nothing_else_does() {
 }
 
 #[test]
-fn the_files_of_an_image_are_named_after_its_key_and_its_id_is_what_is_random_of_it() {
+fn file_names_extend_the_key_and_the_id_is_its_random_part() {
     let key = ImageKey::new([0xab; 16], ImageFormat::WebP);
     for (rendition, name, format) in [
         (Rendition::Original, "abababababababababababababababab.webp", ImageFormat::WebP),
@@ -59,7 +59,7 @@ fn the_files_of_an_image_are_named_after_its_key_and_its_id_is_what_is_random_of
 }
 
 #[test]
-fn ranges_are_cut_to_the_image() {
+fn ranges_are_clamped_to_the_size_of_the_image() {
     assert_eq!(ByteRange::FromTo(0, 0).within(10), Some(0..1));
     assert_eq!(ByteRange::FromTo(5, u64::MAX).within(10), Some(5..10));
     assert_eq!(ByteRange::From(9).within(10), Some(9..10));
@@ -70,17 +70,17 @@ fn ranges_are_cut_to_the_image() {
     }
 }
 
-/// A sweep at 10,000 of what is on record for 1,000 or longer.
+/// Returns a sweep at the instant 10,000 with a minimum age of 1,000.
 fn sweep(store: MockImageStore, unnamed: MockUnreferencedImages) -> MediaSweep {
     MediaSweep::new(Arc::new(store), Arc::new(unnamed), clock(Timestamp::from_unix_millis(10_000)), 1_000)
 }
 
-/// A record that gives these batches, one after the other.
-fn marking(batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
-    marking_before(9_000, batches)
+/// Returns a record that marks these batches for deletion, one after the other.
+fn record_marking(batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
+record_marking_before(9_000, batches)
 }
 
-fn marking_before(cutoff: i64, batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
+fn record_marking_before(cutoff: i64, batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
     let mut unnamed = MockUnreferencedImages::new();
     let mut batches = batches.into_iter();
     unnamed
@@ -91,10 +91,10 @@ fn marking_before(cutoff: i64, batches: Vec<Vec<ImageKey>>) -> MockUnreferencedI
 }
 
 #[tokio::test]
-async fn the_sweep_deletes_what_is_on_record_and_asks_the_store_for_nothing() {
+async fn the_sweep_deletes_the_images_on_record_without_listing_the_store() {
     let mut order = Sequence::new();
     let mut store = MockImageStore::new();
-    let mut unnamed = marking(vec![vec![key(1)], vec![key(2)], vec![]]);
+    let mut unnamed = record_marking(vec![vec![key(1)], vec![key(2)], vec![]]);
     for n in [1, 2] {
         store.expect_delete().once().in_sequence(&mut order).withf(move |k| *k == key(n)).returning(|_| Ok(()));
         unnamed.expect_forget().once().in_sequence(&mut order).withf(move |k| k == [key(n)]).returning(|_| Ok(()));
@@ -103,20 +103,20 @@ async fn the_sweep_deletes_what_is_on_record_and_asks_the_store_for_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_marked_is_deleted_however_young_and_nothing_else() {
+async fn delete_marked_deletes_only_marked_images_regardless_of_age() {
     let mut store = MockImageStore::new();
     store.expect_delete().once().withf(|k| *k == key(1)).returning(|_| Ok(()));
-    let mut unnamed = marking_before(0, vec![vec![key(1)], vec![]]);
+    let mut unnamed = record_marking_before(0, vec![vec![key(1)], vec![]]);
     unnamed.expect_forget().once().returning(|_| Ok(()));
     assert_eq!(sweep(store, unnamed).delete_marked().await.unwrap(), 1);
 }
 
 #[tokio::test]
-async fn an_image_that_cannot_be_deleted_stays_on_record_and_does_not_keep_the_others() {
+async fn a_failed_deletion_stays_on_record_and_does_not_stop_the_sweep() {
     let mut store = MockImageStore::new();
     store.expect_delete().withf(|k| *k == key(1)).once().returning(|_| Err(Error::unavailable("locked")));
     store.expect_delete().times(2).returning(|_| Ok(()));
-    let mut unnamed = marking(vec![vec![key(1), key(2)], vec![key(3)], vec![]]);
+    let mut unnamed = record_marking(vec![vec![key(1), key(2)], vec![key(3)], vec![]]);
     for n in [2, 3] {
         unnamed.expect_forget().once().withf(move |k| k == [key(n)]).returning(|_| Ok(()));
     }
@@ -125,10 +125,10 @@ async fn an_image_that_cannot_be_deleted_stays_on_record_and_does_not_keep_the_o
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_ends_the_sweep() {
+async fn an_unavailable_store_ends_the_sweep() {
     let mut store = MockImageStore::new();
     store.expect_delete().times(2).returning(|_| Err(Error::unavailable("no answer")));
-    let unnamed = marking(vec![vec![key(1), key(2)]]);
+    let unnamed = record_marking(vec![vec![key(1), key(2)]]);
     assert!(matches!(sweep(store, unnamed).run().await, Err(Error::Unavailable(_))));
 }
 
@@ -150,8 +150,8 @@ fn clean() -> CleanImage {
     CleanImage { format: ImageFormat::Png, bytes, preview, thumbnail }
 }
 
-/// Stores both files of the clean image, one after the other.
-fn store_files(store: &mut MockImageStore, order: &mut Sequence) {
+/// Expects both files of the clean image to be stored, one after the other.
+fn expect_files_stored(store: &mut MockImageStore, order: &mut Sequence) {
     for (rendition, file) in [(Rendition::Original, "clean"), (Rendition::Thumbnail, "small")] {
         store
             .expect_put()
@@ -172,7 +172,7 @@ async fn an_image_is_on_record_before_it_is_stored() {
         .in_sequence(&mut order)
         .withf(|k, at| (k, *at) == (&key(1), NOW))
         .returning(|_, _| Ok(()));
-    store_files(&mut store, &mut order);
+    expect_files_stored(&mut store, &mut order);
     let stored = Attachment { key: key(1), preview: Some(clean().preview), alt: None };
     assert_eq!(images(store, unnamed).put(Some(clean())).await.unwrap(), Some(stored));
 }
@@ -186,7 +186,7 @@ async fn an_image_that_cannot_be_recorded_is_not_stored() {
 }
 
 #[tokio::test]
-async fn an_image_is_taken_back_only_when_its_row_was_surely_refused() {
+async fn an_image_is_deleted_only_after_a_definite_rejection_of_its_row() {
     let (mut store, mut unnamed) = (MockImageStore::new(), MockUnreferencedImages::new());
     for n in [1, 2] {
         store.expect_delete().withf(move |k| *k == key(n)).once().returning(|_| Ok(()));
@@ -199,14 +199,14 @@ async fn an_image_is_taken_back_only_when_its_row_was_surely_refused() {
     images.take_back(Some(key(4)), Error::internal("disk I/O error")).await;
 }
 
-/// Never answers.
+/// A store that never answers a deletion.
 #[derive(Default)]
-struct SilentStore {
-    asked: AtomicUsize,
+struct HangingStore {
+deletions: AtomicUsize,
 }
 
 #[async_trait]
-impl ImageStore for SilentStore {
+impl ImageStore for HangingStore {
     fn new_key(&self, _: ImageFormat) -> Result<ImageKey> {
         unreachable!()
     }
@@ -220,7 +220,7 @@ impl ImageStore for SilentStore {
     }
 
     async fn delete(&self, _: &ImageKey) -> Result<()> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.deletions.fetch_add(1, Ordering::Relaxed);
         pending().await
     }
 
@@ -238,11 +238,11 @@ impl ImageStore for SilentStore {
 }
 
 #[test]
-fn a_store_that_does_not_answer_is_waited_for_once_for_all_images() {
-    let store = Arc::new(SilentStore::default());
+fn images_are_deleted_concurrently() {
+    let store = Arc::new(HangingStore::default());
     let images = images_in(Arc::clone(&store) as Arc<dyn ImageStore>, MockUnreferencedImages::new());
     assert!(images.drop_unnamed([1, 2, 3, 4].map(key)).now_or_never().is_none());
-    assert_eq!(store.asked.load(Ordering::Relaxed), 4);
+    assert_eq!(store.deletions.load(Ordering::Relaxed), 4);
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
-//! A text in the form in which it is looked for.
+//! Texts and queries in the forms in which they are matched.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::words::each_word;
+use super::words::for_each_word;
 use super::{Query, Term};
 use crate::accounts::{DisplayName, Username};
 use crate::entities::{Candidates, Hashtag, Named};
@@ -10,38 +10,39 @@ use crate::id::UserId;
 use crate::posts::PostText;
 use crate::products::Product;
 
-/// What stands before and after each word: Unicode never takes it into a word, and it is in no text of ours.
-const WORD: char = '\n';
+/// The delimiter before and after each word. Unicode's segmentation never includes it in a word.
+const WORD_DELIMITER: char = '\n';
 
-/// What stands before and after a mark: a hashtag, with its `#`, or the author, behind `@`. Neither contains one.
-const MARK: char = '\r';
+/// The delimiter before and after each mark, which never contains it. A mark is a hashtag with its `#`, or `@` and the id of
+/// the author.
+const MARK_DELIMITER: char = '\r';
 
-/// The words of the fields of a thing, field by field, and its marks: `\nhello\nworld\n\rtag` and so on. It contains the
+/// The words of a thing, field by field, followed by its marks, such as `\nhello\nworld\n\r#tag\r`. It contains the
 /// [`Needles`] of a query exactly if the query finds the thing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IndexedText(String);
 
 impl IndexedText {
-    /// The most characters of a word by which an index finds it: the key of an index has a bounded length.
+    /// The length in characters to which words and marks are truncated as keys of an index, whose length is bounded.
     pub const MAX_KEY_CHARS: usize = 32;
 
-    /// Returns the words of fields, none of which goes on in another.
+    /// Creates the text of some fields. No phrase extends from one field into the next.
     pub fn of_fields<'a>(fields: impl IntoIterator<Item = &'a str>) -> Self {
         let mut text = String::new();
         for field in fields {
             let before = text.len();
-            each_word(field, |word| {
-                if text.len() == before {
-                    text.push(WORD);
-                }
-                text.push_str(word);
-                text.push(WORD);
+            for_each_word(field, |word| {
+            if text.len() == before {
+            text.push(WORD_DELIMITER);
+            }
+            text.push_str(word);
+            text.push(WORD_DELIMITER);
             });
         }
         Self(text)
     }
 
-    /// Returns that of a post, without its author.
+    /// Creates the text of a post, without its author.
     pub fn of_post(text: &PostText) -> Self {
         let entities = Candidates::find(text.as_str()).resolve(&BTreeMap::new());
         let tags = entities.into_iter().filter_map(|entity| match entity.named {
@@ -49,48 +50,49 @@ impl IndexedText {
             _ => None,
         });
         let tags: BTreeSet<Hashtag> = tags.collect();
-        tags.iter().fold(Self::of_fields([text.as_str()]), |text, tag| text.with(&mark_of_hashtag(tag)))
+        tags.iter().fold(Self::of_fields([text.as_str()]), |text, tag| text.with_mark(&mark_of_hashtag(tag)))
     }
 
-    /// Returns that of an account.
+    /// Creates the text of an account.
     pub fn of_account(username: &Username, display_name: Option<&DisplayName>) -> Self {
         Self::of_fields([username.as_str(), display_name.map_or("", DisplayName::as_str)])
     }
 
-    /// Returns that of a product.
+    /// Creates the text of a product.
     pub fn of_product(product: &Product) -> Self {
         let Product { name, description, sku, category, .. } = product;
         Self::of_fields([name.as_str(), description.as_str(), sku.as_str(), category.as_str()])
     }
 
-    /// Returns the text as one that this user wrote.
+    /// Adds the mark of the author.
     #[must_use]
     pub fn by(self, author: UserId) -> Self {
-        self.with(&mark_of_author(author))
+        self.with_mark(&mark_of_author(author))
     }
 
-    fn with(mut self, mark: &str) -> Self {
-        if !self.0.ends_with(MARK) {
-            self.0.push(MARK);
-        }
-        self.0.push_str(mark);
-        self.0.push(MARK);
-        self
+    fn with_mark(mut self, mark: &str) -> Self {
+    if !self.0.ends_with(MARK_DELIMITER) {
+    self.0.push(MARK_DELIMITER);
+    }
+    self.0.push_str(mark);
+    self.0.push(MARK_DELIMITER);
+    self
     }
 
-    /// A value read back from where it was stored.
+    /// Restores a text that was stored.
     pub fn restore(stored: String) -> Self {
         Self(stored)
     }
 
-    /// Returns it as a text.
+    /// Returns the text with its delimiters.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns by what an index finds it: its words and marks, of each the beginning, as often as it has them.
+    /// Returns the keys by which an index finds the text: its words and marks, truncated to
+    /// [`MAX_KEY_CHARS`](Self::MAX_KEY_CHARS), with duplicates.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.0.split([WORD, MARK]).filter(|word| !word.is_empty()).map(key)
+        self.0.split([WORD_DELIMITER, MARK_DELIMITER]).filter(|word| !word.is_empty()).map(index_key)
     }
 }
 
@@ -102,42 +104,46 @@ fn mark_of_author(author: UserId) -> String {
     format!("@{}", author.uuid().simple())
 }
 
-/// Returns the beginning of a word or mark, by which an index finds it.
-fn key(word: &str) -> &str {
+/// Truncates a word or mark to the key by which an index finds it.
+fn index_key(word: &str) -> &str {
     word.char_indices().nth(IndexedText::MAX_KEY_CHARS).map_or(word, |(end, _)| &word[..end])
 }
 
-/// What an [`IndexedText`] contains exactly if a query finds it, and by what an index finds such texts, and others.
+/// The conditions that a query sets for an [`IndexedText`].
+///
+/// The query finds a text exactly if the text contains all of [`contained`](Self::contained). The keys and the prefix are for
+/// the lookup in an index: they find all of these texts, and possibly others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needles {
-    /// What it contains, each literally.
-    pub contained: Vec<String>,
-    /// The keys that it has.
-    pub keys: Vec<String>,
-    /// What one of its keys begins with.
+/// The substrings that the text contains literally.
+pub contained: Vec<String>,
+/// Keys that the text has, all of them.
+pub keys: Vec<String>,
+/// The beginning of at least one key of the text.
     pub prefix: Option<String>,
 }
 
 impl Needles {
-    /// Returns those of a query, for the texts of an author if one is given.
+    /// Creates the needles of a query, restricted to texts by an author if one is given.
     pub fn of(query: &Query, author: Option<UserId>) -> Self {
         let (mut contained, mut keys, mut prefix) = (BTreeSet::new(), BTreeSet::new(), None);
         let mark = |mark: String, contained: &mut BTreeSet<String>| {
-            contained.insert(format!("{MARK}{mark}{MARK}"));
-            key(&mark).to_owned()
+            contained.insert(format!("{MARK_DELIMITER}{mark}{MARK_DELIMITER}"));
+            index_key(&mark).to_owned()
         };
         for term in query.terms() {
             match term {
                 Term::Phrase(words) => {
-                    contained.insert(format!("{WORD}{}{WORD}", words.join(WORD.encode_utf8(&mut [0; 4]))));
-                    keys.extend(words.iter().map(|word| key(word).to_owned()));
+                    let phrase = words.join(WORD_DELIMITER.encode_utf8(&mut [0; 4]));
+                    contained.insert(format!("{WORD_DELIMITER}{phrase}{WORD_DELIMITER}"));
+                    keys.extend(words.iter().map(|word| index_key(word).to_owned()));
                 }
                 Term::Prefix(start) => {
-                    contained.insert(format!("{WORD}{start}"));
+                    contained.insert(format!("{WORD_DELIMITER}{start}"));
                     match start.chars().count() < IndexedText::MAX_KEY_CHARS {
                         true => prefix = Some(start.clone()),
-                        // Whatever begins with it has this key.
-                        false => drop(keys.insert(key(start).to_owned())),
+                        // Every word that begins with it has this key.
+                        false => drop(keys.insert(index_key(start).to_owned())),
                     }
                 }
                 Term::Hashtag(tag) => drop(keys.insert(mark(mark_of_hashtag(tag), &mut contained))),
@@ -149,7 +155,7 @@ impl Needles {
         Self { contained: contained.into_iter().collect(), keys: keys.into_iter().collect(), prefix }
     }
 
-    /// Returns whether a text contains all of them.
+    /// Returns whether a text contains all of [`contained`](Self::contained), and the query thus finds it.
     pub fn are_in(&self, text: &IndexedText) -> bool {
         self.contained.iter().all(|needle| text.as_str().contains(needle.as_str()))
     }

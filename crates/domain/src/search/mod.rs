@@ -1,8 +1,8 @@
-//! What is looked for, and what has it.
+//! Full-text search of posts, users and products.
 //!
-//! [`words()`] says which words a text has, [`Query`] what somebody looks for, and [`Query::finds`] whether a text has it.
-//! Adapters keep each text as an [`IndexedText`], which has the [`Needles`] of a query exactly if the query finds the text:
-//! they may find texts in whatever way they like, as long as it finds those.
+//! [`words()`] splits a text into words, [`Query`] is a parsed search query, and [`Query::finds`] defines whether it matches a
+//! text. Adapters store each text as an [`IndexedText`], which contains the [`Needles`] of a query exactly if the query matches
+//! the text. They may search in any way that finds exactly these texts.
 
 mod indexed;
 mod ports;

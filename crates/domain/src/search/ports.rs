@@ -1,4 +1,4 @@
-//! What the use cases of searching need of an adapter.
+//! The ports of the search use cases.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -13,47 +13,46 @@ use crate::people::Person;
 use crate::posts::{PostText, PostView};
 use crate::products::Product;
 
-/// Which posts are looked for.
+/// A search for posts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostSearch {
-    /// What they have.
-    pub needles: Needles,
-    /// Who looks for them.
-    pub viewer: Viewer,
+/// The needles of the query.
+pub needles: Needles,
+/// The account that searches.
+pub viewer: Viewer,
 }
 
-/// Which users are looked for.
+/// A search for users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeopleSearch {
-    /// What they have.
-    pub needles: Needles,
-    /// Who looks for them.
-    pub viewer: Viewer,
-    /// One who is left out.
+/// The needles of the query.
+pub needles: Needles,
+/// The account that searches.
+pub viewer: Viewer,
+/// An account to leave out of the results.
     pub except: Option<UserId>,
 }
 
-/// Finds things by their words. Whatever was written before it is asked is found as it is then, and all of it that the
-/// index has: [`SearchIndex`] says what it may not have yet.
+/// Finds posts, users and products by their words. A search finds everything written before it that the index has, in its
+/// present state; [`SearchIndex`] documents what the index may not have yet.
 ///
-/// Lists run newest first: by the instant at which a thing was made, then by id, both descending. A page is full as long as
-/// there is more.
+/// Lists are sorted newest first: by the instant of creation, then by id, both descending. Every page but the last is full.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait SearchRepository: Send + Sync {
-    /// Returns posts of authors who are searchable that the viewer may view by the rule of
-    /// [`Audience`](crate::posts::Audience), of enabled authors whom the viewer does not mute; and those of the viewer.
+    /// Returns posts that the viewer may view by the rule of [`Audience`](crate::posts::Audience), by authors who are searchable,
+    /// enabled and not muted by the viewer, as well as the viewer's own posts.
     async fn find_posts(&self, wanted: &PostSearch, page: PageRequest) -> Result<Page<PostView>>;
 
-    /// Returns enabled accounts that are discoverable and not [apart](crate::relation::Standing::Apart) from the viewer, or
-    /// whatever they are if the viewer sees all.
+    /// Returns enabled accounts that are discoverable and not separated from the viewer by a
+    /// [block](crate::relation::Standing::Apart). For a viewer who sees everything, they need only be enabled.
     async fn find_people(&self, wanted: &PeopleSearch, page: PageRequest) -> Result<Page<Person>>;
 
-    /// Returns products.
+    /// Returns the products that have the needles.
     async fn find_products(&self, needles: &Needles, page: PageRequest) -> Result<Page<Product>>;
 }
 
-/// A kind of things that are found by their words.
+/// A kind of searchable thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// Posts.
@@ -65,29 +64,29 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// Every kind.
     pub const ALL: [Self; 3] = [Self::Post, Self::Account, Self::Product];
 }
 
 /// A thing that the index does not have yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unindexed {
-    /// Names it.
-    pub id: Uuid,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// What it has for words.
-    pub content: UnindexedContent,
+/// The unique identifier.
+pub id: Uuid,
+/// When it was created.
+pub created_at: Timestamp,
+/// The content to index.
+pub content: UnindexedContent,
 }
 
-/// What a thing has for words.
+/// The content of a thing by which it is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnindexedContent {
     /// A post's text and author.
     Post(PostText, UserId),
-    /// The names of an account.
+    /// The username and display name of an account.
     Account(Username, Option<DisplayName>),
-    /// A product; what belongs to it need not be there.
+    /// A product, possibly without its variants and images.
     Product(Box<Product>),
 }
 
@@ -101,7 +100,7 @@ impl UnindexedContent {
         }
     }
 
-    /// Returns the text by which it is found.
+    /// Returns the indexed form of the content.
     pub fn text(&self) -> IndexedText {
         match self {
             Self::Post(text, author) => IndexedText::of_post(text).by(*author),
@@ -111,27 +110,29 @@ impl UnindexedContent {
     }
 }
 
-/// Keeps the index from which things are found. What is written through the repositories of this version is in it from
-/// then on; what an earlier version wrote, and what was moved in bulk, is not in it until it is put there.
+/// The search index. The repositories of this version add to it whatever they write. Things that an earlier version wrote, or
+/// that were moved in bulk, are missing until [`index`](Self::index) adds them.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait SearchIndex: Send + Sync {
-    /// Returns how many things the index does not have.
+    /// Returns the number of things that the index does not have.
     async fn count_unindexed(&self) -> Result<u64>;
 
-    /// Returns some things that the index does not have, the newest first.
+    /// Returns up to `limit` things that the index does not have, newest first.
     async fn list_unindexed(&self, kind: Kind, limit: usize) -> Result<Vec<Unindexed>>;
 
-    /// Puts things into the index, of which it was asked before what they have; returns how many. What was changed since,
-    /// or is there by now, is left as it is.
+    /// Adds things that [`list_unindexed`](Self::list_unindexed) returned, with their indexed forms; returns how many were added.
+    /// Things that changed since, or that the index has by now, are left as they are.
     async fn index(&self, found: Vec<(Unindexed, IndexedText)>) -> Result<usize>;
 
-    /// Brings some of what was written since into the form in which it is found quickly, no more at a time than others can
-    /// wait for; returns whether there may be more to do, here or by whoever is doing it. What is found does not depend on it.
+    /// Packs a batch of recent writes into the form that is fast to search, small enough not to hold up other requests; returns
+    /// whether there may be more to do, by this caller or by another who is packing already. Search results do not depend on it.
     async fn pack(&self) -> Result<bool>;
 
-    /// Deletes some of what the index still has of things that were deleted or changed before an instant, no more at a time
-    /// than others can wait for; returns whether there may be more. While somebody else is at work on the index, it does nothing and
-    /// returns false. Nothing is found by what it deletes, but a search that began before that instant may be told by it that something was changed.
+    /// Deletes a batch of the entries of things that were deleted or changed before an instant, small enough not to hold up
+    /// other requests; returns whether there may be more. While another caller maintains the index, it does nothing and returns
+    /// false.
+    ///
+    /// These entries produce no search results, but they may tell a search that began before that instant that something changed.
     async fn forget(&self, before: Timestamp) -> Result<bool>;
 }

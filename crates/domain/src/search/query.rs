@@ -1,4 +1,4 @@
-//! What somebody looks for.
+//! Parsed search queries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use crate::error::ViolationKind::Required;
 use crate::error::{Result, Violation};
 use crate::text;
 
-/// A part of what is looked for.
+/// A term of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Term {
-    /// Words side by side within one field, in this order; one word alone as well.
-    Phrase(Vec<String>),
-    /// A word that begins with these characters, two at least.
+/// Adjacent words within one field, in this order; possibly a single word.
+Phrase(Vec<String>),
+/// The beginning of a word, at least two characters long.
     Prefix(String),
     /// A hashtag.
     Hashtag(Hashtag),
 }
 
-/// What somebody looks for: texts that have every term, in any order. There is at least one.
+/// A search query. It matches texts that have every term, in any order. There is at least one term.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
     text: String,
@@ -31,16 +31,16 @@ pub struct Query {
 impl Query {
     /// The most characters a query has.
     pub const MAX_CHARS: usize = 200;
-    /// The fewest characters of a word's beginning that is looked for as such.
+    /// The fewest characters of a [`Term::Prefix`].
     pub const MIN_PREFIX_CHARS: usize = 2;
 
-    /// Parses what a client looks for (`contract`: Search).
+    /// Parses a query of a client (`contract`: Search).
     ///
-    /// What stands in quotes is a phrase; a quote without its counterpart, or between two letters, does not count. `#` and a tag is a hashtag. The last word, if it is
-    /// not in quotes, is the beginning of a word. Whatever else there is separates words.
+    /// Text in quotes is a phrase; a quote without its counterpart, or between two letters, does not count. `#` followed by a tag
+    /// is a hashtag. The last word, if it is not in quotes, is the beginning of a word. Everything else separates words.
     ///
     /// # Errors
-    /// The violation, in words for the client, when there is no word, or the query is too long.
+    /// The violation, in words for the client, when the query has no word or is too long.
     pub fn parse(query: &str) -> Result<Self, Violation> {
         let text = text::required("Query", query, Self::MAX_CHARS)?;
         let mut terms = Vec::new();
@@ -69,7 +69,7 @@ impl Query {
         Ok(Self { text, terms })
     }
 
-    /// Returns the same query for things that have no hashtags: a tag is a word like others.
+    /// Returns the same query for things that have no hashtags, with each tag as an ordinary word.
     #[must_use]
     pub fn without_hashtags(self) -> Self {
         let terms = self.terms.into_iter().map(|term| match term {
@@ -79,17 +79,17 @@ impl Query {
         Self { terms: terms.collect(), text: self.text }
     }
 
-    /// Returns its terms.
+    /// Returns the terms.
     pub fn terms(&self) -> &[Term] {
         &self.terms
     }
 
-    /// Returns the username that the whole of it is, if it is one.
+    /// Returns the whole query as a username, if it is a valid one.
     pub fn username(&self) -> Option<Username> {
         Username::parse(&self.text).ok()
     }
 
-    /// Returns whether the fields of one thing have every term: a phrase within one of them, whatever else in any.
+    /// Returns whether the fields and hashtags of a thing have every term. A phrase must be within a single field.
     pub fn finds(&self, fields: &[&str], hashtags: &BTreeSet<Hashtag>) -> bool {
         let fields: Vec<_> = fields.iter().map(|field| words(field)).collect();
         self.terms.iter().all(|term| match term {
@@ -100,14 +100,14 @@ impl Query {
     }
 }
 
-/// Returns what stands before the first phrase of a query, the phrase without its quotes, and what stands behind it.
+/// Splits a query at its first phrase: returns the text before it, the phrase without its quotes, and the text after it.
 fn next_phrase(query: &str) -> (&str, &str, &str) {
     let (before, quoted) = split_at_quote(query);
     let (phrase, after) = split_at_quote(quoted.unwrap_or_default());
     after.map_or((query, "", ""), |after| (before, phrase, after))
 }
 
-/// Splits a text at its first quote. One between two letters is a part of a word, as in Hebrew.
+/// Splits a text at its first quote. A quote between two letters is part of a word, as in Hebrew.
 fn split_at_quote(text: &str) -> (&str, Option<&str>) {
     let quote = text.match_indices('"').find(|(at, quote)| {
         let is_behind = text[..*at].ends_with(char::is_alphanumeric);
@@ -116,7 +116,7 @@ fn split_at_quote(text: &str) -> (&str, Option<&str>) {
     quote.map_or((text, None), |(at, quote)| (&text[..at], Some(&text[at + quote.len()..])))
 }
 
-/// Adds the words and hashtags of what stands in no quotes.
+/// Adds the words and hashtags of text outside of quotes.
 fn plain_terms(text: &str, terms: &mut Vec<Term>) {
     let units: Vec<u16> = text.encode_utf16().collect();
     let mut begin = 0;

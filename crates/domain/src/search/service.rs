@@ -1,4 +1,4 @@
-//! The use cases of searching.
+//! The use cases of search.
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ use crate::products::Product;
 
 /// Finds posts, users and products by their words.
 pub struct Search {
-    /// Where they are found.
+    /// Finds them.
     pub found: Arc<dyn SearchRepository>,
-    /// Where users are read as others see them.
+    /// Reads users as others see them.
     pub people: Arc<dyn PeopleRepository>,
 }
 
-/// Where the user stands whose name is what is looked for: before all others.
-const TOP: Keyset = Keyset { at: Timestamp::from_unix_millis(253_402_300_800_000), id: Uuid::max() };
+/// The position of the user whose username equals the query: before all others.
+const EXACT_MATCH_POSITION: Keyset = Keyset { at: Timestamp::from_unix_millis(253_402_300_800_000), id: Uuid::max() };
 
 impl Search {
-    /// Returns the posts that a query finds and the viewer may find, newest first; those of an author if one is given.
+    /// Returns the posts that match a query and that the viewer may find, newest first; only those of `author` if one is given.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an unknown author, and for one whom the viewer does not see.
+    /// [`Error::NotFound`] for an unknown author, and for one whom the viewer may not see.
     pub async fn posts(
         &self,
         viewer: &Member,
@@ -46,15 +46,15 @@ impl Search {
         self.found.find_posts(&wanted, page).await
     }
 
-    /// Returns the users whom a query finds and the viewer may find, newest account first, but the one with exactly that
-    /// name before all others.
+    /// Returns the users who match a query and whom the viewer may find. The user whose username equals the query comes first,
+    /// then the newest accounts.
     ///
     /// # Errors
     /// Those of the repositories.
     pub async fn users(&self, viewer: &Member, query: &Query, page: PageRequest) -> Result<Page<Profile>> {
-        let named = self.named(viewer, query).await?;
+        let exact_match = self.find_exact_match(viewer, query).await?;
         let needles = Needles::of(&query.clone().without_hashtags(), None);
-        let except = named.as_ref().map(|person| person.id);
+        let except = exact_match.as_ref().map(|person| person.id);
         let wanted = PeopleSearch { needles, viewer: viewer.viewer(), except };
         let found = self.found.find_people(&wanted, page).await?;
         let is_at_top = match page.from {
@@ -62,14 +62,14 @@ impl Search {
             Position::After(_) => false,
             Position::Before(_) | Position::End => found.prev.is_none(),
         };
-        let found = match named.filter(|_| is_at_top) {
-            Some(named) => with_first(named, found, page),
+        let found = match exact_match.filter(|_| is_at_top) {
+        Some(first) => prepend(first, found, page),
             None => found,
         };
         Ok(found.filter_map(|person| person.listed_for(viewer)))
     }
 
-    /// Returns the products that a query finds, newest first.
+    /// Returns the products that match a query, newest first.
     ///
     /// # Errors
     /// Those of the repository.
@@ -77,17 +77,17 @@ impl Search {
         self.found.find_products(&Needles::of(&query.clone().without_hashtags(), None), page).await
     }
 
-    /// Returns the user whose name is what is looked for, if the viewer may find them.
-    async fn named(&self, viewer: &Member, query: &Query) -> Result<Option<Person>> {
+    /// Returns the user whose username equals the query, if the viewer may find them.
+    async fn find_exact_match(&self, viewer: &Member, query: &Query) -> Result<Option<Person>> {
         let Some(username) = query.username() else { return Ok(None) };
         let found = self.people.find_by_username(&username, viewer.id()).await?;
         Ok(found.filter(|person| person.is_found_by(viewer)))
     }
 }
 
-/// Returns a page that begins where the list does with one entry more, which is the first of the list.
-fn with_first(first: Person, page: Page<Person>, request: PageRequest) -> Page<Person> {
-    let first = (TOP, first);
+/// Adds the first entry of the list to the page at the beginning of the list, within the requested page size.
+fn prepend(first: Person, page: Page<Person>, request: PageRequest) -> Page<Person> {
+let first = (EXACT_MATCH_POSITION, first);
     let others = page.keys.into_iter().zip(page.items);
     let rows = match request.from.is_read_backward() {
         true => others.rev().chain([first]).collect(),
@@ -95,7 +95,7 @@ fn with_first(first: Person, page: Page<Person>, request: PageRequest) -> Page<P
     };
     let beyond = (page.prev, page.next);
     let mut joined = request.page_of(rows, |(key, _)| *key);
-    // Others may be gone since they were found: where there was more, there still may be.
+    // Some users may be gone since they were found, so a page that had a neighbor may still have one.
     let (first, last) = (joined.keys.first().copied(), joined.keys.last().copied());
     if request.from.is_read_backward() {
         joined.prev = joined.prev.or(beyond.0.and(first).map(Position::Before));
@@ -105,24 +105,26 @@ fn with_first(first: Person, page: Page<Person>, request: PageRequest) -> Page<P
     joined.map(|(_, person)| person)
 }
 
-/// Brings into the index what it does not have, and into shape what it has.
+/// The maintenance of the search index: adds missing things, packs recent writes and deletes outdated entries.
 pub struct Indexing {
-    /// The index.
+/// The index.
     pub index: Arc<dyn SearchIndex>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// How long the index keeps what it has of a thing that was deleted or changed: longer than a search takes, and by more than
-/// the clocks of nodes differ. It begins with the deletion, not with the end of its transaction: behind one that took as long, a search
-/// may pass over what it changed, once.
+/// How long the index keeps the entries of a deleted or changed thing: longer than a search takes, by more than the clocks of
+/// nodes differ.
+///
+/// The time starts at the deletion, not at the end of its transaction. After a transaction that took this long, a search may
+/// once miss what it changed.
 const FORGET_AFTER_MILLIS: i64 = 600_000;
 
-/// How many things are put into the index at once.
-const INDEXED_AT_ONCE: usize = 200;
+/// The most things of a kind that are added to the index at once.
+const INDEX_BATCH_SIZE: usize = 200;
 
 impl Indexing {
-    /// Returns how many things the index does not have.
+    /// Returns the number of things that the index does not have.
     ///
     /// # Errors
     /// Those of the index.
@@ -130,20 +132,19 @@ impl Indexing {
         self.index.count_unindexed().await
     }
 
-    /// Does some of what is to be done; returns how many things were put into the index, and whether there may be more to
-    /// do.
+    /// Does a batch of the work; returns how many things were added to the index, and whether there may be more to do.
     ///
     /// # Errors
     /// Those of the index.
     pub async fn run(&self) -> Result<(usize, bool)> {
-        // What waits to be packed makes every search slower.
+        // First, because unpacked writes make every search slower.
         if self.index.pack().await? {
             return Ok((0, true));
         }
         let (mut indexed, mut is_more) = (0, false);
         for kind in Kind::ALL {
-            let found = self.index.list_unindexed(kind, INDEXED_AT_ONCE).await?;
-            is_more |= found.len() == INDEXED_AT_ONCE;
+            let found = self.index.list_unindexed(kind, INDEX_BATCH_SIZE).await?;
+            is_more |= found.len() == INDEX_BATCH_SIZE;
             if !found.is_empty() {
                 let texts: Vec<_> = found.iter().map(|thing| thing.content.text()).collect();
                 indexed += self.index.index(found.into_iter().zip(texts).collect()).await?;
@@ -152,8 +153,7 @@ impl Indexing {
         Ok((indexed, is_more))
     }
 
-    /// Deletes from the index some of what it still has of things that were deleted or changed; returns whether there may be
-    /// more of it.
+    /// Deletes a batch of the entries of things that were deleted or changed; returns whether there may be more.
     ///
     /// # Errors
     /// Those of the index.

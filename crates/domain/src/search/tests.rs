@@ -15,7 +15,7 @@ fn finds(query: &str, text: &str) -> bool {
 }
 
 #[test]
-fn words_are_those_of_unicode_without_case_and_accents() {
+fn words_follow_unicode_segmentation_without_case_and_accents() {
     for (text, expected) in [
         ("Hello, World!", &["hello", "world"][..]),
         ("don't stop: it’s", &["don't", "stop", "it's"]),
@@ -37,7 +37,7 @@ fn words_are_those_of_unicode_without_case_and_accents() {
 }
 
 #[test]
-fn all_words_occur_in_any_order_and_the_last_may_go_on() {
+fn a_query_matches_all_its_words_in_any_order_and_the_last_as_a_prefix() {
     let text = "The quick brown fox doesn't jump";
     for found in ["fox", "FOX quick", "quick br", "jump", "ju", "the", "doesn’t", "the!!! +fox-", "(brown OR) fox NOT"]
     {
@@ -50,7 +50,7 @@ fn all_words_occur_in_any_order_and_the_last_may_go_on() {
 }
 
 #[test]
-fn a_phrase_is_side_by_side_within_one_field() {
+fn a_phrase_matches_adjacent_words_within_one_field() {
     let query = Query::parse("\"brown fox\"").unwrap();
     let none = BTreeSet::new();
     assert!(query.finds(&["a quick Brown, fox."], &none));
@@ -65,7 +65,7 @@ fn a_phrase_is_side_by_side_within_one_field() {
 }
 
 #[test]
-fn scripts_without_spaces_are_found_by_any_part() {
+fn text_without_spaces_is_found_by_any_part_of_it() {
     let text = "昨日、東京タワーに行った";
     for found in ["東", "京タ", "東京タワー", "行", "ー", "東京 昨日"] {
         assert!(finds(found, text), "{found}");
@@ -79,7 +79,7 @@ fn scripts_without_spaces_are_found_by_any_part() {
 }
 
 #[test]
-fn a_hashtag_is_found_as_such() {
+fn a_hashtag_term_matches_only_that_hashtag() {
     let tags = BTreeSet::from([Hashtag::parse("Café").unwrap()]);
     let query = |text| Query::parse(text).unwrap();
     assert!(query("#CAFÉ").finds(&[""], &tags));
@@ -91,7 +91,7 @@ fn a_hashtag_is_found_as_such() {
 }
 
 #[test]
-fn a_query_without_a_word_is_refused() {
+fn a_query_without_words_or_too_long_is_rejected() {
     for query in ["", "  ", "!?", "\"\"", "# @ _", "\u{1F980}", &"a".repeat(201)] {
         assert!(Query::parse(query).is_err(), "{query}");
     }
@@ -107,7 +107,7 @@ fn hashtags(text: &str) -> BTreeSet<Hashtag> {
     tags.collect()
 }
 
-/// Returns whether a query finds a post, after checking that every way to tell agrees.
+/// Returns whether a query finds a post, after checking that the text, its indexed form and its keys agree on that.
 fn finds_post(query: &Query, text: &str) -> bool {
     let found = query.finds(&[text], &hashtags(text));
     let [author, other] = [1, 2].map(|n| UserId::new(uuid::Uuid::from_u128(n)));
@@ -128,7 +128,7 @@ fn finds_post(query: &Query, text: &str) -> bool {
 }
 
 #[test]
-fn a_text_is_kept_as_its_words_and_marks() {
+fn an_indexed_text_consists_of_delimited_words_and_marks() {
     let post = |text: &str| IndexedText::of_post(&PostText::restore(text.to_owned()));
     assert_eq!(post("Hello, #World of #Ünïcode").as_str(), "\nhello\nworld\nof\nunicode\n\r#world\r#ünïcode\r");
     assert_eq!(post("\u{1F980}").as_str(), "");
@@ -142,7 +142,7 @@ fn a_text_is_kept_as_its_words_and_marks() {
 }
 
 #[test]
-fn long_words_are_found_by_their_beginning_and_told_apart_by_their_end() {
+fn long_words_are_looked_up_by_a_truncated_key_but_compared_in_full() {
     let word = "x".repeat(150);
     for (query, found) in [
         (word.clone(), true),
@@ -159,7 +159,7 @@ fn long_words_are_found_by_their_beginning_and_told_apart_by_their_end() {
 
 proptest! {
     #[test]
-    fn what_is_kept_of_a_text_has_the_needles_of_a_query_if_the_query_finds_it(
+    fn an_indexed_text_has_the_needles_exactly_if_the_query_matches(
         query in prop_oneof![any::<String>(), "[ \"#a東'_b\u{93f}\u{300}-]{0,40}", "(\"?#?[ab]{1,2}\"? ?){1,4}"],
         text in prop_oneof![any::<String>(), "[ \"#a東'_b\n\u{93f}\u{300}-]{0,40}", "(#?[ab]{1,2} ){1,6}"],
         other in prop_oneof![any::<String>(), "[ \"#a東'_b\u{93f}-]{0,10}", "(#?[ab]{1,2} ){1,3}"],
@@ -175,7 +175,7 @@ proptest! {
     #[test]
     fn a_text_is_found_by_each_of_its_words(text in any::<String>(), odd in "[ a-zA-Z0-9_'’.:,\"#@éßſ東カーกำ국\u{300}\u{3099}]{0,60}") {
         for text in [text, odd] {
-            // A mark may have a quote as what it stands on.
+            // The character before a combining mark may be a quote.
             for word in words(&text).into_iter().filter(|word| !word.starts_with('"')) {
                 prop_assert_eq!(words(&word), [word.clone()], "folding a word again changes nothing");
                 let query = Query::parse(&format!("\"{word}\"")).unwrap();

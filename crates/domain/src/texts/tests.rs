@@ -25,7 +25,7 @@ fn resolved(n: u128, text: &str, entities: &str) -> ResolvedText {
 }
 
 #[tokio::test]
-async fn the_entities_of_a_batch_are_extracted_as_the_author_of_each_and_stored_together() {
+async fn the_entities_of_a_batch_are_resolved_for_each_author_and_stored_at_once() {
     for kind in TextKind::ALL {
         let (mut backlog, mut accounts) = (MockTextBacklog::new(), MockAccountRepository::new());
         let texts = || vec![unresolved(9, "@other #One"), unresolved(7, "@other"), unresolved(5, "plain")];
@@ -49,7 +49,7 @@ async fn the_entities_of_a_batch_are_extracted_as_the_author_of_each_and_stored_
 }
 
 #[tokio::test]
-async fn comments_come_when_there_are_no_more_posts() {
+async fn comments_follow_after_the_last_post() {
     let mut backlog = MockTextBacklog::new();
     backlog
         .expect_list()
@@ -67,7 +67,7 @@ async fn comments_come_when_there_are_no_more_posts() {
 }
 
 #[tokio::test]
-async fn there_is_an_end_and_a_failure_is_told() {
+async fn the_backfill_ends_after_the_last_text_and_reports_failures() {
     let mut backlog = MockTextBacklog::new();
     backlog.expect_count().return_once(|| Ok(7));
     backlog.expect_list().times(2).withf(|_, before, _| before.is_none()).returning(|_, _, _| Ok(vec![]));

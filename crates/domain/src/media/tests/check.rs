@@ -1,4 +1,4 @@
-//! What a comparison of store and rows finds, and what it deletes.
+//! What the check of a store reports, and what it deletes.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::id::UserId;
 const ADA: UserId = UserId::new(Uuid::from_u128(1));
 const BEN: UserId = UserId::new(Uuid::from_u128(2));
 
-/// The beginning of every key.
+/// The first byte of every key.
 const FOLDER: u8 = 7;
 
 fn key(n: u8) -> ImageKey {
@@ -20,7 +20,7 @@ fn key(n: u8) -> ImageKey {
     ImageKey::new(bits, ImageFormat::Png)
 }
 
-/// Returns the image of a number, of as many bytes, stored at an instant.
+/// Returns image number `n`, of `n` bytes, stored at the instant `modified`.
 fn stored(n: u8, modified: i64) -> StoredImage {
     let (rendition, modified) = (Rendition::Original, Timestamp::from_unix_millis(modified));
     StoredImage { key: key(n), rendition, bytes: n.into(), modified }
@@ -30,24 +30,24 @@ fn usage(images: u64, bytes: u64) -> Usage {
     Usage { images, bytes }
 }
 
-/// What is where.
+/// The state of the store and the database during a check.
 #[derive(Clone, Default)]
 struct Scenario {
-    /// What is listed in the store.
-    listed: Vec<StoredImage>,
-    /// What rows name when the listing is over.
-    named: Vec<(ImageKey, UserId)>,
-    /// What they name at a second look.
-    named_later: Vec<ImageKey>,
-    on_record: Vec<ImageKey>,
-    /// What the store has at a second look.
-    found_later: Vec<ImageKey>,
-    /// What is deleted.
-    deleted: Vec<ImageKey>,
+/// The files that the store lists.
+listed: Vec<StoredImage>,
+/// The images that rows reference after the listing.
+named: Vec<(ImageKey, UserId)>,
+/// The images that rows reference when they are read again.
+named_later: Vec<ImageKey>,
+on_record: Vec<ImageKey>,
+/// The images that the store has when they are looked up again.
+found_later: Vec<ImageKey>,
+/// The images that are expected to be deleted.
+deleted: Vec<ImageKey>,
 }
 
 impl Scenario {
-    /// Returns a comparison at 10,000, by which what is stored since 9,000 may be of an upload in flight.
+    /// Runs a check at the instant 10,000, for which images stored since 9,000 may belong to uploads in flight.
     async fn check(self, delete: bool) -> MediaReport {
         let (mut store, mut named, mut unnamed) =
             (MockImageStore::new(), MockImageReferences::new(), MockUnreferencedImages::new());
@@ -81,7 +81,7 @@ impl Scenario {
 }
 
 #[tokio::test]
-async fn images_are_counted_with_whose_they_are() {
+async fn images_are_counted_in_total_and_by_owner() {
     let place = Scenario {
         listed: vec![stored(1, 0), stored(2, 0), stored(4, 0), stored(8, 9_999)],
         named: vec![(key(1), ADA), (key(4), BEN), (key(8), ADA), (key(2), ADA)],
@@ -93,11 +93,11 @@ async fn images_are_counted_with_whose_they_are() {
 }
 
 #[tokio::test]
-async fn only_what_nothing_knows_and_is_old_is_deleted_and_only_when_asked_for() {
+async fn only_old_unknown_images_are_deleted_and_only_on_request() {
     let place = Scenario {
         listed: vec![stored(1, 0), stored(2, 8_999), stored(4, 9_000), stored(8, 0), stored(16, 0), stored(32, 0)],
         named: vec![(key(1), ADA)],
-        // A row came to name it after the rows were read.
+        // A row came to reference it after the rows were read.
         named_later: vec![key(8)],
         on_record: vec![key(16)],
         ..Scenario::default()
@@ -116,10 +116,10 @@ async fn only_what_nothing_knows_and_is_old_is_deleted_and_only_when_asked_for()
 }
 
 #[tokio::test]
-async fn an_image_is_lost_when_it_is_not_there_at_a_second_look_and_named_still() {
+async fn an_image_is_lost_if_it_is_still_missing_and_still_referenced_on_a_second_check() {
     let place = Scenario {
         named: vec![(key(1), ADA), (key(2), ADA), (key(3), ADA)],
-        // The first came after the listing, the second is no longer named.
+        // The first was stored after the listing, the second is no longer referenced.
         found_later: vec![key(1)],
         named_later: vec![key(1), key(3)],
         ..Scenario::default()
@@ -129,7 +129,7 @@ async fn an_image_is_lost_when_it_is_not_there_at_a_second_look_and_named_still(
 }
 
 #[tokio::test]
-async fn the_first_of_many_lost_images_are_named() {
+async fn the_report_lists_only_the_first_lost_images() {
     let keys: Vec<ImageKey> = (0..20).map(key).collect();
     let named = keys.iter().map(|key| (key.clone(), ADA)).collect();
     let report = Scenario { named, named_later: keys, ..Scenario::default() }.check(false).await;
@@ -137,13 +137,13 @@ async fn the_first_of_many_lost_images_are_named() {
 }
 
 #[tokio::test]
-async fn a_thumbnail_counts_with_its_image_and_goes_with_it() {
+async fn a_thumbnail_is_counted_and_deleted_with_its_image() {
     let thumbnail = |n, modified| StoredImage { rendition: Rendition::Thumbnail, ..stored(n, modified) };
     let place = Scenario {
         listed: vec![
             thumbnail(1, 0),
             stored(1, 0),
-            // Nothing knows these: of the second, a file is new; of the third, there is nothing else.
+            // These are unknown. The second has a new file, the third only a thumbnail.
             stored(2, 0),
             thumbnail(2, 0),
             stored(4, 0),

@@ -13,8 +13,9 @@ const USER: UserId = UserId::new(Uuid::from_u128(3));
 
 type Checked = Result<CleanImage, ImageProblem>;
 
-/// Looks at an image that is there or not, and of which a check tells this; what is stored of it, if that is to be.
-async fn look(is_there: bool, checked: fn() -> Checked, stored: Option<Option<Preview>>) -> Result<()> {
+/// Processes a post's image that the store has or not, and of which the check returns `checked`. Expects `stored` to be stored
+/// as its preview, or nothing.
+async fn process_post_image(is_there: bool, checked: fn() -> Checked, stored: Option<Option<Preview>>) -> Result<()> {
     let (mut backlog, mut store, mut cleaner) =
         (MockPreviewBacklog::new(), MockImageStore::new(), MockImageCleaner::new());
     let mut order = Sequence::new();
@@ -43,33 +44,34 @@ async fn look(is_there: bool, checked: fn() -> Checked, stored: Option<Option<Pr
         unnamed: Arc::new(MockUnreferencedImages::new()),
     };
     let backfill = PreviewBackfill::new(Arc::new(backlog), ports, clock(NOW));
-    let looked = backfill.run(Some(ShownBy::Post(NEWER))).await.unwrap().unwrap();
-    assert_eq!(looked.by, ShownBy::Post(POST));
-    looked.outcome
+    let processed = backfill.run(Some(ShownBy::Post(NEWER))).await.unwrap().unwrap();
+    assert_eq!(processed.by, ShownBy::Post(POST));
+    processed.outcome
 }
 
 #[tokio::test]
-async fn an_image_gets_its_thumbnail_before_its_preview_is_shown() {
-    look(true, || Ok(clean()), Some(Some(clean().preview))).await.unwrap();
+async fn the_thumbnail_is_stored_before_the_preview() {
+    process_post_image(true, || Ok(clean()), Some(Some(clean().preview))).await.unwrap();
 }
 
 #[tokio::test]
-async fn what_cannot_be_decoded_has_none_for_good() {
-    look(true, || Err(ImageProblem::Unacceptable("No image".to_owned())), Some(None)).await.unwrap();
+async fn an_undecodable_image_is_recorded_as_having_no_preview() {
+    process_post_image(true, || Err(ImageProblem::Unacceptable("No image".to_owned())), Some(None)).await.unwrap();
 }
 
 #[tokio::test]
-async fn what_is_not_there_or_cannot_be_checked_now_is_passed_over() {
-    let gone = look(false, || Ok(clean()), None).await;
+async fn a_missing_or_currently_uncheckable_image_is_skipped() {
+    let gone = process_post_image(false, || Ok(clean()), None).await;
     assert!(matches!(gone, Err(Error::NotFound(Resource::Image))));
-    let large = look(true, || Err(ImageProblem::TooLarge("Too large".to_owned())), None).await;
+    let large = process_post_image(true, || Err(ImageProblem::TooLarge("Too large".to_owned())), None).await;
     assert!(matches!(large, Err(Error::TooLarge(_))));
-    let busy = look(true, || Err(ImageProblem::Failed(Error::unavailable("too many"))), None).await;
+    let busy = process_post_image(true, || Err(ImageProblem::Failed(Error::unavailable("too many"))), None).await;
     assert!(matches!(busy, Err(Error::Unavailable(_))));
 }
 
-/// Looks at the picture of a user, of which a check tells this, when there is none of a post; what is stored of it.
-async fn look_at_picture(last: Option<ShownBy>, checked: fn() -> Checked, small: Option<Rendition>) -> Result<()> {
+/// Processes the picture of a user, of which the check returns `checked`, when no post's image is left. Expects `small` to be
+/// stored as its small rendition, or nothing.
+async fn process_picture(last: Option<ShownBy>, checked: fn() -> Checked, small: Option<Rendition>) -> Result<()> {
     let (mut backlog, mut store, mut cleaner) =
         (MockPreviewBacklog::new(), MockImageStore::new(), MockImageCleaner::new());
     let before = match last {
@@ -96,28 +98,28 @@ async fn look_at_picture(last: Option<ShownBy>, checked: fn() -> Checked, small:
         .returning(|_, _, _, _| Ok(()));
     let unnamed = Arc::new(MockUnreferencedImages::new());
     let ports = ImagePorts { cleaner: Arc::new(cleaner), store: Arc::new(store), unnamed };
-    let looked = PreviewBackfill::new(Arc::new(backlog), ports, clock(NOW)).run(last).await.unwrap().unwrap();
-    assert_eq!(looked.by, ShownBy::User(USER));
-    looked.outcome
+    let processed = PreviewBackfill::new(Arc::new(backlog), ports, clock(NOW)).run(last).await.unwrap().unwrap();
+    assert_eq!(processed.by, ShownBy::User(USER));
+    processed.outcome
 }
 
 #[tokio::test]
-async fn pictures_of_users_come_after_the_images_of_posts() {
+async fn pictures_of_users_follow_the_images_of_posts() {
     for last in [None, Some(ShownBy::Post(POST)), Some(ShownBy::User(UserId::new(Uuid::from_u128(9))))] {
-        look_at_picture(last, || Ok(clean()), Some(Rendition::Thumbnail)).await.unwrap();
+        process_picture(last, || Ok(clean()), Some(Rendition::Thumbnail)).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_picture_that_cannot_be_decoded_stands_for_its_thumbnail() {
+async fn an_undecodable_picture_is_shown_as_the_original() {
     let unacceptable = || Err(ImageProblem::Unacceptable("No image".to_owned()));
-    look_at_picture(None, unacceptable, Some(Rendition::Original)).await.unwrap();
-    let large = look_at_picture(None, || Err(ImageProblem::TooLarge("Too large".to_owned())), None).await;
+    process_picture(None, unacceptable, Some(Rendition::Original)).await.unwrap();
+    let large = process_picture(None, || Err(ImageProblem::TooLarge("Too large".to_owned())), None).await;
     assert!(matches!(large, Err(Error::TooLarge(_))));
 }
 
 #[tokio::test]
-async fn nothing_is_done_when_all_images_have_one() {
+async fn the_backfill_ends_when_no_image_lacks_a_preview() {
     let mut backlog = MockPreviewBacklog::new();
     backlog.expect_next().once().returning(|_| Ok(None));
     backlog.expect_next_picture().once().returning(|_| Ok(None));

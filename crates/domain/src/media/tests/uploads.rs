@@ -31,7 +31,7 @@ fn fields(image: Option<&'static str>, alt: &str) -> UploadFields {
 }
 
 #[tokio::test]
-async fn an_upload_is_on_record_with_whose_it_is_and_what_it_shows_before_it_is_stored() {
+async fn an_upload_is_recorded_with_owner_and_description_before_it_is_stored() {
     let mut order = Sequence::new();
     let (mut cleaner, mut store) = (MockImageCleaner::new(), MockImageStore::new());
     let mut unnamed = MockUnreferencedImages::new();
@@ -50,27 +50,27 @@ async fn an_upload_is_on_record_with_whose_it_is_and_what_it_shows_before_it_is_
         .in_sequence(&mut order)
         .withf(move |owner, upload, at| (*owner, upload, *at) == (OWNER, &recorded, NOW))
         .returning(|_, _, _| Ok(()));
-    store_files(&mut store, &mut order);
+    expect_files_stored(&mut store, &mut order);
     let uploaded =
         media(cleaner, store, unnamed).upload(&owner(), &requester(), fields(Some("upload"), " a cat ")).await;
     assert_eq!(uploaded.unwrap(), expected);
 }
 
 #[tokio::test]
-async fn an_upload_without_an_image_or_with_an_invalid_one_is_refused_and_nothing_stored() {
+async fn a_missing_or_invalid_image_is_rejected_and_not_stored() {
     let mut cleaner = MockImageCleaner::new();
     cleaner.expect_clean().returning(|_, _| Err(ImageProblem::Unacceptable("No image".to_owned())));
     let media = media(cleaner, MockImageStore::new(), MockUnreferencedImages::new());
     for (image, message) in [(None, "Image is required"), (Some("text"), "No image")] {
-        let refused = media.upload(&owner(), &requester(), fields(image, "")).await;
-        let Err(Error::Invalid(errors)) = refused else { panic!("{refused:?}") };
-        let told: Vec<_> = errors.iter().map(|(field, violations)| (field, violations[0].to_string())).collect();
-        assert_eq!(told, [(FieldName::Image, message.to_owned())]);
+        let outcome = media.upload(&owner(), &requester(), fields(image, "")).await;
+        let Err(Error::Invalid(errors)) = outcome else { panic!("{outcome:?}") };
+        let errors: Vec<_> = errors.iter().map(|(field, violations)| (field, violations[0].to_string())).collect();
+        assert_eq!(errors, [(FieldName::Image, message.to_owned())]);
     }
 }
 
 #[tokio::test]
-async fn a_thumbnail_is_served_as_long_as_its_image_is_there() {
+async fn a_thumbnail_is_served_only_while_its_original_exists() {
     for is_there in [true, false] {
         let mut store = MockImageStore::new();
         let image = || OpenImage { size: 1, range: None, bytes: stream::empty().boxed() };

@@ -23,8 +23,8 @@ fn user(n: i64) -> Person {
     Person { created_at: Timestamp::from_unix_millis(n), ..person(id, &format!("user{n}")) }
 }
 
-/// A search among users of these numbers, newest first, of whom one has the name that is looked for.
-fn among(numbers: &[i64], named: Option<Person>) -> Search {
+/// Returns a search over the users with these numbers, newest first; the username of `named` equals the query.
+fn search_over(numbers: &[i64], named: Option<Person>) -> Search {
     let (mut found, mut people) = (MockSearchRepository::new(), MockPeopleRepository::new());
     let numbers = numbers.to_vec();
     let except = named.as_ref().map(|person| person.id);
@@ -53,12 +53,12 @@ fn numbers(page: &Page<Profile>) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn a_user_of_exactly_that_name_comes_first_on_every_way_through_the_list() {
+async fn the_exact_match_comes_first_in_both_paging_directions() {
     let query = Query::parse("somebody").unwrap();
     for count in 0..7 {
         let all: Vec<i64> = (1..=count).rev().collect();
         for named in [None, Some(0), Some(3), Some(9)] {
-            let search = among(&all, named.map(user));
+            let search = search_over(&all, named.map(user));
             let mut expected: Vec<i64> = named.into_iter().collect();
             expected.extend(all.iter().filter(|n| Some(**n) != named));
             for size in 1..=4 {
@@ -84,12 +84,12 @@ async fn a_user_of_exactly_that_name_comes_first_on_every_way_through_the_list()
 }
 
 #[tokio::test]
-async fn who_may_not_be_found_is_not_found_by_name_but_by_admin() {
+async fn undiscoverable_users_are_found_by_name_only_by_admins() {
     let query = Query::parse("somebody").unwrap();
     for (hidden, by_admin) in
         [(Person { discoverable: false, ..user(9) }, &[9, 2, 1][..]), (Person { enabled: false, ..user(9) }, &[2, 1])]
     {
-        let search = among(&[2, 1], Some(hidden));
+        let search = search_over(&[2, 1], Some(hidden));
         let found = search.users(&alice(Roles::USER), &query, PageRequest::FIRST).await.unwrap();
         assert_eq!(numbers(&found), [2, 1]);
         let found = search.users(&alice(ADMIN), &query, PageRequest::FIRST).await.unwrap();
@@ -98,7 +98,7 @@ async fn who_may_not_be_found_is_not_found_by_name_but_by_admin() {
 }
 
 #[tokio::test]
-async fn posts_of_an_author_are_looked_for_if_the_viewer_sees_the_author() {
+async fn posts_of_an_author_are_searched_only_if_the_viewer_may_see_the_author() {
     let query = Query::parse("#tag word").unwrap();
     for (roles, author, expected) in [
         (Roles::USER, Some(user(2)), true),
@@ -127,7 +127,7 @@ async fn posts_of_an_author_are_looked_for_if_the_viewer_sees_the_author() {
 }
 
 #[tokio::test]
-async fn things_are_put_into_the_index_until_there_are_none_left() {
+async fn unindexed_things_are_indexed_in_batches_until_none_are_left() {
     for (found, packs, is_more) in [(0, false, false), (3, false, false), (200, false, true), (3, true, true)] {
         let mut index = MockSearchIndex::new();
         index.expect_list_unindexed().returning(move |kind, limit| {
@@ -148,7 +148,7 @@ async fn things_are_put_into_the_index_until_there_are_none_left() {
 }
 
 #[tokio::test]
-async fn what_was_deleted_stays_in_the_index_for_ten_minutes() {
+async fn deleted_things_stay_in_the_index_for_ten_minutes() {
     for is_more in [false, true] {
         let mut index = MockSearchIndex::new();
         let before = Timestamp::from_unix_millis(400_000);
