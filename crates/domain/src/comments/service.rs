@@ -59,10 +59,10 @@ pub struct Commenting(CommentingState);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommentingState {
-/// An earlier attempt created the comment.
-AlreadyCreated(CommentId),
-/// The comment may be created on this post.
-Allowed(PostAccess, Attempt),
+    /// An earlier attempt created the comment.
+    AlreadyCreated(CommentId),
+    /// The comment may be created on this post.
+    Allowed(PostAccess, Attempt),
 }
 
 impl Comments {
@@ -92,11 +92,11 @@ impl Comments {
         answered: Option<CommentId>,
     ) -> Result<CommentId> {
         let (on, attempt) = match state {
-        CommentingState::AlreadyCreated(id) => return Ok(id),
-        CommentingState::Allowed(access, attempt) => (access, attempt),
+            CommentingState::AlreadyCreated(id) => return Ok(id),
+            CommentingState::Allowed(access, attempt) => (access, attempt),
         };
         let answered = match answered {
-        Some(to) => Some(self.find_answered(author, on.id, to).await?),
+            Some(to) => Some(self.find_answered(author, on.id, to).await?),
             None => None,
         };
         let reply = answered.map(|answered| Reply { thread: answered.thread(), to: answered.id });
@@ -183,8 +183,8 @@ impl Comments {
         self.access(caller, id).await?.ensure_may_delete(caller)?;
         if self.comments.delete(id).await? == Deletion::InPart {
             self.delete_completely(id).await?;
-            }
-            Ok(())
+        }
+        Ok(())
     }
 
     /// Deletes all comments of an author on a post of the caller, with their threads. That includes the comments of an author

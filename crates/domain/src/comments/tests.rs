@@ -30,7 +30,7 @@ fn text(content: &str) -> CommentText {
     CommentText::parse(content).unwrap()
 }
 
-/// The use cases; a call of a port that is not expected fails the test.
+/// Returns the use cases. An unexpected call of a port fails the test.
 fn comments(expect: impl FnOnce(&mut MockCommentRepository, &mut MockPostRepository)) -> Comments {
     let (mut comments, mut posts) = (MockCommentRepository::new(), MockPostRepository::new());
     expect(&mut comments, &mut posts);
@@ -45,7 +45,7 @@ fn comments(expect: impl FnOnce(&mut MockCommentRepository, &mut MockPostReposit
     }
 }
 
-/// Comments on `POST`, or answers a comment on it.
+/// Comments on `POST`, or replies to a comment on it.
 async fn create(comments: &Comments, author: &Member, content: &str, answered: Option<CommentId>) -> Result<CommentId> {
     let commenting = comments.begin(author, POST, Attempt::Unnamed).await?;
     comments.create(author, commenting, text(content), answered).await
@@ -55,7 +55,7 @@ fn post_access(visibility: Visibility, standing: Standing) -> PostAccess {
     PostAccess { id: POST, author: POST_AUTHOR, visibility, is_hidden: false, standing }
 }
 
-/// What decides about a comment by `WRITER`, the first one of its thread.
+/// Returns the access facts of a comment by `WRITER` at the top of its thread.
 fn access(visibility: Visibility, standing: Standing) -> CommentAccess {
     let post = post_access(visibility, standing);
     let (parent, standing, is_hidden, hidden_thread) = (None, Standing::Stranger, false, None);
@@ -96,17 +96,17 @@ fn post_view(visibility: Visibility) -> PostView {
     }
 }
 
-/// The notices of the comment by somebody, to each but that one.
-fn notices(actor: UserId, told: &[(UserId, NotificationKind)]) -> Vec<Notice> {
-    let told = told.iter().filter(|(recipient, _)| *recipient != actor);
+/// Returns the notices of the comment by `actor`, to each of the recipients except `actor`.
+fn notices(actor: UserId, recipients: &[(UserId, NotificationKind)]) -> Vec<Notice> {
+    let others = recipients.iter().filter(|(recipient, _)| *recipient != actor);
     let notice = |&(recipient, kind): &(UserId, NotificationKind)| {
         let (id, subject) = (NotificationId::new(COMMENT.uuid()), Subject::Comment(POST, COMMENT));
         Notice { id, kind, recipient, actor, subject, at: NOW }
     };
-    told.map(notice).collect()
+    others.map(notice).collect()
 }
 
-/// Who may see which posts of `POST_AUTHOR`: the viewer, whether they follow, what they may see.
+/// Each kind of viewer: a name, the viewer, their relation to `POST_AUTHOR`, and the visibilities that they may view.
 fn audiences() -> [(&'static str, Member, Standing, &'static [Visibility]); 6] {
     [
         ("author", member(POST_AUTHOR, Roles::USER), Standing::Stranger, &Visibility::ALL),
@@ -118,8 +118,8 @@ fn audiences() -> [(&'static str, Member, Standing, &'static [Visibility]); 6] {
     ]
 }
 
-/// Whether somebody who may not view a post is refused as they stand to its author.
-fn is_refusal(error: &Error, standing: Standing) -> bool {
+/// Returns whether `error` is the one for a viewer of this relation to the author of a post that they may not view.
+fn is_expected_rejection(error: &Error, standing: Standing) -> bool {
     match standing {
         Standing::Apart => matches!(error, Error::NotFound(Resource::Post)),
         Standing::Stranger | Standing::Follower => matches!(error, Error::Forbidden(Forbidden::PostNotVisible)),
@@ -146,7 +146,7 @@ fn content_is_1_to_500_characters() {
 }
 
 #[tokio::test]
-async fn commenting_needs_the_right_to_view_the_post() {
+async fn commenting_requires_the_right_to_view_the_post() {
     for (who, viewer, standing, may_view) in audiences() {
         for visibility in Visibility::ALL {
             let allowed = may_view.contains(&visibility);
@@ -170,7 +170,7 @@ async fn commenting_needs_the_right_to_view_the_post() {
             match create(&comments, &viewer, "hello", None).await {
                 Ok(id) => assert!(allowed && id == COMMENT, "{who}, {visibility:?}"),
                 Err(error) => {
-                    assert!(!allowed && is_refusal(&error, standing), "{who}, {visibility:?}: {error:?}");
+                    assert!(!allowed && is_expected_rejection(&error, standing), "{who}, {visibility:?}: {error:?}");
                 }
             }
         }
@@ -178,7 +178,7 @@ async fn commenting_needs_the_right_to_view_the_post() {
 }
 
 #[tokio::test]
-async fn listing_needs_the_right_to_view_the_post_and_shows_it() {
+async fn listing_requires_the_right_to_view_the_post_and_returns_it() {
     for (who, viewer, standing, may_view) in audiences() {
         for visibility in Visibility::ALL {
             let allowed = may_view.contains(&visibility);
@@ -206,7 +206,7 @@ async fn listing_needs_the_right_to_view_the_post_and_shows_it() {
                     assert_eq!(shown, PostComments { post: post_view(visibility), comments: page });
                 }
                 Err(error) => {
-                    assert!(!allowed && is_refusal(&error, standing), "{who}, {visibility:?}: {error:?}");
+                    assert!(!allowed && is_expected_rejection(&error, standing), "{who}, {visibility:?}: {error:?}");
                 }
             }
         }
@@ -214,7 +214,7 @@ async fn listing_needs_the_right_to_view_the_post_and_shows_it() {
 }
 
 #[tokio::test]
-async fn a_missing_post_has_no_comments_and_takes_none() {
+async fn comments_of_a_missing_post_are_not_found() {
     let comments = comments(|comments, posts| {
         posts.expect_find_access().returning(|_, _| Ok(None));
         posts.expect_find().returning(|_, _| Ok(None));
@@ -245,8 +245,8 @@ fn outcome(result: Result<()>) -> Outcome {
     }
 }
 
-/// Finds the comment of `WRITER` on the post of `POST_AUTHOR`, for this caller and target. No port of posts may be
-/// called: who has lost sight of the post may edit and delete all the same.
+/// Returns the comment of `WRITER` on the post of `POST_AUTHOR` to this caller and for this target. No port of posts may be
+/// called, since editing and deleting do not require the right to view the post.
 fn find_access(comments: &mut MockCommentRepository, target: CommentTarget, caller: UserId) {
     comments
         .expect_find_access()
@@ -256,7 +256,7 @@ fn find_access(comments: &mut MockCommentRepository, target: CommentTarget, call
 }
 
 #[tokio::test]
-async fn the_author_alone_edits_even_without_sight_of_the_post() {
+async fn only_the_author_may_edit_even_without_the_right_to_view_the_post() {
     for (who, caller, expected) in [
         ("the author", member(WRITER, Roles::USER), Outcome::Done),
         ("the author of the post", member(POST_AUTHOR, Roles::USER), Outcome::Forbidden),
@@ -281,7 +281,7 @@ async fn the_author_alone_edits_even_without_sight_of_the_post() {
 }
 
 #[tokio::test]
-async fn the_authors_of_comment_and_post_delete_even_without_sight_of_the_post() {
+async fn the_authors_of_comment_and_post_may_delete_even_without_the_right_to_view_the_post() {
     for (who, caller, expected) in [
         ("the author", member(WRITER, Roles::USER), Outcome::Done),
         ("the author of the post", member(POST_AUTHOR, Roles::USER), Outcome::Done),

@@ -15,11 +15,11 @@ texts! {
 /// An image of a post, or one that was uploaded to be attached to one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attachment {
-/// The key of the image.
-pub key: ImageKey,
-/// Its placeholder; `None` if that was not made yet, and then it has no thumbnail either.
-pub preview: Option<Preview>,
-/// Its description.
+    /// The key of the image.
+    pub key: ImageKey,
+    /// Its placeholder; `None` if that was not made yet, and then it has no thumbnail either.
+    pub preview: Option<Preview>,
+    /// Its description.
     pub alt: Option<AltText>,
 }
 

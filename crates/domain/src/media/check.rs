@@ -13,10 +13,10 @@ use crate::id::UserId;
 /// The number of images of a kind and the total size of their files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-/// The number of images.
-pub images: u64,
-/// The total size of their files in bytes.
-pub bytes: u64,
+    /// The number of images.
+    pub images: u64,
+    /// The total size of their files in bytes.
+    pub bytes: u64,
 }
 
 impl Usage {
@@ -28,10 +28,10 @@ impl Usage {
 
 /// The files of one image in the store.
 struct StoredFiles {
-key: ImageKey,
-/// The total size in bytes.
-bytes: u64,
-/// When the newest of them was stored.
+    key: ImageKey,
+    /// The total size in bytes.
+    bytes: u64,
+    /// When the newest of them was stored.
     modified: Timestamp,
     has_original: bool,
 }
@@ -71,9 +71,9 @@ pub struct MediaReport {
 
 /// Compares the objects of the store with the rows that reference them, a 256th of them at a time to bound the memory.
 pub struct MediaCheck {
-store: Arc<dyn ImageStore>,
-references: Arc<dyn ImageReferences>,
-unreferenced: Arc<dyn UnreferencedImages>,
+    store: Arc<dyn ImageStore>,
+    references: Arc<dyn ImageReferences>,
+    unreferenced: Arc<dyn UnreferencedImages>,
     oldest_in_flight: Timestamp,
 }
 
@@ -89,9 +89,9 @@ impl MediaCheck {
 
     /// Creates a check that spares every object younger than `min_age_millis`, which may belong to an upload in flight.
     pub fn new(
-    store: Arc<dyn ImageStore>,
-    references: Arc<dyn ImageReferences>,
-    unreferenced: Arc<dyn UnreferencedImages>,
+        store: Arc<dyn ImageStore>,
+        references: Arc<dyn ImageReferences>,
+        unreferenced: Arc<dyn UnreferencedImages>,
         clock: &dyn Clock,
         min_age_millis: i64,
     ) -> Self {
@@ -110,12 +110,12 @@ impl MediaCheck {
         let mut objects = self.store.list_folder(folder).await?;
         let mut unreferenced: HashMap<ImageKey, StoredFiles> = HashMap::new();
         while let Some(object) = objects.try_next().await? {
-        unreferenced.entry(object.key.clone()).or_insert_with(|| StoredFiles::of(object.key.clone())).add(&object);
+            unreferenced.entry(object.key.clone()).or_insert_with(|| StoredFiles::of(object.key.clone())).add(&object);
         }
         let referenced = self.references.named_in(folder).await?;
         let mut missing = Vec::new();
         for (key, owner) in referenced {
-        match unreferenced.remove(&key).filter(|files| files.has_original) {
+            match unreferenced.remove(&key).filter(|files| files.has_original) {
                 Some(files) => {
                     report.named.add(files.bytes);
                     report.users.entry(owner).or_default().add(files.bytes);
@@ -125,10 +125,10 @@ impl MediaCheck {
         }
         let unreferenced: Vec<StoredFiles> = unreferenced.into_values().collect();
         for objects in unreferenced.chunks(Self::QUERY_BATCH) {
-        self.classify(objects, delete, report).await?;
+            self.classify(objects, delete, report).await?;
         }
         for images in missing.chunks(Self::QUERY_BATCH) {
-        let mut lost = self.find_lost(images).await?;
+            let mut lost = self.find_lost(images).await?;
             report.lost += u64::try_from(lost.len()).unwrap_or(u64::MAX);
             lost.truncate(Self::MAX_LOST.saturating_sub(report.first_lost.len()));
             report.first_lost.extend(lost);
@@ -145,7 +145,7 @@ impl MediaCheck {
         let mut deletable = Vec::new();
         for object in objects {
             if referenced.contains(&object.key) {
-            // A row has come to reference it since. The next check finds out its owner.
+                // A row has come to reference it since. The next check finds out its owner.
                 report.named.add(object.bytes);
             } else if on_record.contains(&object.key) {
                 report.on_record.add(object.bytes);
@@ -170,12 +170,13 @@ impl MediaCheck {
 
     /// Returns which of the images the store does not have although rows still reference them.
     async fn find_lost(&self, images: &[(ImageKey, UserId)]) -> Result<Vec<(ImageKey, UserId)>> {
-    let lookups = images.iter().map(async |image| {
-    let found = self.store.open(&image.0, Rendition::Original, Some(ByteRange::Last(0))).await?;
-    Ok::<_, crate::Error>(found.is_none().then(|| image.clone()))
-    });
-    let absent: Vec<Option<_>> = stream::iter(lookups).buffer_unordered(Self::MAX_STORE_CALLS).try_collect().await?;
-    let mut gone: Vec<(ImageKey, UserId)> = absent.into_iter().flatten().collect();
+        let lookups = images.iter().map(async |image| {
+            let found = self.store.open(&image.0, Rendition::Original, Some(ByteRange::Last(0))).await?;
+            Ok::<_, crate::Error>(found.is_none().then(|| image.clone()))
+        });
+        let absent: Vec<Option<_>> =
+            stream::iter(lookups).buffer_unordered(Self::MAX_STORE_CALLS).try_collect().await?;
+        let mut gone: Vec<(ImageKey, UserId)> = absent.into_iter().flatten().collect();
         if !gone.is_empty() {
             let keys: Vec<ImageKey> = gone.iter().map(|(key, _)| key.clone()).collect();
             let referenced: HashSet<ImageKey> = self.references.named_of(&keys).await?.into_iter().collect();

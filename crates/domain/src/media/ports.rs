@@ -130,10 +130,10 @@ pub trait PreviewBacklog: Send + Sync {
 /// The ports of the use cases that store images.
 #[derive(Clone)]
 pub struct ImagePorts {
-/// Checks images and removes their metadata.
-pub cleaner: Arc<dyn ImageCleaner>,
-/// Stores their files.
-pub store: Arc<dyn ImageStore>,
-/// Records those that no row references.
+    /// Checks images and removes their metadata.
+    pub cleaner: Arc<dyn ImageCleaner>,
+    /// Stores their files.
+    pub store: Arc<dyn ImageStore>,
+    /// Records those that no row references.
     pub unnamed: Arc<dyn UnreferencedImages>,
 }

@@ -41,9 +41,9 @@ impl fmt::Display for ShownBy {
 /// An image that the backfill has processed.
 #[derive(Debug)]
 pub struct ProcessedImage {
-/// The owner of the image.
-pub by: ShownBy,
-/// `Ok` if the image is done. An image that is missing, or beyond the present limits, may succeed another time.
+    /// The owner of the image.
+    pub by: ShownBy,
+    /// `Ok` if the image is done. An image that is missing, or beyond the present limits, may succeed another time.
     pub outcome: Result<()>,
 }
 
@@ -75,12 +75,12 @@ impl PreviewBackfill {
     }
 
     async fn backfill_post(&self, post: PostId, key: &ImageKey) -> Result<()> {
-    let preview = self.make_preview(key).await?;
+        let preview = self.make_preview(key).await?;
         self.backlog.store(post, key, preview, self.clock.now()).await
     }
 
     async fn backfill_user(&self, user: UserId, key: &ImageKey) -> Result<()> {
-    let small = self.make_preview(key).await?.map_or(Rendition::Original, |_| Rendition::Thumbnail);
+        let small = self.make_preview(key).await?.map_or(Rendition::Original, |_| Rendition::Thumbnail);
         self.backlog.store_small(user, key, small, self.clock.now()).await
     }
 

@@ -16,11 +16,11 @@ use crate::limits::Requester;
 /// The fields of an upload as a client sent them.
 #[derive(Debug, Clone, Default)]
 pub struct UploadFields {
-/// The image file.
-pub image: Option<Bytes>,
-/// Its description.
-pub alt: Option<AltText>,
-/// The violations found while parsing the fields.
+    /// The image file.
+    pub image: Option<Bytes>,
+    /// Its description.
+    pub alt: Option<AltText>,
+    /// The violations found while parsing the fields.
     pub errors: FieldErrors,
 }
 

@@ -14,7 +14,7 @@ pub struct MediaSweep {
     unreferenced: Arc<dyn UnreferencedImages>,
     clock: Arc<dyn Clock>,
     min_age_millis: i64,
-    }
+}
 
 impl MediaSweep {
     /// The most images that are marked for deletion at once.
@@ -30,7 +30,7 @@ impl MediaSweep {
         unreferenced: Arc<dyn UnreferencedImages>,
         clock: Arc<dyn Clock>,
         min_age_millis: i64,
-        ) -> Self {
+    ) -> Self {
         Self { store, unreferenced, clock, min_age_millis }
     }
 

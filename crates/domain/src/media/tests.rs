@@ -77,7 +77,7 @@ fn sweep(store: MockImageStore, unnamed: MockUnreferencedImages) -> MediaSweep {
 
 /// Returns a record that marks these batches for deletion, one after the other.
 fn record_marking(batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
-record_marking_before(9_000, batches)
+    record_marking_before(9_000, batches)
 }
 
 fn record_marking_before(cutoff: i64, batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
@@ -202,7 +202,7 @@ async fn an_image_is_deleted_only_after_a_definite_rejection_of_its_row() {
 /// A store that never answers a deletion.
 #[derive(Default)]
 struct HangingStore {
-deletions: AtomicUsize,
+    deletions: AtomicUsize,
 }
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! What the tests of the post rules share.
+//! Fixtures shared by the tests of posts.
 
 mod attachments;
 mod edits;
@@ -39,7 +39,7 @@ fn author() -> Member {
     member(AUTHOR, Roles::USER)
 }
 
-/// Who takes up a share of the queue for images.
+/// The requester whose share of the image queue is used.
 fn requester() -> Requester {
     Requester { account: Some(AUTHOR), address: ClientAddress::of(std::net::Ipv4Addr::new(192, 0, 2, 1).into()) }
 }
@@ -48,8 +48,8 @@ fn text(text: &str) -> PostText {
     PostText::parse(text).unwrap()
 }
 
-/// What a text names, in the notation of entities.
-fn names(notation: &str) -> Option<Entities> {
+/// Parses entities from the notation in which they are stored.
+fn entities(notation: &str) -> Option<Entities> {
     Some(Entities::restore(notation.to_owned()))
 }
 
@@ -77,7 +77,7 @@ fn post(content: &str, image: Option<ImageKey>) -> Post {
         id: POST,
         author: AUTHOR,
         text: text(content),
-        entities: names(""),
+        entities: entities(""),
         attachments: image.map(Attachment::bare).into_iter().collect(),
         visibility: Visibility::Public,
         is_hidden: false,
@@ -106,12 +106,12 @@ fn view(post: Post) -> PostView {
     }
 }
 
-/// Fields with this text.
+/// Returns fields with this text.
 fn fields(text: Option<&str>) -> PostFields {
     PostFields { text: text.map(|text| PostText::parse(text).unwrap()), ..PostFields::default() }
 }
 
-/// Fields with this text and an upload.
+/// Returns fields with this text and an upload.
 fn with_upload(text: Option<&str>) -> PostFields {
     PostFields { image: Some(Bytes::from_static(b"upload")), ..fields(text) }
 }
@@ -128,7 +128,7 @@ struct Ports {
 }
 
 impl Ports {
-    /// Ports that clean the upload and store it as `new_image`.
+    /// Returns ports that clean the upload and store it as `new_image`.
     fn storing_image() -> Self {
         let mut ports = Self::default();
         ports
@@ -137,12 +137,12 @@ impl Ports {
             .once()
             .withf(|upload, by| (&**upload, *by) == (b"upload", requester()))
             .returning(|_, _| Ok(clean()));
-        ports.store_image(&mut Sequence::new());
+        ports.expect_image_stored(&mut Sequence::new());
         ports
     }
 
-    /// Puts the clean image on record, then into the store.
-    fn store_image(&mut self, order: &mut Sequence) {
+    /// Expects the clean image to be put on record, then to be stored.
+    fn expect_image_stored(&mut self, order: &mut Sequence) {
         self.images.expect_new_key().withf(|format| *format == clean().format).returning(|_| Ok(new_image()));
         self.unnamed
             .expect_announce()
@@ -160,13 +160,13 @@ impl Ports {
         }
     }
 
-    /// Deletes an image, then its record, so many times.
-    fn drop_image(&mut self, key: fn() -> ImageKey, times: usize) {
+    /// Expects an image to be deleted, then its record, this number of times.
+    fn expect_image_deleted(&mut self, key: fn() -> ImageKey, times: usize) {
         self.images.expect_delete().times(times).withf(move |dropped| *dropped == key()).returning(|_| Ok(()));
         self.unnamed.expect_forget().times(times).withf(move |keys| keys == [key()]).returning(|_| Ok(()));
     }
 
-    /// Finds the post's access for this viewer.
+    /// Returns the access facts of the post to this viewer.
     fn find_access(&mut self, viewer: UserId, visibility: Visibility, standing: Standing) {
         self.posts.expect_find_access().withf(move |id, by| (*id, *by) == (POST, viewer)).returning(move |id, _| {
             Ok(Some(PostAccess { id, author: AUTHOR, visibility, is_hidden: false, standing }))
@@ -216,10 +216,10 @@ fn invalid_names<T>(result: Result<T>) -> Vec<FieldName> {
     invalid(result).into_iter().map(|(field, _)| field).collect()
 }
 
-/// What a repository answers to a write, and how many images are taken back then.
-type Refusal = (fn() -> Error, usize);
+/// The error of a repository for a write, and how many images are deleted after it.
+type WriteFailure = (fn() -> Error, usize);
 
-const REFUSALS: [Refusal; 5] = [
+const WRITE_FAILURES: [WriteFailure; 5] = [
     (|| Error::NotFound(Resource::User), 1),
     (|| Error::field(FieldName::Text, Violation::new(ViolationKind::Required, "Text or an image is required")), 1),
     (|| Error::unavailable(ImageCollected), 1),

@@ -28,22 +28,22 @@ impl fmt::Display for RowPosition {
 /// A row of a file of products.
 #[derive(Debug, Clone, Default)]
 pub struct ImportRow {
-/// Its position in the file.
-pub at: RowPosition,
-/// The fields that the row sets.
-pub edit: ProductEdit,
-/// The violations found while parsing it, to be reported together with those that the rules find.
+    /// Its position in the file.
+    pub at: RowPosition,
+    /// The fields that the row sets.
+    pub edit: ProductEdit,
+    /// The violations found while parsing it, to be reported together with those that the rules find.
     pub errors: FieldErrors,
 }
 
 /// A row that cannot be imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedRow {
-/// Its position in the file.
-pub at: RowPosition,
-/// Its SKU, if it has a valid one.
-pub sku: Option<Sku>,
-/// Its violations.
+    /// Its position in the file.
+    pub at: RowPosition,
+    /// Its SKU, if it has a valid one.
+    pub sku: Option<Sku>,
+    /// Its violations.
     pub reasons: FieldErrors,
 }
 

@@ -13,7 +13,7 @@ use crate::page::{Page, PageRequest};
 
 /// The use cases of the catalog.
 pub struct Products {
-/// Stores products.
+    /// Stores products.
     pub products: Arc<dyn ProductRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,

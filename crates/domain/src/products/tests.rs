@@ -29,13 +29,13 @@ fn member() -> Member {
     fixtures::member(ADMIN, Roles::ADMIN_AND_USER)
 }
 
-/// Returns the record of an act of the administrator.
+/// Returns the audit entry of an action of the administrator.
 fn entry_of(action: Action) -> AuditEntry {
     let (actor, details) = (Actor::Account(admin().id()), Some("SKU-1".to_owned()));
     AuditEntry { id: ID.uuid().into(), at: NOW, actor, action, target: Target::Product(ID), details }
 }
 
-/// The use cases; a call of the repository that is not expected fails the test.
+/// Returns the use cases. An unexpected call of the repository fails the test.
 fn products(expect: impl FnOnce(&mut MockProductRepository)) -> Products {
     let mut products = MockProductRepository::new();
     expect(&mut products);
@@ -66,7 +66,7 @@ fn stock(pieces: i64) -> Option<Stock> {
     Some(Stock::parse(pieces).unwrap())
 }
 
-/// The least that makes a product.
+/// Returns the fewest fields that make a product.
 fn fields() -> ProductEdit {
     ProductEdit {
         sku: sku("SKU-1"),
@@ -82,7 +82,7 @@ fn variant_fields(stock: i64) -> VariantFields {
     VariantFields { color: Some("red".to_owned()), size: Some("M".to_owned()), stock: Some(stock) }
 }
 
-/// Variants with these numbers of pieces.
+/// Returns variants with these numbers of pieces.
 fn variants(stock: &[i64]) -> Option<Vec<Variant>> {
     Some(Variant::parse_all(stock.iter().copied().map(variant_fields).collect()).unwrap())
 }
@@ -216,7 +216,7 @@ fn an_image_is_an_absolute_web_address() {
 }
 
 #[test]
-fn the_least_fields_make_a_product() {
+fn the_required_fields_suffice_for_a_product() {
     let made = product(fields()).unwrap();
     assert_eq!(
         made,
@@ -253,7 +253,7 @@ fn every_missing_field_is_reported_at_once() {
 }
 
 #[test]
-fn what_is_invalid_is_reported_beside_what_is_missing() {
+fn invalid_fields_are_reported_along_with_missing_ones() {
     let mut errors = FieldErrors::default();
     assert_eq!(errors.check(FieldName::Name, ProductName::parse(&"x".repeat(201))), None);
     let mut expected = REQUIRED.map(|(field, message)| (field, message.to_owned()));
@@ -271,7 +271,7 @@ fn an_invalid_entry_is_named_by_its_number() {
 }
 
 #[test]
-fn invalid_variants_are_the_only_thing_reported_of_their_product() {
+fn invalid_variants_do_not_make_the_stock_required() {
     let mut errors = FieldErrors::default();
     let parsed = Variant::parse_all([1, -1].map(variant_fields).into());
     let variants = errors.check(FieldName::Variants, parsed);
@@ -279,7 +279,7 @@ fn invalid_variants_are_the_only_thing_reported_of_their_product() {
     assert_eq!(refused.unwrap_err(), errors);
 }
 
-/// The stock of each variant, the stock given for the product, and what that makes.
+/// The stock of each variant, the stock given for the product, and the resulting stock or violation.
 type Sum = (&'static [i64], Option<i64>, Result<i32, &'static str>);
 
 const SUMS: [Sum; 6] = [
@@ -330,7 +330,7 @@ fn a_stock_alone_must_still_be_the_sum_of_the_stored_variants() {
 }
 
 #[test]
-fn an_edit_changes_what_is_given_and_nothing_else() {
+fn an_edit_changes_only_the_given_fields() {
     let stored = product(fields()).unwrap();
     let nothing = stored.clone().apply(&ProductEdit::default(), NOW).unwrap();
     assert_eq!(nothing, stored);
@@ -355,7 +355,7 @@ fn an_edit_changes_what_is_given_and_nothing_else() {
 }
 
 #[test]
-fn filters_and_search_keys_meet_in_any_letter_case() {
+fn filters_and_search_keys_match_in_any_letter_case() {
     assert_eq!(ProductFilter::new(None, None), ProductFilter::default());
     let filter = ProductFilter::new(category(" KÜCHE ").as_ref(), None);
     let made = product(ProductEdit {
@@ -375,7 +375,7 @@ fn filters_and_search_keys_meet_in_any_letter_case() {
 }
 
 #[tokio::test]
-async fn a_product_is_added_as_its_fields_say() {
+async fn a_product_is_added_with_its_fields() {
     let products = products(|products| {
         products
             .expect_create()
@@ -403,7 +403,7 @@ async fn a_taken_sku_is_a_conflict() {
 }
 
 #[tokio::test]
-async fn an_edit_is_stored_as_its_fields_say() {
+async fn an_edit_is_passed_to_the_repository() {
     let products = products(|products| {
         products.expect_find().returning(|_| Ok(Some(product(fields()).unwrap())));
         products
@@ -441,7 +441,7 @@ async fn a_missing_product_is_not_found() {
 }
 
 #[tokio::test]
-async fn lists_pass_on_filter_and_page() {
+async fn lists_pass_filter_and_page_to_the_repository() {
     let products = products(|products| {
         products
             .expect_list()

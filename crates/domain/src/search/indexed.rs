@@ -32,11 +32,11 @@ impl IndexedText {
         for field in fields {
             let before = text.len();
             for_each_word(field, |word| {
-            if text.len() == before {
-            text.push(WORD_DELIMITER);
-            }
-            text.push_str(word);
-            text.push(WORD_DELIMITER);
+                if text.len() == before {
+                    text.push(WORD_DELIMITER);
+                }
+                text.push_str(word);
+                text.push(WORD_DELIMITER);
             });
         }
         Self(text)
@@ -71,12 +71,12 @@ impl IndexedText {
     }
 
     fn with_mark(mut self, mark: &str) -> Self {
-    if !self.0.ends_with(MARK_DELIMITER) {
-    self.0.push(MARK_DELIMITER);
-    }
-    self.0.push_str(mark);
-    self.0.push(MARK_DELIMITER);
-    self
+        if !self.0.ends_with(MARK_DELIMITER) {
+            self.0.push(MARK_DELIMITER);
+        }
+        self.0.push_str(mark);
+        self.0.push(MARK_DELIMITER);
+        self
     }
 
     /// Restores a text that was stored.
@@ -115,11 +115,11 @@ fn index_key(word: &str) -> &str {
 /// the lookup in an index: they find all of these texts, and possibly others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Needles {
-/// The substrings that the text contains literally.
-pub contained: Vec<String>,
-/// Keys that the text has, all of them.
-pub keys: Vec<String>,
-/// The beginning of at least one key of the text.
+    /// The substrings that the text contains literally.
+    pub contained: Vec<String>,
+    /// Keys that the text has, all of them.
+    pub keys: Vec<String>,
+    /// The beginning of at least one key of the text.
     pub prefix: Option<String>,
 }
 

@@ -16,20 +16,20 @@ use crate::products::Product;
 /// A search for posts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostSearch {
-/// The needles of the query.
-pub needles: Needles,
-/// The account that searches.
-pub viewer: Viewer,
+    /// The needles of the query.
+    pub needles: Needles,
+    /// The account that searches.
+    pub viewer: Viewer,
 }
 
 /// A search for users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeopleSearch {
-/// The needles of the query.
-pub needles: Needles,
-/// The account that searches.
-pub viewer: Viewer,
-/// An account to leave out of the results.
+    /// The needles of the query.
+    pub needles: Needles,
+    /// The account that searches.
+    pub viewer: Viewer,
+    /// An account to leave out of the results.
     pub except: Option<UserId>,
 }
 
@@ -71,12 +71,12 @@ impl Kind {
 /// A thing that the index does not have yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unindexed {
-/// The unique identifier.
-pub id: Uuid,
-/// When it was created.
-pub created_at: Timestamp,
-/// The content to index.
-pub content: UnindexedContent,
+    /// The unique identifier.
+    pub id: Uuid,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// The content to index.
+    pub content: UnindexedContent,
 }
 
 /// The content of a thing by which it is found.

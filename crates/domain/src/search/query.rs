@@ -13,9 +13,9 @@ use crate::text;
 /// A term of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Term {
-/// Adjacent words within one field, in this order; possibly a single word.
-Phrase(Vec<String>),
-/// The beginning of a word, at least two characters long.
+    /// Adjacent words within one field, in this order; possibly a single word.
+    Phrase(Vec<String>),
+    /// The beginning of a word, at least two characters long.
     Prefix(String),
     /// A hashtag.
     Hashtag(Hashtag),

@@ -63,7 +63,7 @@ impl Search {
             Position::Before(_) | Position::End => found.prev.is_none(),
         };
         let found = match exact_match.filter(|_| is_at_top) {
-        Some(first) => prepend(first, found, page),
+            Some(first) => prepend(first, found, page),
             None => found,
         };
         Ok(found.filter_map(|person| person.listed_for(viewer)))
@@ -87,7 +87,7 @@ impl Search {
 
 /// Adds the first entry of the list to the page at the beginning of the list, within the requested page size.
 fn prepend(first: Person, page: Page<Person>, request: PageRequest) -> Page<Person> {
-let first = (EXACT_MATCH_POSITION, first);
+    let first = (EXACT_MATCH_POSITION, first);
     let others = page.keys.into_iter().zip(page.items);
     let rows = match request.from.is_read_backward() {
         true => others.rev().chain([first]).collect(),
@@ -107,7 +107,7 @@ let first = (EXACT_MATCH_POSITION, first);
 
 /// The maintenance of the search index: adds missing things, packs recent writes and deletes outdated entries.
 pub struct Indexing {
-/// The index.
+    /// The index.
     pub index: Arc<dyn SearchIndex>,
     /// Tells the time.
     pub clock: Arc<dyn Clock>,

@@ -21,10 +21,10 @@ pub fn words(text: &str) -> Vec<String> {
 
 /// Calls a function with each word of a text, in order.
 pub(super) fn for_each_word(text: &str, mut visit: impl FnMut(&str)) {
-for_each_run(&fold(text), |run, is_unspaced| match is_unspaced {
-true => run.chars().for_each(|c| visit(c.encode_utf8(&mut [0; 4]))),
-false => visit(run),
-});
+    for_each_run(&fold(text), |run, is_unspaced| match is_unspaced {
+        true => run.chars().for_each(|c| visit(c.encode_utf8(&mut [0; 4]))),
+        false => visit(run),
+    });
 }
 
 /// Returns the words of a text, grouped into runs: a run is a single word, or adjacent characters of scripts without spaces.
@@ -46,7 +46,7 @@ fn for_each_run(folded: &str, mut visit: impl FnMut(&str, bool)) {
         let (run, after) = rest.split_at(end);
         if is_unspaced_run {
             visit(run, true);
-            } else {
+        } else {
             run.unicode_words().for_each(|word| visit(word, false));
         }
         rest = after;

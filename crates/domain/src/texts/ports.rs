@@ -10,10 +10,10 @@ use crate::id::UserId;
 /// The kind of thing that a text belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TextKind {
-/// A post.
-Post,
-/// A comment.
-Comment,
+    /// A post.
+    Post,
+    /// A comment.
+    Comment,
 }
 
 impl TextKind {

@@ -18,18 +18,18 @@ pub struct TextBackfill {
 /// A position in the order in which texts are processed: first those of posts, then those of comments, each newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextPosition {
-/// The kind of the text.
-pub kind: TextKind,
-/// The id of the post or comment.
+    /// The kind of the text.
+    pub kind: TextKind,
+    /// The id of the post or comment.
     pub id: Uuid,
 }
 
 /// A batch of texts that was processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-/// The number of texts.
-pub count: usize,
-/// The position of the last one, after which the next batch begins.
+    /// The number of texts.
+    pub count: usize,
+    /// The position of the last one, after which the next batch begins.
     pub last: TextPosition,
 }
 

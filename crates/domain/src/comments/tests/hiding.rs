@@ -10,8 +10,8 @@ fn admin() -> Admin {
     caller(OTHER, ADMIN).admin().unwrap()
 }
 
-/// What is hidden: the comment, its thread, which somebody else wrote, or its post.
-fn worlds() -> [(&'static str, CommentAccess, &'static [UserId]); 4] {
+/// What is hidden (nothing, the comment, its thread by somebody else, or its post), and who may still see the comment.
+fn hidden_cases() -> [(&'static str, CommentAccess, &'static [UserId]); 4] {
     let shown = access(Visibility::Public, Standing::Stranger);
     let post = PostAccess { is_hidden: true, ..shown.post };
     [
@@ -23,8 +23,8 @@ fn worlds() -> [(&'static str, CommentAccess, &'static [UserId]); 4] {
 }
 
 #[test]
-fn what_is_hidden_is_there_for_whoever_wrote_it_and_administrators_alone() {
-    for (world, access, seeing) in worlds() {
+fn hidden_comments_exist_only_for_their_authors_and_administrators() {
+    for (world, access, seeing) in hidden_cases() {
         for user in [WRITER, POST_AUTHOR, OTHER] {
             for outcome in
                 [access.ensure_there(&member(user, Roles::USER)), access.ensure_may_view(&member(user, Roles::USER))]
@@ -41,8 +41,8 @@ fn what_is_hidden_is_there_for_whoever_wrote_it_and_administrators_alone() {
 }
 
 #[test]
-fn what_is_hidden_is_deleted_by_whoever_wrote_it_but_not_edited_nor_answered_but_for_what_is_on_a_hidden_post() {
-    for (world, access, seeing) in worlds() {
+fn authors_may_delete_hidden_comments_but_edit_and_answer_only_on_hidden_posts() {
+    for (world, access, seeing) in hidden_cases() {
         let is_shown = world == "nothing";
         let writer = member(WRITER, Roles::USER);
         access.ensure_may_delete(&writer).unwrap();
@@ -54,7 +54,7 @@ fn what_is_hidden_is_deleted_by_whoever_wrote_it_but_not_edited_nor_answered_but
         }
         let post_author = access.ensure_may_delete(&member(POST_AUTHOR, Roles::USER));
         assert_eq!(post_author.is_ok(), seeing.contains(&POST_AUTHOR), "{world}");
-        // On a hidden post, its author and administrators still comment.
+        // On a hidden post, its author and administrators may still comment.
         let may_answer = is_shown || world == "the post";
         assert_eq!(access.ensure_may_answer(&member(OTHER, ADMIN)).is_ok(), may_answer, "{world}");
     }
@@ -62,7 +62,7 @@ fn what_is_hidden_is_deleted_by_whoever_wrote_it_but_not_edited_nor_answered_but
 }
 
 #[tokio::test]
-async fn a_comment_is_hidden_and_shown_with_a_record_of_who_and_why() {
+async fn hiding_and_showing_a_comment_is_audited_with_actor_and_reason() {
     for (hidden, action) in [(true, Action::CommentHidden), (false, Action::CommentShown)] {
         let comments = comments(|comments, _| {
             let found = access(Visibility::Private, Standing::Stranger);

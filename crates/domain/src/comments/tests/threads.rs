@@ -33,7 +33,7 @@ fn page<T>(items: Vec<T>) -> Page<T> {
     Page { items, keys: vec![], prev: None, next: None }
 }
 
-/// Finds a comment on a post of this visibility for `viewer`, who follows its author or not.
+/// Returns a comment on a post of this visibility to `viewer`, whose relation to the author is `standing`.
 fn find(comments: &mut MockCommentRepository, viewer: UserId, visibility: Visibility, standing: Standing) {
     comments
         .expect_find_access()
@@ -43,7 +43,7 @@ fn find(comments: &mut MockCommentRepository, viewer: UserId, visibility: Visibi
 }
 
 #[tokio::test]
-async fn an_answer_joins_the_thread_of_what_it_answers() {
+async fn a_reply_joins_the_thread_of_the_comment_it_answers() {
     for (parent, thread) in [(None, ANSWERED), (Some(TOP), TOP)] {
         let comments = comments(|comments, posts| {
             posts.expect_find_access().returning(|_, _| Ok(Some(post_access(Visibility::Public, Standing::Stranger))));
@@ -68,7 +68,7 @@ async fn an_answer_joins_the_thread_of_what_it_answers() {
 }
 
 #[tokio::test]
-async fn what_is_answered_must_be_on_the_same_post() {
+async fn a_reply_must_answer_a_comment_on_the_same_post() {
     let on_another = CommentAccess {
         post: PostAccess { id: ELSEWHERE, ..post_access(Visibility::Public, Standing::Stranger) },
         ..access(Visibility::Public, Standing::Stranger)
@@ -85,7 +85,7 @@ async fn what_is_answered_must_be_on_the_same_post() {
 }
 
 #[tokio::test]
-async fn what_was_created_before_is_created_no_more() {
+async fn a_repeated_creation_returns_the_earlier_comment() {
     let comments = comments(|_, _| {});
     let writer = member(WRITER, Roles::USER);
     let again = Attempt::Again(Done::CommentCreated(TOP));
@@ -94,7 +94,7 @@ async fn what_was_created_before_is_created_no_more() {
 }
 
 #[tokio::test]
-async fn the_attempt_is_part_of_the_write() {
+async fn a_comment_is_stored_with_its_attempt() {
     let attempt = AttemptId::new(Uuid::from_u128(30));
     let comments = comments(|comments, posts| {
         posts.expect_find_access().returning(|_, _| Ok(Some(post_access(Visibility::Public, Standing::Stranger))));
@@ -106,7 +106,7 @@ async fn the_attempt_is_part_of_the_write() {
 }
 
 #[tokio::test]
-async fn reading_and_liking_a_comment_need_the_right_to_view_the_post() {
+async fn reading_and_liking_a_comment_require_the_right_to_view_the_post() {
     for (who, viewer, standing, may_view) in audiences() {
         for visibility in Visibility::ALL {
             let times = usize::from(may_view.contains(&visibility));
@@ -133,7 +133,7 @@ async fn reading_and_liking_a_comment_need_the_right_to_view_the_post() {
             assert_eq!(outcome(likes.like(&viewer, COMMENT).await), expected, "{who}, {visibility:?}");
             let unlikes = permitted(&|comments| {
                 let expected = move |comment: &CommentId, by: &UserId| (*comment, *by) == (COMMENT, id);
-                // Of own likes there are none that somebody apart could take back.
+                // Across a block, the viewer could take back a like, but there is none.
                 let taken_back = if standing == Standing::Apart { 1 } else { times };
                 comments.expect_unset_like().times(taken_back).withf(expected).returning(move |_, _| Ok(times == 1));
             });
@@ -188,7 +188,7 @@ async fn the_replies_of_a_reply_are_those_of_its_thread() {
 }
 
 #[tokio::test]
-async fn nothing_is_read_or_liked_of_a_comment_that_is_missing() {
+async fn a_missing_comment_can_be_neither_read_nor_liked() {
     let missing = comments(|comments, _| {
         comments.expect_find_access().returning(|_, _| Ok(None));
     });
@@ -203,7 +203,7 @@ async fn nothing_is_read_or_liked_of_a_comment_that_is_missing() {
 }
 
 #[tokio::test]
-async fn a_comment_is_deleted_part_by_part() {
+async fn a_comment_is_deleted_in_batches() {
     let writer = member(WRITER, Roles::USER);
     let parts = |last: fn() -> Result<Deletion>| {
         comments(|comments, _| {
@@ -220,7 +220,7 @@ async fn a_comment_is_deleted_part_by_part() {
 }
 
 #[test]
-fn an_order_is_one_of_two_words() {
+fn comment_orders_parse_from_their_names() {
     for order in CommentOrder::ALL {
         assert_eq!(order.as_str().parse::<CommentOrder>(), Ok(order));
     }

@@ -33,17 +33,17 @@ fn usage(images: u64, bytes: u64) -> Usage {
 /// The state of the store and the database during a check.
 #[derive(Clone, Default)]
 struct Scenario {
-/// The files that the store lists.
-listed: Vec<StoredImage>,
-/// The images that rows reference after the listing.
-named: Vec<(ImageKey, UserId)>,
-/// The images that rows reference when they are read again.
-named_later: Vec<ImageKey>,
-on_record: Vec<ImageKey>,
-/// The images that the store has when they are looked up again.
-found_later: Vec<ImageKey>,
-/// The images that are expected to be deleted.
-deleted: Vec<ImageKey>,
+    /// The files that the store lists.
+    listed: Vec<StoredImage>,
+    /// The images that rows reference after the listing.
+    named: Vec<(ImageKey, UserId)>,
+    /// The images that rows reference when they are read again.
+    named_later: Vec<ImageKey>,
+    on_record: Vec<ImageKey>,
+    /// The images that the store has when they are looked up again.
+    found_later: Vec<ImageKey>,
+    /// The images that are expected to be deleted.
+    deleted: Vec<ImageKey>,
 }
 
 impl Scenario {

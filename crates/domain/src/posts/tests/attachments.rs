@@ -23,7 +23,7 @@ fn with_media(text: Option<&str>, numbers: &[u8]) -> PostFields {
     PostFields { media: Some(ids(numbers)), ..fields(text) }
 }
 
-/// Finds these uploads of the author, whichever are asked for.
+/// Returns ports that find the requested ones among these uploads of the author.
 fn with_uploads(numbers: &'static [u8]) -> Ports {
     let mut ports = Ports::default();
     ports.unnamed.expect_find_uploads().returning(|owner, asked| {
@@ -34,7 +34,7 @@ fn with_uploads(numbers: &'static [u8]) -> Ports {
 }
 
 #[test]
-fn a_post_has_each_image_once_and_four_at_most() {
+fn media_ids_are_unique_and_at_most_four() {
     let parse = |numbers: &[u8]| {
         let ids: Vec<MediaId> = images(numbers).iter().map(Attachment::id).collect();
         MediaIds::parse(ids).map(|ids| ids.as_slice().len()).map_err(|violation| violation.to_string())
@@ -57,7 +57,7 @@ fn alt_text_is_trimmed_has_1500_characters_at_most_and_is_not_blank() {
 }
 
 #[tokio::test]
-async fn a_post_has_the_uploads_that_it_names_in_their_order() {
+async fn a_post_has_its_uploads_in_the_given_order() {
     for text in [None, Some("with text")] {
         let mut ports = with_uploads(&[1, 2, 3]);
         ports
@@ -72,7 +72,7 @@ async fn a_post_has_the_uploads_that_it_names_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_post_that_names_what_is_no_upload_of_its_author_is_refused() {
+async fn a_post_with_anything_but_an_upload_of_its_author_is_rejected() {
     let message = "Media must name images that you uploaded within the last hour and that no post has".to_owned();
     let created = with_uploads(&[1]).build();
     let created = created.create(&author(), &requester(), with_media(Some("hi"), &[1, 2]), Attempt::Unnamed).await;
@@ -80,8 +80,8 @@ async fn a_post_that_names_what_is_no_upload_of_its_author_is_refused() {
 }
 
 #[tokio::test]
-async fn uploads_are_not_taken_back_when_a_post_is_refused() {
-    for (refusal, _) in REFUSALS {
+async fn uploads_are_kept_when_a_post_is_rejected() {
+    for (refusal, _) in WRITE_FAILURES {
         let mut ports = with_uploads(&[1]);
         ports.posts.expect_create().once().returning(move |_, _, _| Err(refusal()));
         let refused = ports.build().create(&author(), &requester(), with_media(None, &[1]), Attempt::Unnamed).await;
@@ -90,7 +90,7 @@ async fn uploads_are_not_taken_back_when_a_post_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_wins_over_uploads() {
+async fn a_file_takes_precedence_over_uploads() {
     let mut ports = Ports::storing_image();
     ports
         .posts
@@ -103,7 +103,7 @@ async fn a_file_wins_over_uploads() {
 }
 
 #[tokio::test]
-async fn an_edit_is_given_the_uploads_that_it_names_and_images_win_over_their_removal() {
+async fn an_edit_gets_its_uploads_and_images_take_precedence_over_their_removal() {
     for remove_image in [false, true] {
         let mut ports = with_uploads(&[2]);
         ports

@@ -4,10 +4,10 @@ use super::*;
 use crate::media::ImageProblem;
 use crate::version::Versions;
 
-/// What an edit makes of a post: its text, its image and the image it no longer has; `None` when it is refused.
+/// The post after an edit: its text, its image and the image it no longer has; `None` if the edit is rejected.
 type Outcome = Option<(&'static str, Option<ImageKey>, Option<ImageKey>)>;
 
-/// A post's text and image, what becomes of the image, the text given, the outcome.
+/// A post's text and image, the change of the image, the new text, and the outcome.
 type Row = ((&'static str, Option<ImageKey>), AttachmentsEdit, Option<&'static str>, Outcome);
 
 #[test]
@@ -45,7 +45,7 @@ fn an_edit_keeps_replaces_and_removes_text_and_image() {
     for ((content, image), image_edit, given, expected) in table {
         let before = post(content, image);
         let edit =
-            PostEdit { text: given.map(text), entities: names(""), attachments: image_edit, ..PostEdit::default() };
+            PostEdit { text: given.map(text), entities: entities(""), attachments: image_edit, ..PostEdit::default() };
         let case = format!("{before:?}, {edit:?}");
         match (before.clone().apply(&edit, NOW), expected) {
             (Ok((after, replaced)), Some((content, image, no_longer_named))) => {
@@ -85,24 +85,25 @@ fn an_edit_changes_the_visibility_alone() {
 }
 
 #[test]
-fn what_a_text_names_changes_with_the_text() {
-    let before = Post { entities: names("0 4 #old"), ..post("#old", None) };
-    let edit = |given: &str| PostEdit { text: Some(text(given)), entities: names("0 4 #new"), ..PostEdit::default() };
+fn entities_change_only_with_the_text() {
+    let before = Post { entities: entities("0 4 #old"), ..post("#old", None) };
+    let edit =
+        |given: &str| PostEdit { text: Some(text(given)), entities: entities("0 4 #new"), ..PostEdit::default() };
     let (after, _) = before.clone().apply(&edit("#new"), NOW).unwrap();
-    assert_eq!((after.text, after.entities, after.updated_at), (text("#new"), names("0 4 #new"), NOW));
-    // Not even when others have such a name by now.
+    assert_eq!((after.text, after.entities, after.updated_at), (text("#new"), entities("0 4 #new"), NOW));
+    // The entities stay even if the extraction would give others by now.
     assert_eq!(before.clone().apply(&edit("#old"), NOW).unwrap(), (before.clone(), Vec::new()));
     let hidden = PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() };
-    assert_eq!(before.apply(&hidden, NOW).unwrap().0.entities, names("0 4 #old"));
+    assert_eq!(before.apply(&hidden, NOW).unwrap().0.entities, entities("0 4 #old"));
 }
 
 #[tokio::test]
-async fn what_a_new_text_names_is_worked_out_and_nothing_looked_up_without_one() {
+async fn entities_of_a_new_text_are_extracted_and_mentions_looked_up() {
     for (given, looked_up, expected) in [
         (None, 0, None),
-        (Some("new"), 0, names("")),
-        (Some("#New"), 0, names("0 4 #new")),
-        (Some("@Other"), 1, names(&format!("0 6 @{OTHER}"))),
+        (Some("new"), 0, entities("")),
+        (Some("#New"), 0, entities("0 4 #new")),
+        (Some("@Other"), 1, entities(&format!("0 6 @{OTHER}"))),
     ] {
         let mut ports = Ports::default();
         let known = |_: &[String], _: UserId| Ok([("other".to_owned(), OTHER)].into());
@@ -150,7 +151,7 @@ async fn the_author_alone_may_edit_and_delete() {
 }
 
 #[test]
-fn an_edit_meant_for_another_version_is_stale_and_one_that_is_not_makes_a_later_version() {
+fn an_edit_of_another_version_is_stale_and_a_valid_edit_makes_a_later_version() {
     let stored = post("stored", None);
     let edit = |versions| PostEdit { text: Some(text("new")), versions, ..PostEdit::default() };
     let (one, other) = (stored.updated_at, stored.updated_at.plus_millis(1));
@@ -163,11 +164,11 @@ fn an_edit_meant_for_another_version_is_stale_and_one_that_is_not_makes_a_later_
 }
 
 #[tokio::test]
-async fn fields_become_an_edit() {
+async fn fields_are_converted_to_an_edit() {
     let remove = |fields| PostFields { remove_image: true, ..fields };
     let visible = |visibility| PostFields { visibility: Some(visibility), ..PostFields::default() };
     let replace = || AttachmentsEdit::replace(attached());
-    let worded = |given| PostEdit { text: Some(text(given)), entities: names(""), ..PostEdit::default() };
+    let worded = |given| PostEdit { text: Some(text(given)), entities: entities(""), ..PostEdit::default() };
     for (fields, expected) in [
         (fields(None), PostEdit::default()),
         (fields(Some(" new ")), worded("new")),
@@ -175,7 +176,7 @@ async fn fields_become_an_edit() {
         (visible(Visibility::Followers), PostEdit { visibility: Some(Visibility::Followers), ..PostEdit::default() }),
         (remove(fields(None)), PostEdit { attachments: AttachmentsEdit::REMOVE, ..PostEdit::default() }),
         (with_upload(None), PostEdit { attachments: replace(), ..PostEdit::default() }),
-        // With both, the new image wins.
+        // The new image takes precedence over the removal.
         (remove(with_upload(Some("new"))), PostEdit { attachments: replace(), ..worded("new") }),
     ] {
         let mut ports = if fields.image.is_some() { Ports::storing_image() } else { Ports::default() };
@@ -218,7 +219,7 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
         let mut ports = Ports::default();
         let mut order = Sequence::new();
         ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_, _| Ok(clean()));
-        ports.store_image(&mut order);
+        ports.expect_image_stored(&mut order);
         ports.posts.expect_edit().once().in_sequence(&mut order).returning(|_, _, _, _| {
             let view = view(post("old", Some(new_image())));
             Ok(EditedPost { view, replaced_images: vec![old_image()] })
@@ -246,23 +247,23 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
 }
 
 #[tokio::test]
-async fn a_new_image_is_taken_back_only_when_the_edit_was_surely_refused() {
-    for (refusal, taken_back) in REFUSALS {
+async fn a_new_image_is_deleted_only_after_a_definite_rejection_of_the_edit() {
+    for (failure, deleted) in WRITE_FAILURES {
         let mut ports = Ports::storing_image();
-        ports.posts.expect_edit().once().returning(move |_, _, _, _| Err(refusal()));
-        ports.drop_image(new_image, taken_back);
+        ports.posts.expect_edit().once().returning(move |_, _, _, _| Err(failure()));
+        ports.expect_image_deleted(new_image, deleted);
         let (posts, own) = ports.owning().await;
-        let refused = posts.update(own, &requester(), with_upload(None), Versions::Any).await.unwrap_err();
-        assert_eq!(refused.to_string(), refusal().to_string());
+        let error = posts.update(own, &requester(), with_upload(None), Versions::Any).await.unwrap_err();
+        assert_eq!(error.to_string(), failure().to_string());
     }
 }
 
 #[tokio::test]
-async fn a_post_deleted_meanwhile_is_not_found_and_the_new_image_taken_back() {
+async fn a_post_deleted_meanwhile_is_not_found_and_the_new_image_is_deleted() {
     let mut ports = Ports::storing_image();
     ports.posts.expect_edit().once().returning(|_, _, _, _| Err(Error::NotFound(Resource::Post)));
     ports.posts.expect_delete().once().returning(|_, _| Err(Error::NotFound(Resource::Post)));
-    ports.drop_image(new_image, 1);
+    ports.expect_image_deleted(new_image, 1);
     let (posts, own) = ports.owning().await;
     let edited = posts.update(own, &requester(), with_upload(None), Versions::Any).await;
     assert!(matches!(edited, Err(Error::NotFound(Resource::Post))));
@@ -296,7 +297,7 @@ async fn the_image_is_deleted_after_its_post() {
 }
 
 #[tokio::test]
-async fn the_image_stays_when_its_post_does() {
+async fn the_image_stays_if_its_post_cannot_be_deleted() {
     let mut ports = Ports::default();
     ports.posts.expect_delete().once().returning(|_, _| Err(Error::unavailable("no connection")));
     let (posts, _) = ports.owning().await;

@@ -27,7 +27,7 @@ fn is_entry(entry: &AuditEntry, action: Action) -> bool {
 }
 
 #[test]
-fn a_hidden_post_is_there_for_its_author_and_administrators_alone() {
+fn a_hidden_post_exists_only_for_its_author_and_administrators() {
     for (viewer, is_there, is_author) in [
         (author(), true, true),
         (member(OTHER, Roles::ADMIN_AND_USER), true, false),
@@ -60,7 +60,7 @@ fn a_hidden_post_is_there_for_its_author_and_administrators_alone() {
 }
 
 #[test]
-fn a_hidden_post_shows_no_image_and_takes_no_edit() {
+fn a_hidden_post_shows_no_image_and_rejects_edits() {
     let shown = post("hello", Some(old_image()));
     assert_eq!(shown.shown_attachments(), [Attachment::bare(old_image())]);
     let hidden = Post { is_hidden: true, ..shown };
@@ -70,7 +70,7 @@ fn a_hidden_post_shows_no_image_and_takes_no_edit() {
 }
 
 #[tokio::test]
-async fn nobody_likes_a_hidden_post_nor_takes_a_like_back() {
+async fn others_can_neither_like_a_hidden_post_nor_take_back_a_like() {
     for standing in [Standing::Stranger, Standing::Follower, Standing::Apart] {
         let mut ports = Ports::default();
         ports.posts.expect_find_access().returning(move |_, _| Ok(Some(hidden_access(standing))));
@@ -85,7 +85,7 @@ async fn nobody_likes_a_hidden_post_nor_takes_a_like_back() {
     }
 }
 
-/// Ports with a post that is hidden or not.
+/// Returns ports with a post that is hidden or not.
 fn with_post(image: Option<ImageKey>, is_hidden: bool) -> Ports {
     let mut ports = Ports::default();
     let visibility = Visibility::Public;
@@ -99,8 +99,8 @@ fn with_post(image: Option<ImageKey>, is_hidden: bool) -> Ports {
     ports
 }
 
-/// Finds both files of the image and stores them under another key as well, so many times.
-fn copy_image(ports: &mut Ports, times: usize) {
+/// Expects both files of the image to be copied to another key, this number of times.
+fn expect_image_copied(ports: &mut Ports, times: usize) {
     for (rendition, parts) in [(Rendition::Original, [&b"cl"[..], b"ean"]), (Rendition::Thumbnail, [b"sm", b"all"])] {
         ports
             .images
@@ -141,7 +141,7 @@ async fn set_hidden(ports: Ports, hidden: bool) -> Result<usize> {
 async fn a_post_is_hidden_with_a_copy_of_its_image_whose_original_is_deleted() {
     for (has_changed, dropped) in [(true, old_image as fn() -> ImageKey), (false, new_image)] {
         let mut ports = with_post(Some(old_image()), false);
-        copy_image(&mut ports, 1);
+        expect_image_copied(&mut ports, 1);
         ports
             .posts
             .expect_set_hidden()
@@ -151,7 +151,7 @@ async fn a_post_is_hidden_with_a_copy_of_its_image_whose_original_is_deleted() {
                 *id == POST && *change == expected && is_entry(entry, Action::PostHidden)
             })
             .returning(move |_, _, _| Ok(has_changed));
-        ports.drop_image(dropped, 1);
+        ports.expect_image_deleted(dropped, 1);
         set_hidden(ports, true).await.unwrap();
     }
 }
@@ -198,7 +198,7 @@ async fn a_post_is_shown_again_with_the_image_that_it_has() {
 }
 
 #[tokio::test]
-async fn what_is_hidden_or_shown_already_stays_so_and_what_is_gone_is_not_found() {
+async fn hiding_is_idempotent_and_a_missing_post_is_not_found() {
     for hidden in [true, false] {
         set_hidden(with_post(Some(old_image()), hidden), hidden).await.unwrap();
     }
@@ -210,17 +210,17 @@ async fn what_is_hidden_or_shown_already_stays_so_and_what_is_gone_is_not_found(
 #[tokio::test]
 async fn a_post_whose_image_changes_meanwhile_is_hidden_in_the_next_attempt() {
     let mut ports = with_post(Some(old_image()), false);
-    copy_image(&mut ports, 2);
+    expect_image_copied(&mut ports, 2);
     let mut order = Sequence::new();
     ports.posts.expect_set_hidden().once().in_sequence(&mut order).returning(|_, _, _| Err(Error::Stale));
     ports.posts.expect_set_hidden().once().in_sequence(&mut order).returning(|_, _, _| Ok(true));
-    ports.drop_image(new_image, 1);
-    ports.drop_image(old_image, 1);
+    ports.expect_image_deleted(new_image, 1);
+    ports.expect_image_deleted(old_image, 1);
     set_hidden(ports, true).await.unwrap();
 }
 
 #[tokio::test]
-async fn it_is_not_tried_for_ever() {
+async fn hiding_gives_up_after_a_number_of_attempts() {
     let mut ports = with_post(None, false);
     ports.posts.expect_set_hidden().times(3).returning(|_, _, _| Err(Error::Stale));
     assert!(matches!(set_hidden(ports, true).await, Err(Error::Stale)));

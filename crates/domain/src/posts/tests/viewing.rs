@@ -1,4 +1,4 @@
-//! Who may view what, and likes.
+//! The right to view posts, and likes.
 
 use super::*;
 use crate::accounts::Viewer;
@@ -7,7 +7,7 @@ use crate::id::NotificationId;
 use crate::idempotency::{Attempt, AttemptId, Outcome};
 use crate::notices::{Notice, NotificationKind, Subject};
 
-/// Each kind of viewer: who, how they stand to the author, what they may see.
+/// Each kind of viewer: a name, the viewer, their relation to the author, and the visibilities that they may view.
 fn viewers() -> [(&'static str, Member, Standing, &'static [Visibility]); 8] {
     const FOLLOWERS: &[Visibility] = &[Visibility::Public, Visibility::Followers];
     [
@@ -22,8 +22,9 @@ fn viewers() -> [(&'static str, Member, Standing, &'static [Visibility]); 8] {
     ]
 }
 
-/// Checks that who may not is refused; to those apart from the author there is no such post.
-fn assert_refused_unless<T>(allowed: bool, standing: Standing, result: Result<T>, case: &str) {
+/// Asserts that the call succeeds exactly if it is allowed. Otherwise the post is not found by those separated from the author
+/// by a block, and forbidden to all others.
+fn assert_rejected_unless<T>(allowed: bool, standing: Standing, result: Result<T>, case: &str) {
     match (result, standing) {
         (Ok(_), _) => assert!(allowed, "{case}"),
         (Err(Error::NotFound(Resource::Post)), Standing::Apart) => assert!(!allowed, "{case}"),
@@ -49,13 +50,13 @@ async fn a_post_is_shown_to_those_who_may_view_it() {
             if let Ok(shown) = &shown {
                 assert_eq!(*shown, found().view);
             }
-            assert_refused_unless(allowed, standing, shown, &format!("{who}, {visibility:?}"));
+            assert_rejected_unless(allowed, standing, shown, &format!("{who}, {visibility:?}"));
         }
     }
 }
 
 #[tokio::test]
-async fn likes_are_set_and_seen_by_those_who_may_view_the_post() {
+async fn liking_and_listing_likers_require_the_right_to_view_the_post() {
     for (who, viewer, standing, may_view) in viewers() {
         for visibility in Visibility::ALL {
             let case = format!("{who}, {visibility:?}");
@@ -65,7 +66,7 @@ async fn likes_are_set_and_seen_by_those_who_may_view_the_post() {
             ports.find_access(viewer.id(), visibility, standing);
             ports.posts.expect_toggle_like().times(times).returning(|_, _, _, _| Ok(true));
             ports.posts.expect_set_like().times(times).returning(|_, _, _| Ok(()));
-            // Of own likes there are none that somebody apart could take back.
+            // Across a block, both ways to turn the like off try to take it back, but there is none.
             let taken_back = if standing == Standing::Apart && !allowed { 2 } else { 0 };
             let missing = |_, _, _| Err(Error::NotFound(Resource::Post));
             ports.posts.expect_take_back_like().times(taken_back).returning(missing);
@@ -77,10 +78,15 @@ async fn likes_are_set_and_seen_by_those_who_may_view_the_post() {
                 .withf(move |id, by, page| (*id, *by, *page) == (POST, viewer.viewer(), PageRequest::FIRST))
                 .returning(|_, _, _| Ok(Page { items: Vec::new(), keys: vec![], prev: None, next: None }));
             let posts = ports.build();
-            assert_refused_unless(allowed, standing, posts.toggle_like(&viewer, POST, Attempt::Unnamed).await, &case);
-            assert_refused_unless(allowed, standing, posts.like(&viewer, POST).await, &case);
-            assert_refused_unless(allowed, standing, posts.unlike(&viewer, POST).await, &case);
-            assert_refused_unless(allowed, standing, posts.list_likers(&viewer, POST, PageRequest::FIRST).await, &case);
+            assert_rejected_unless(allowed, standing, posts.toggle_like(&viewer, POST, Attempt::Unnamed).await, &case);
+            assert_rejected_unless(allowed, standing, posts.like(&viewer, POST).await, &case);
+            assert_rejected_unless(allowed, standing, posts.unlike(&viewer, POST).await, &case);
+            assert_rejected_unless(
+                allowed,
+                standing,
+                posts.list_likers(&viewer, POST, PageRequest::FIRST).await,
+                &case,
+            );
         }
     }
 }
@@ -107,7 +113,7 @@ async fn a_missing_post_is_not_found_whatever_the_role() {
 }
 
 #[tokio::test]
-async fn a_toggle_that_was_done_before_is_told_again_and_does_nothing() {
+async fn a_repeated_toggle_returns_the_earlier_outcome_and_changes_nothing() {
     for on in [true, false] {
         let again = Attempt::Again(Outcome::LikeToggled(on));
         let toggled = Ports::default().build().toggle_like(&member(OTHER, Roles::USER), POST, again).await;
@@ -116,7 +122,7 @@ async fn a_toggle_that_was_done_before_is_told_again_and_does_nothing() {
 }
 
 #[tokio::test]
-async fn a_like_that_is_taken_back_from_somebody_apart_is_stored_with_its_attempt() {
+async fn taking_back_a_like_across_a_block_stores_the_outcome_of_the_attempt() {
     let attempt = AttemptId::new(POST.uuid());
     let mut ports = Ports::default();
     ports.find_access(OTHER, Visibility::Public, Standing::Apart);
@@ -127,17 +133,17 @@ async fn a_like_that_is_taken_back_from_somebody_apart_is_stored_with_its_attemp
     assert!(!toggled.unwrap());
 }
 
-/// A new like of the post, of which its author is told or not.
-fn like_of(actor: UserId, tells: bool) -> NewRelation {
+/// Returns a new like of the post, with a notice to its author or without.
+fn like_of(actor: UserId, has_notice: bool) -> NewRelation {
     let (id, kind, subject) = (NotificationId::new(POST.uuid()), NotificationKind::Like, Subject::Post(POST));
-    let notice = tells.then_some(Notice { id, kind, recipient: AUTHOR, actor, subject, at: NOW });
+    let notice = has_notice.then_some(Notice { id, kind, recipient: AUTHOR, actor, subject, at: NOW });
     NewRelation { id: RelationId::new(POST.uuid()), at: NOW, notice }
 }
 
 #[tokio::test]
 async fn a_like_toggle_returns_whether_the_like_is_on_now() {
-    for (liker, tells) in [(OTHER, true), (AUTHOR, false)] {
-        let like = like_of(liker, tells);
+    for (liker, has_notice) in [(OTHER, true), (AUTHOR, false)] {
+        let like = like_of(liker, has_notice);
         for on in [true, false] {
             let mut ports = Ports::default();
             ports.find_access(liker, Visibility::Public, Standing::Stranger);
@@ -154,7 +160,7 @@ async fn a_like_toggle_returns_whether_the_like_is_on_now() {
 }
 
 #[tokio::test]
-async fn a_list_of_an_author_holds_what_the_viewer_may_view() {
+async fn a_list_of_an_author_has_the_posts_that_the_viewer_may_view() {
     for (who, viewer, standing, may_view) in viewers().into_iter().filter(|(.., may_view)| !may_view.is_empty()) {
         let mut ports = Ports::default();
         ports
@@ -179,7 +185,7 @@ async fn a_list_of_an_author_holds_what_the_viewer_may_view() {
 }
 
 #[tokio::test]
-async fn the_posts_of_an_unknown_user_and_of_one_apart_are_not_found() {
+async fn listing_posts_of_an_unknown_or_blocked_user_is_not_found() {
     let user = member(OTHER, Roles::USER);
     for (viewer, standing) in [(user, None), (member(OTHER, ADMIN), None), (user, Some(Standing::Apart))] {
         let mut ports = Ports::default();
@@ -190,7 +196,7 @@ async fn the_posts_of_an_unknown_user_and_of_one_apart_are_not_found() {
 }
 
 #[tokio::test]
-async fn the_feed_holds_what_a_follower_may_view_and_everything_for_admin() {
+async fn the_feed_has_what_a_follower_may_view_and_everything_for_an_admin() {
     const FOLLOWERS: &[Visibility] = &[Visibility::Public, Visibility::Followers];
     const FEED: FeedRequest = FeedRequest { made_before: Some(NOW), page: PageRequest::FIRST };
     for (roles, expected) in
@@ -221,7 +227,7 @@ async fn the_list_of_all_posts_is_read_as_the_admin() {
 }
 
 #[tokio::test]
-async fn posts_with_a_hashtag_are_listed_by_what_the_viewer_may_see() {
+async fn posts_with_a_hashtag_are_filtered_by_what_the_viewer_may_see() {
     for (who, viewer, standing, may_view) in viewers() {
         let mut ports = Ports::default();
         let tag = Hashtag::parse("#Rust").unwrap();

@@ -5,7 +5,7 @@ use crate::idempotency::{Attempt, Outcome};
 use crate::media::ImageProblem;
 use crate::notices::{NotificationKind, Subject};
 
-/// Stores the post, which tells nobody but those it mentions.
+/// Returns ports that expect this post to be stored, with notices only to those whom it mentions.
 fn publishing(stored: Post) -> Ports {
     let mentioned = stored.entities.as_ref().map(Entities::mentions).unwrap_or_default();
     let mut ports = Ports::default();
@@ -14,9 +14,9 @@ fn publishing(stored: Post) -> Ports {
         .expect_create()
         .once()
         .withf(move |post, notices, _| {
-            let told = notices.iter().map(|notice| (notice.recipient, notice.kind, notice.subject));
-            let told_of_it = mentioned.iter().map(|id| (*id, NotificationKind::Mention, Subject::Post(POST)));
-            *post == stored && told.eq(told_of_it)
+            let actual = notices.iter().map(|notice| (notice.recipient, notice.kind, notice.subject));
+            let expected = mentioned.iter().map(|id| (*id, NotificationKind::Mention, Subject::Post(POST)));
+            *post == stored && actual.eq(expected)
         })
         .returning(|post, _, _| Ok(view(post.clone())));
     ports
@@ -36,10 +36,10 @@ async fn a_post_is_stored_trimmed_and_returned_as_its_author_sees_it() {
 }
 
 #[tokio::test]
-async fn what_a_post_names_is_stored_with_it() {
+async fn the_entities_of_a_post_are_stored_with_it() {
     for (content, looked_up, expected) in [
-        ("#Rust https://a.example", 0, names("0 5 #rust\n6 23 https://a.example")),
-        ("hi @OTHER, @nobody", 1, names(&format!("3 9 @{OTHER}"))),
+        ("#Rust https://a.example", 0, entities("0 5 #rust\n6 23 https://a.example")),
+        ("hi @OTHER, @nobody", 1, entities(&format!("3 9 @{OTHER}"))),
     ] {
         let mut ports = publishing(Post { entities: expected, ..published(content) });
         let known = |_: &[String], _: UserId| Ok([("other".to_owned(), OTHER)].into());
@@ -54,7 +54,7 @@ async fn what_a_post_names_is_stored_with_it() {
 }
 
 #[tokio::test]
-async fn nothing_is_stored_when_it_cannot_be_worked_out_what_the_post_names() {
+async fn nothing_is_stored_if_mentions_cannot_be_looked_up() {
     let mut ports = Ports::default();
     ports.cleaner.expect_clean().returning(|_, _| Ok(clean()));
     ports.accounts.expect_find_ids().once().returning(|_, _| Err(Error::unavailable("no connection")));
@@ -63,7 +63,7 @@ async fn nothing_is_stored_when_it_cannot_be_worked_out_what_the_post_names() {
 }
 
 #[tokio::test]
-async fn a_post_that_was_published_before_is_shown_as_it_is_now_and_not_stored_again() {
+async fn a_repeated_publication_returns_the_present_post_and_stores_nothing() {
     let again = Attempt::Again(Outcome::PostCreated(POST));
     let mut ports = Ports::default();
     ports
@@ -82,7 +82,7 @@ async fn a_post_that_was_published_before_is_shown_as_it_is_now_and_not_stored_a
 }
 
 #[tokio::test]
-async fn an_empty_post_is_refused_and_nothing_stored() {
+async fn an_empty_post_is_rejected_and_not_stored() {
     for empty in [None, Some(""), Some(" \n\t")] {
         let refused = Ports::default().build().create(&author(), &requester(), fields(empty), Attempt::Unnamed).await;
         assert_eq!(invalid(refused), [(FieldName::Text, "Text or an image is required".to_owned())], "{empty:?}");
@@ -106,7 +106,7 @@ async fn text_is_at_most_5000_characters() {
 }
 
 #[tokio::test]
-async fn a_post_is_public_unless_it_says_otherwise() {
+async fn a_post_without_a_visibility_is_public() {
     for given in [None, Some(Visibility::Public), Some(Visibility::Followers), Some(Visibility::Private)] {
         let stored = Post { visibility: given.unwrap_or(Visibility::Public), ..published("hello") };
         let fields = PostFields { visibility: given, ..fields(Some("hello")) };
@@ -118,7 +118,7 @@ async fn a_post_is_public_unless_it_says_otherwise() {
 }
 
 #[test]
-fn a_visibility_has_a_name() {
+fn visibilities_parse_from_their_names() {
     for visibility in Visibility::ALL {
         assert_eq!(visibility.as_str().parse(), Ok(visibility));
     }
@@ -132,7 +132,7 @@ fn a_visibility_has_a_name() {
 }
 
 #[tokio::test]
-async fn an_image_alone_is_a_post_with_empty_text() {
+async fn an_image_without_text_makes_a_post() {
     for blank in [None, Some(""), Some("  ")] {
         let mut ports = Ports::storing_image();
         let stored = Post { attachments: vec![attached()], ..published("") };
@@ -159,7 +159,7 @@ async fn every_invalid_field_is_reported_at_once_and_nothing_stored() {
         errors
     };
     for (fields, expected) in [
-        // What is invalid already is reported as well, and once.
+        // Violations found while parsing are reported as well, each field once.
         (PostFields { errors: errors(FieldName::Text), ..fields(None) }, vec![FieldName::Text]),
         (PostFields { errors: errors(FieldName::Text), ..with_upload(None) }, vec![FieldName::Text, FieldName::Image]),
         (
@@ -170,7 +170,7 @@ async fn every_invalid_field_is_reported_at_once_and_nothing_stored() {
             PostFields { errors: errors(FieldName::Visibility), ..with_upload(None) },
             vec![FieldName::Visibility, FieldName::Image],
         ),
-        // An image was sent: that it is bad is said once, not also that there is none.
+        // A bad image is reported once, and not also as a missing one.
         (with_upload(None), vec![FieldName::Image]),
     ] {
         let mut ports = Ports::default();
@@ -183,7 +183,7 @@ async fn every_invalid_field_is_reported_at_once_and_nothing_stored() {
 }
 
 #[tokio::test]
-async fn an_image_beyond_a_limit_or_that_could_not_be_checked_is_told_as_such() {
+async fn too_large_and_unchecked_images_are_reported_as_such() {
     for too_large in [true, false] {
         let mut ports = Ports::default();
         ports.cleaner.expect_clean().returning(move |_, _| {
@@ -206,34 +206,34 @@ async fn an_image_beyond_a_limit_or_that_could_not_be_checked_is_told_as_such() 
 }
 
 #[tokio::test]
-async fn the_image_is_on_record_and_stored_before_the_row_that_names_it() {
+async fn the_image_is_recorded_and_stored_before_the_row_that_references_it() {
     let mut ports = Ports::default();
     let mut order = Sequence::new();
     ports.cleaner.expect_clean().once().in_sequence(&mut order).returning(|_, _| Ok(clean()));
-    ports.store_image(&mut order);
+    ports.expect_image_stored(&mut order);
     ports.posts.expect_create().once().in_sequence(&mut order).returning(|post, _, _| Ok(view(post.clone())));
     ports.build().create(&author(), &requester(), with_upload(None), Attempt::Unnamed).await.unwrap();
 }
 
 #[tokio::test]
-async fn there_is_no_post_without_its_image() {
+async fn a_post_is_not_stored_if_its_image_cannot_be() {
     let mut ports = Ports::default();
     ports.cleaner.expect_clean().returning(|_, _| Ok(clean()));
     ports.images.expect_new_key().returning(|_| Ok(new_image()));
     ports.unnamed.expect_announce().once().returning(|_, _| Ok(()));
     ports.images.expect_put().once().returning(|_, _, _| Err(Error::unavailable("no answer")));
-    let refused = ports.build().create(&author(), &requester(), with_upload(Some("hello")), Attempt::Unnamed).await;
-    assert!(matches!(refused, Err(Error::Unavailable(_))));
+    let error = ports.build().create(&author(), &requester(), with_upload(Some("hello")), Attempt::Unnamed).await;
+    assert!(matches!(error, Err(Error::Unavailable(_))));
 }
 
 #[tokio::test]
-async fn the_image_is_taken_back_only_when_the_row_was_surely_refused() {
-    for (refusal, taken_back) in REFUSALS {
+async fn the_image_is_deleted_only_after_a_definite_rejection_of_the_row() {
+    for (failure, deleted) in WRITE_FAILURES {
         let mut ports = Ports::storing_image();
-        ports.posts.expect_create().once().returning(move |_, _, _| Err(refusal()));
-        ports.drop_image(new_image, taken_back);
-        let refused =
+        ports.posts.expect_create().once().returning(move |_, _, _| Err(failure()));
+        ports.expect_image_deleted(new_image, deleted);
+        let error =
             ports.build().create(&author(), &requester(), with_upload(None), Attempt::Unnamed).await.unwrap_err();
-        assert_eq!(refused.to_string(), refusal().to_string());
+        assert_eq!(error.to_string(), failure().to_string());
     }
 }

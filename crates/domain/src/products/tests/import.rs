@@ -1,14 +1,14 @@
-//! What the rows of a file do to the catalog.
+//! The effects of the rows of a file on the catalog.
 
 use super::*;
 
-/// A pass over a catalog that holds one product, the least that there is.
-struct Passing {
+/// A pass, and a catalog that has one product with the fewest fields.
+struct Import {
     pass: ImportPass,
     catalog: MockCatalogSnapshot,
 }
 
-impl Passing {
+impl Import {
     fn new() -> Self {
         let mut catalog = MockCatalogSnapshot::new();
         catalog.expect_find_by_sku().returning(|keys| {
@@ -23,7 +23,7 @@ impl Passing {
         Self { pass: ImportPass::new(Arc::new(clock), Arc::new(ids)), catalog }
     }
 
-    /// What rows with these fields, from one on, do. Each begins on the line after that of its number.
+    /// Plans rows with these fields, numbered from `first` on. Each begins on the line after that of its number.
     async fn plan(&mut self, first: u64, rows: Vec<ProductEdit>) -> ImportPlan {
         let row = |(row, edit)| ImportRow { at: at(row), edit, errors: FieldErrors::default() };
         self.pass.plan(&mut self.catalog, (first..).zip(rows).map(row).collect()).await.unwrap()
@@ -34,17 +34,17 @@ fn at(row: u64) -> RowPosition {
     RowPosition { row, line: row + 1 }
 }
 
-/// What the clock shows from the second time on.
+/// The time that the clock tells from the second call on.
 const LATER: Timestamp = NOW.plus_millis(1);
 
-/// Of one moment, they could not be listed page by page but by walking through all of them for each page.
+/// If all rows had the same time, each page of the list could only be found by walking through all of them.
 #[tokio::test]
-async fn rows_that_come_later_are_of_a_later_time() {
-    let mut passing = Passing::new();
+async fn each_batch_of_rows_gets_a_later_time() {
+    let mut import = Import::new();
     let mut times = Vec::new();
     for n in 0..2 {
         let row = ProductEdit { sku: sku(&format!("NEW-{n}")), ..fields() };
-        let plan = passing.plan(n, vec![row]).await;
+        let plan = import.plan(n, vec![row]).await;
         let [CatalogChange::Create(product)] = &plan.changes[..] else { panic!("{plan:?}") };
         times.push(product.created_at);
     }
@@ -56,7 +56,7 @@ fn refused(plan: &ImportPlan) -> Vec<(u64, Vec<(FieldName, String)>)> {
 }
 
 #[tokio::test]
-async fn a_row_adds_a_product_changes_the_one_with_its_sku_or_leaves_it() {
+async fn a_row_adds_updates_or_leaves_a_product() {
     let new = ProductEdit { sku: sku("NEW"), ..fields() };
     let changed = ProductEdit { sku: sku("SKU-1"), price: price("5"), ..ProductEdit::default() };
     let same = ProductEdit { sku: sku("SKU-1"), name: name(" Mug "), ..ProductEdit::default() };
@@ -70,22 +70,22 @@ async fn a_row_adds_a_product_changes_the_one_with_its_sku_or_leaves_it() {
         (same, vec![]),
         (respelled, update(Product { sku: Sku::parse("sku-1").unwrap(), ..stored })),
     ] {
-        let plan = Passing::new().plan(2, vec![row]).await;
+        let plan = Import::new().plan(2, vec![row]).await;
         let unchanged = u64::from(changes.is_empty());
         assert_eq!(plan, ImportPlan { changes, unchanged, refused: vec![] });
     }
 }
 
 #[tokio::test]
-async fn every_row_that_breaks_a_rule_is_refused_with_its_place_its_sku_and_all_reasons() {
+async fn invalid_rows_are_refused_with_position_sku_and_all_violations() {
     let rows = vec![
         ProductEdit { sku: sku("NEW"), ..ProductEdit::default() },
         fields(),
         ProductEdit { name: name("Cup"), ..ProductEdit::default() },
-        // The rule of stock looks at what is stored, too.
+        // The rule about stock applies to the stored product, too.
         ProductEdit { sku: sku("sku-2"), variants: variants(&[1, 2]), ..fields() },
     ];
-    let plan = Passing::new().plan(7, rows).await;
+    let plan = Import::new().plan(7, rows).await;
     let rows: Vec<_> =
         refused(&plan).into_iter().map(|(row, reasons)| (row, reasons.into_iter().map(|it| it.0).collect())).collect();
     let expected: [(u64, Vec<FieldName>); 3] = [
@@ -99,39 +99,39 @@ async fn every_row_that_breaks_a_rule_is_refused_with_its_place_its_sku_and_all_
 }
 
 #[tokio::test]
-async fn a_sku_that_comes_twice_is_refused_with_both_places() {
-    let mut passing = Passing::new();
+async fn a_duplicate_sku_is_refused_with_both_positions() {
+    let mut import = Import::new();
     let named = |text| ProductEdit { sku: sku(text), ..fields() };
-    let plan = passing.plan(2, vec![named("one"), named("two"), named("ONE")]).await;
+    let plan = import.plan(2, vec![named("one"), named("two"), named("ONE")]).await;
     assert_eq!(plan.changes.len(), 2);
     assert_eq!(refused(&plan), [(4, vec![(FieldName::Sku, "SKU ONE is in row 2 (line 3) already".to_owned())])]);
-    // Also between rows that are planned apart; and it is always the first row that is told.
-    let plan = passing.plan(5, vec![named("One"), named("three")]).await;
+    // This holds across calls of `plan`, too, and the message always names the first row.
+    let plan = import.plan(5, vec![named("One"), named("three")]).await;
     assert_eq!(refused(&plan), [(5, vec![(FieldName::Sku, "SKU One is in row 2 (line 3) already".to_owned())])]);
 }
 
 #[tokio::test]
-async fn what_is_invalid_joins_the_reasons() {
+async fn parse_violations_are_reported_with_those_of_the_rules() {
     let mut errors = FieldErrors::default();
     errors.add(FieldName::Name, Violation::new(ViolationKind::WrongType, "name must be a string"));
     let row = ImportRow { at: at(3), edit: ProductEdit { name: None, stock: None, ..fields() }, errors };
-    let mut passing = Passing::new();
+    let mut import = Import::new();
     let new = ImportRow { edit: ProductEdit { sku: sku("NEW"), ..row.edit.clone() }, ..row.clone() };
-    let plan = passing.pass.plan(&mut passing.catalog, vec![new]).await.unwrap();
+    let plan = import.pass.plan(&mut import.catalog, vec![new]).await.unwrap();
     let stock = (FieldName::Stock, "Stock is required".to_owned());
     let expected = vec![(FieldName::Name, "name must be a string".to_owned()), stock];
     assert_eq!(refused(&plan), [(3, expected)]);
-    // Even when all the rest is right.
+    // A row is refused even if the rules find nothing wrong with it.
     let right = ImportRow { edit: fields(), ..row };
-    let plan = Passing::new().pass.plan(&mut passing.catalog, vec![right]).await.unwrap();
+    let plan = Import::new().pass.plan(&mut import.catalog, vec![right]).await.unwrap();
     assert_eq!((plan.refused.len(), plan.changes.len(), plan.unchanged), (1, 0, 0));
 }
 
 #[tokio::test]
-async fn a_catalog_that_fails_is_no_bad_row() {
+async fn a_failure_of_the_catalog_fails_the_import() {
     let mut catalog = MockCatalogSnapshot::new();
     catalog.expect_find_by_sku().once().returning(|_| Err(Error::unavailable("away")));
     let row = ImportRow { at: at(1), edit: fields(), ..ImportRow::default() };
-    let planned = Passing::new().pass.plan(&mut catalog, vec![row]).await;
+    let planned = Import::new().pass.plan(&mut catalog, vec![row]).await;
     assert!(matches!(planned, Err(Error::Unavailable(_))), "{planned:?}");
 }
