@@ -1,4 +1,4 @@
-//! Whether the store answers.
+//! The health check of the store.
 
 use agora_domain::health::Probe;
 use agora_domain::{Error, Result};
@@ -8,25 +8,25 @@ use object_store::path::Path;
 use rustix::fs::{Access, access};
 
 use crate::ObjectImageStore;
-use crate::limit::{ANSWER, within};
-use crate::store::found;
+use crate::limit::{CALL_TIMEOUT, with_timeout};
+use crate::store::none_if_not_found;
 
-/// The name of an object that is not there, and that no image can have.
-const NOTHING: &str = "health";
+/// The name of an object that does not exist, and that no image can have.
+const MISSING_OBJECT: &str = "health";
 
 #[async_trait]
 impl Probe for ObjectImageStore {
-    /// Where images are files, their directory must be there and may be written to. Elsewhere the store must say of an
-    /// object that it is not there: only that tells a missing bucket from a missing object.
+    /// If images are files, checks that their directory exists and is writable. Otherwise requests a missing object, which the
+    /// store must report as not found: only this tells a missing object from a missing bucket.
     async fn probe(&self) -> Result<()> {
         if let Some(directory) = self.directory.clone() {
-            // A file system that is away, such as one on a network, would hold up the thread.
-            let looked = tokio::task::spawn_blocking(move || access(directory, Access::WRITE_OK | Access::EXEC_OK));
-            return looked.await.map_err(Error::internal)?.map_err(Error::unavailable);
+            // An unavailable file system, such as one on a network, would block the thread.
+            let checked = tokio::task::spawn_blocking(move || access(directory, Access::WRITE_OK | Access::EXEC_OK));
+            return checked.await.map_err(Error::internal)?.map_err(Error::unavailable);
         }
-        let nothing = Path::from(NOTHING);
-        let asked = self.objects.get_opts(&nothing, GetOptions::default());
-        found(within(ANSWER, asked).await).map(drop)
+        let path = Path::from(MISSING_OBJECT);
+        let request = self.objects.get_opts(&path, GetOptions::default());
+        none_if_not_found(with_timeout(CALL_TIMEOUT, request).await).map(drop)
     }
 }
 
@@ -40,7 +40,7 @@ mod tests {
     use crate::open;
 
     #[tokio::test]
-    async fn a_directory_must_be_there() {
+    async fn a_missing_directory_is_unavailable() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("media");
         let store = open(Url::from_file_path(&path).unwrap().as_str()).await.unwrap();
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_memory_is_always_there() {
+    async fn memory_is_always_available() {
         open("memory:").await.unwrap().probe().await.unwrap();
     }
 }

@@ -1,14 +1,14 @@
-//! Images: [`Cleaner`] checks uploads and removes their metadata, [`ObjectImageStore`] keeps them in object storage.
+//! Images: [`Cleaner`] checks uploads and removes their metadata, [`ObjectImageStore`] stores them in object storage.
 //!
-//! | module | what it does |
+//! | module | what it has |
 //! |---|---|
-//! | `clean` | one file per format; only what is needed to render an image survives |
+//! | `clean` | the cleaner, one file per format; it keeps only what is needed to render an image |
 //! | `store` | the image store over any [`object_store::ObjectStore`] |
-//! | `location` | which store the text of the setting `AGORA_MEDIA_URL` names: a directory, a bucket or the memory |
-//! | `probe` | whether a store takes an object, returns it and deletes it |
-//! | `limit` | how long storage may take |
-//! | `health` | whether the store answers |
-//! | `failure` | what storage says when it fails, fit for the log |
+//! | `location` | opening the store of a URL, as in the setting `AGORA_MEDIA_URL`: a directory, a bucket or memory |
+//! | `probe` | a check that a store writes, reads and deletes an object |
+//! | `limit` | timeouts of storage operations |
+//! | `health` | the health check of the store |
+//! | `failure` | errors of storage, sanitized for the log |
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! How long storage may take: what takes longer counts as failed, so that no request waits for storage that is away.
+//! Timeouts of storage operations, so that no request waits for storage that does not answer.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use futures_util::{StreamExt, stream};
 use object_store::{Error, Result};
 use tokio::time::timeout;
 
-/// How long one answer may take, all attempts included: an object's beginning, its next part, the next part of a
-/// listing, the end of a deletion.
-pub(crate) const ANSWER: Duration = Duration::from_secs(8);
+/// The timeout of one response, including all retries: of the beginning of an object, its next part, the next part of a
+/// listing, or the end of a deletion.
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Returns how long the upload of so many bytes may take: a second more for each mebibyte.
-pub(crate) fn for_upload(bytes: usize) -> Duration {
-    ANSWER + Duration::from_secs(u64::try_from(bytes >> 20).unwrap_or(u64::MAX >> 1))
+/// Returns the timeout for an upload of this size: [`CALL_TIMEOUT`] and a second more for each mebibyte.
+pub(crate) fn upload_timeout(bytes: usize) -> Duration {
+    CALL_TIMEOUT + Duration::from_secs(u64::try_from(bytes >> 20).unwrap_or(u64::MAX >> 1))
 }
 
-/// Returns the outcome of some work, or a failure when it takes too long.
-pub(crate) async fn within<T>(limit: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
-    timeout(limit, work).await.unwrap_or_else(|_| Err(too_late(limit)))
+/// Returns the result of `work`, or an error if it takes longer than `limit`.
+pub(crate) async fn with_timeout<T>(limit: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
+    timeout(limit, work).await.unwrap_or_else(|_| Err(timeout_error(limit)))
 }
 
-/// Returns a stream that ends with a failure when its next item, once asked for, takes too long. Whoever reads slowly
-/// may.
-pub(crate) fn each_within<T: Send + 'static>(
+/// Returns a stream that ends with an error if it takes longer than `limit` to produce an item. The time that the consumer takes
+/// between items does not count.
+pub(crate) fn with_item_timeout<T: Send + 'static>(
     limit: Duration,
     items: BoxStream<'static, Result<T>>,
 ) -> BoxStream<'static, Result<T>> {
@@ -31,13 +31,13 @@ pub(crate) fn each_within<T: Send + 'static>(
         let mut items = items?;
         match timeout(limit, items.next()).await {
             Ok(item) => Some((item?, Some(items))),
-            Err(_) => Some((Err(too_late(limit)), None)),
+            Err(_) => Some((Err(timeout_error(limit)), None)),
         }
     };
     stream::unfold(Some(items), next).boxed()
 }
 
-fn too_late(limit: Duration) -> Error {
+fn timeout_error(limit: Duration) -> Error {
     Error::Generic { store: "image", source: format!("no answer within {} s", limit.as_secs()).into() }
 }
 
@@ -49,29 +49,29 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_reader_may_take_as_long_as_it_likes() {
-        let mut items = each_within(ANSWER, stream::iter([1, 2, 3].map(Ok)).boxed());
+    async fn a_slow_consumer_does_not_time_out() {
+        let mut items = with_item_timeout(CALL_TIMEOUT, stream::iter([1, 2, 3].map(Ok)).boxed());
         let mut read = Vec::new();
         while let Some(item) = items.try_next().await.unwrap() {
             read.push(item);
-            sleep(10 * ANSWER).await;
+            sleep(10 * CALL_TIMEOUT).await;
         }
         assert_eq!(read, [1, 2, 3]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_writer_is_given_up_on() {
+    async fn a_producer_that_stalls_times_out() {
         let begun = Instant::now();
         let never = stream::iter([Ok(1)]).chain(stream::pending());
-        let items: Vec<_> = each_within(ANSWER, never.boxed()).collect().await;
+        let items: Vec<_> = with_item_timeout(CALL_TIMEOUT, never.boxed()).collect().await;
         assert!(matches!(items.as_slice(), [Ok(1), Err(Error::Generic { .. })]), "{items:?}");
-        within(ANSWER, std::future::pending::<Result<()>>()).await.unwrap_err();
-        assert_eq!(begun.elapsed(), 2 * ANSWER);
+        with_timeout(CALL_TIMEOUT, std::future::pending::<Result<()>>()).await.unwrap_err();
+        assert_eq!(begun.elapsed(), 2 * CALL_TIMEOUT);
     }
 
     #[test]
-    fn a_large_upload_gets_more_time() {
-        assert_eq!(for_upload(1000), ANSWER);
-        assert_eq!(for_upload(5 << 20), ANSWER + Duration::from_secs(5));
+    fn the_timeout_of_an_upload_grows_with_its_size() {
+        assert_eq!(upload_timeout(1000), CALL_TIMEOUT);
+        assert_eq!(upload_timeout(5 << 20), CALL_TIMEOUT + Duration::from_secs(5));
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a store takes an object, returns it and deletes it.
+//! A check that a store writes, reads and deletes an object.
 
 use std::path::PathBuf;
 
@@ -7,48 +7,48 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 
 use crate::failure::Failure;
-use crate::limit::{ANSWER, within};
-use crate::location::{Found, OpenError, find};
+use crate::limit::{CALL_TIMEOUT, with_timeout};
+use crate::location::{OpenError, Opened, open_existing};
 
-/// What became of a probe.
+/// The result of a probe.
 #[derive(Debug)]
 pub enum Probe {
-    /// The store did all that it should. When it says the object was written.
+    /// All operations succeeded. The time is when the object was written, by the clock of the store.
     Works(Timestamp),
-    /// The store did not do this, for this reason.
+    /// The named operation failed for this reason.
     Fails(&'static str, Failure),
-    /// The store returned something else than was stored.
+    /// The store returned other content than was written.
     Garbles,
-    /// The directory of the store is not there.
+    /// The directory of the store does not exist.
     Missing(PathBuf),
 }
 
-/// Stores an object of this name, which nothing else has, in the store that the URL names; reads it and deletes it. The
-/// store is otherwise left as it is: no directory is made.
+/// Writes an object of this name, which must not be in use, to the store of the URL, reads it and deletes it. The store is
+/// otherwise left as it is; in particular, a missing directory is not created.
 ///
 /// # Errors
-/// [`OpenError`] when the URL names no store, or what is needed to reach it is not known.
+/// [`OpenError`] when the URL is not one of a store, or the settings to reach the store are missing or invalid.
 pub async fn probe(url: &str, name: &str) -> Result<Probe, OpenError> {
-    match find(url).await? {
-        Found::Missing(directory) => Ok(Probe::Missing(directory)),
-        Found::Objects(objects) => Ok(try_out(objects.as_ref(), &Path::from(name)).await),
+    match open_existing(url).await? {
+        Opened::MissingDirectory(directory) => Ok(Probe::Missing(directory)),
+        Opened::Objects(objects) => Ok(probe_objects(objects.as_ref(), &Path::from(name)).await),
     }
 }
 
-async fn try_out(objects: &dyn ObjectStore, path: &Path) -> Probe {
+async fn probe_objects(objects: &dyn ObjectStore, path: &Path) -> Probe {
     const CONTENT: &[u8] = b"agora doctor";
-    if let Err(error) = within(ANSWER, objects.put(path, PutPayload::from_static(CONTENT))).await {
-        // The object may be there all the same, when the answer alone was lost.
-        let _ = within(ANSWER, objects.delete(path)).await;
+    if let Err(error) = with_timeout(CALL_TIMEOUT, objects.put(path, PutPayload::from_static(CONTENT))).await {
+        // The object may have been written all the same, if only the response was lost.
+        let _ = with_timeout(CALL_TIMEOUT, objects.delete(path)).await;
         return Probe::Fails("write", error.into());
     }
-    let read = within(ANSWER, async {
+    let read = with_timeout(CALL_TIMEOUT, async {
         let found = objects.get(path).await?;
         Ok((found.meta.last_modified.timestamp_millis(), found.bytes().await?))
     });
     let read = read.await;
-    // In any case, so that nothing is left.
-    let deleted = within(ANSWER, objects.delete(path)).await;
+    // Even if the read failed, so that nothing is left behind.
+    let deleted = with_timeout(CALL_TIMEOUT, objects.delete(path)).await;
     match (read, deleted) {
         (Err(error), _) => Probe::Fails("read", error.into()),
         (_, Err(error)) => Probe::Fails("delete", error.into()),
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_directory_is_tried_out_and_left_as_it_was() {
+    async fn probing_a_directory_leaves_it_as_it_was() {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().join("media");
         let url = format!("file://{}", directory.display());
@@ -77,14 +77,14 @@ mod tests {
         assert!(matches!(works, Probe::Works(modified) if modified.unix_seconds() > 1_000_000_000));
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
 
-        // What nothing can be written into.
+        // A directory in the place of the object cannot be written.
         fs::create_dir(directory.join("probe")).unwrap();
         let fails = probe(&url, "probe").await.unwrap();
         assert!(matches!(&fails, Probe::Fails("write", _)), "{fails:?}");
     }
 
     #[tokio::test]
-    async fn what_names_no_store_is_refused() {
+    async fn a_url_of_no_store_is_rejected() {
         for url in ["media", "s3://", "ftp://localhost/media", "memory"] {
             assert!(probe(url, "probe").await.is_err(), "{url}");
         }

@@ -1,27 +1,27 @@
-//! ICC profiles, which say what the colours of an image mean. One that does not parse, or is large, is left out: the
-//! image is shown all the same, and no client is handed what its parser might trip over.
+//! ICC profiles, which define the colours of an image. A profile that is invalid or large is removed: the image can be shown
+//! without it, and no client receives a profile that its parser may fail on.
 
 use std::io::Read as _;
 
 use flate2::bufread::ZlibDecoder;
 
-/// A profile has fewer bytes than this. Those of cameras and editors have a few kilobytes.
+/// The exclusive upper bound on the size of a profile. Those of cameras and editors have a few kilobytes.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// The length of the header; the number of tags comes after it.
+/// The length of the header, which the number of tags follows.
 const HEADER: usize = 128;
 const SIGNATURE: &[u8] = b"acsp";
 
-/// The signature, the offset and the size of an element.
+/// The length of an entry of the tag table: the signature, the offset and the size of an element.
 const TAG: usize = 12;
 
-/// Returns whether a profile may be kept: it is not too large, as long as its header says, and all that its tag table
-/// names lies within it, behind the table.
+/// Returns whether a profile may be kept: it is not too large, its length is the one in its header, and all elements in its tag
+/// table are within the profile and after the table.
 pub(super) fn is_valid(profile: &[u8]) -> bool {
     profile.len() < MAX_BYTES && elements(profile).is_some_and(|mut elements| elements.all(|lies_within| lies_within))
 }
 
-/// For each element that the tag table names, whether it lies within the profile.
+/// Returns, for each element in the tag table, whether it is within the profile and after the table.
 fn elements(profile: &[u8]) -> Option<impl Iterator<Item = bool>> {
     let size = number(profile, 0)?;
     if size != profile.len() || profile.get(36..40)? != SIGNATURE {
@@ -35,7 +35,7 @@ fn elements(profile: &[u8]) -> Option<impl Iterator<Item = bool>> {
     }))
 }
 
-/// Decompresses a profile, unless it is too large, broken or followed by anything.
+/// Decompresses a profile; returns `None` if it is too large, broken or followed by other data.
 pub(super) fn inflate(compressed: &[u8]) -> Option<Vec<u8>> {
     let mut decoder = ZlibDecoder::new(compressed);
     let mut profile = Vec::new();

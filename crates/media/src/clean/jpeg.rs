@@ -1,7 +1,8 @@
 //! JPEG: a list of segments, some of them followed by entropy-coded data, that ends with an EOI marker.
 //!
-//! `img-parts` 0.4 was tried: it keeps whatever follows the first scan, comments and files behind the end included. One
-//! that tells the segments between and after scans would let the walk over them go.
+//! The crate `img-parts` 0.4 was tried and is not suitable: it keeps everything after the first scan, including comments, and
+//! files appended after the end. A crate that reports the segments between and after scans could replace the code below that
+//! reads them.
 
 use std::io::Cursor;
 
@@ -12,18 +13,18 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageEncoder};
 
 use super::orientation::{OrientedView, encode_upright, max_encoded_bytes, orientation_of, profile_fits};
-use super::pixels::Pixels;
-use super::shrink::{Shrunk, shrink};
-use super::{ImageLimits, Result, buffer, icc, take, take_array, undecodable};
+use super::pixels::PixelMemory;
+use super::shrink::{ThumbnailAndPreview, downscale};
+use super::{ImageLimits, Result, icc, output_buffer, take, take_array, undecodable};
 
-/// The quality of an image that had to be encoded again: hardly any loss to be seen.
+/// The quality of an image that is encoded again, with hardly any visible loss.
 const QUALITY: u8 = 92;
 
-/// Each scan passes over the whole image, and a scan can be a few bytes long. Encoders make about ten, and this many cost
-/// no more than the largest image of an encoder.
+/// The most scans of an image. Decoding each scan passes over the whole image, and a scan may be only a few bytes long. Encoders
+/// make about ten, and this many take no longer than the largest image that an encoder makes.
 const MAX_SCANS: usize = 32;
 
-/// What a segment with a part of an ICC profile begins with. The number of the part and how many there are follow.
+/// The prefix of a segment with a part of an ICC profile. The number of the part and the number of parts follow.
 const ICC: &[u8] = b"ICC_PROFILE\0";
 
 const SOI: u8 = 0xd8;
@@ -35,25 +36,25 @@ struct Stripped {
     orientation: Orientation,
 }
 
-/// Cleans an upload, which is let go once it was read: it is not in memory beside the pixels.
-pub(super) fn clean(upload: Bytes, limits: &ImageLimits) -> Result<(Vec<u8>, Shrunk)> {
+/// Cleans an upload, which is dropped as soon as it was read, so that it is not in memory together with the pixels.
+pub(super) fn clean(upload: Bytes, limits: &ImageLimits) -> Result<(Vec<u8>, ThumbnailAndPreview)> {
     let uploaded = upload.len();
     let Stripped { bytes, orientation } = strip(&upload, limits)?;
     drop(upload);
     let mut decoder = JpegDecoder::new(Cursor::new(&bytes)).map_err(|_| undecodable())?;
     let profile = decoder.icc_profile().map_err(|_| undecodable())?;
     let picture = DynamicImage::from_decoder(decoder).map_err(|_| undecodable())?;
-    let shrunk = shrink(&picture, orientation)?;
+    let thumbnail_and_preview = downscale(&picture, orientation)?;
     if orientation == Orientation::NoTransforms {
-        return Ok((bytes, shrunk));
+        return Ok((bytes, thumbnail_and_preview));
     }
-    // Of no use any more, and the memory is.
+    // Not needed any more; frees its memory before the image is encoded.
     drop(bytes);
-    Ok((encode(&picture, orientation, profile, uploaded)?, shrunk))
+    Ok((encode(&picture, orientation, profile, uploaded)?, thumbnail_and_preview))
 }
 
-/// Returns what the header says of the pixels in memory, up to the first scan.
-pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
+/// Estimates the memory of the pixels from the segments up to the first scan.
+pub(super) fn pixel_memory(upload: &[u8], limits: &ImageLimits) -> Result<(PixelMemory, Orientation)> {
     let mut rest = upload;
     take(&mut rest, 2)?;
     let (mut frame, mut orientation) = (None, None);
@@ -70,7 +71,7 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
                 let (kind, frame) = frame.ok_or_else(undecodable)?;
                 let scanned = *segment.first().ok_or_else(undecodable)?;
                 return Ok((
-                    frame_pixels(kind, frame, scanned, limits, upload.len())?,
+                    frame_memory(kind, frame, scanned, limits, upload.len())?,
                     orientation.unwrap_or(Orientation::NoTransforms),
                 ));
             }
@@ -80,9 +81,9 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     }
 }
 
-/// Returns the pixels of a frame whose first scan has so many components. When it has not all of them, or the frame is
-/// progressive, the decoder keeps two bytes for each sample of each component until the last scan.
-fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits, upload: usize) -> Result<Pixels> {
+/// Estimates the memory of the pixels of a frame whose first scan has `scanned` components. If these are not all components, or
+/// if the frame is progressive, the decoder keeps two bytes for each sample of each component until the last scan.
+fn frame_memory(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits, upload: usize) -> Result<PixelMemory> {
     let [_, h1, h0, w1, w0, count, components @ ..] = frame else { return Err(undecodable()) };
     let [width, height] = [[*w1, *w0], [*h1, *h0]].map(|side| u32::from(u16::from_be_bytes(side)));
     let pixels = limits.check_pixels(width, height)?;
@@ -94,8 +95,8 @@ fn frame_pixels(kind: u8, frame: &[u8], scanned: u8, limits: &ImageLimits, uploa
     let samples: u64 = factors.iter().map(|(h, v)| blocks.saturating_mul(64 * h * v)).sum();
     let picture = pixels * if *count == 1 { 1 } else { 3 };
     let kept = if kind == 0xc2 || scanned != *count { samples.saturating_mul(2) } else { 0 };
-    let turning = picture.saturating_add(max_encoded_bytes(pixels, upload));
-    Ok(Pixels { size: (width, height), decoding: picture.saturating_add(kept), turning })
+    let reorienting = picture.saturating_add(max_encoded_bytes(pixels, upload));
+    Ok(PixelMemory { size: (width, height), decoding: picture.saturating_add(kept), reorienting })
 }
 
 fn encode(
@@ -110,7 +111,7 @@ fn encode(
         if let Some(profile) = profile.filter(|profile| profile_fits(profile, picture)) {
             encoder.set_icc_profile(profile).map_err(|_| undecodable())?;
         }
-        // The decoder makes one of these two.
+        // The decoder produces one of these two.
         match picture {
             DynamicImage::ImageLuma8(picture) => encoder.encode_image(&OrientedView { picture, orientation }),
             DynamicImage::ImageRgb8(picture) => encoder.encode_image(&OrientedView { picture, orientation }),
@@ -123,7 +124,7 @@ fn encode(
 /// Returns the image with only the segments that are needed to render it.
 fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     let mut rest = upload;
-    let mut out = buffer(upload.len());
+    let mut out = output_buffer(upload.len());
     let mut orientation = None;
     let mut sized = false;
     let mut scans = 0;
@@ -134,7 +135,7 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
         let (marker, segment) = next_segment(&mut rest)?;
         match marker {
             EOI => break,
-            // The kinds of coding that decoders know: baseline, extended and progressive. There is one frame only.
+            // The kinds of coding that decoders support: baseline, extended and progressive. There may be only one frame.
             0xc0..=0xc2 if !sized => {
                 let [_, h1, h0, w1, w0, ..] = *segment else { return Err(undecodable()) };
                 limits.check_pixels(u16::from_be_bytes([w1, w0]).into(), u16::from_be_bytes([h1, h0]).into())?;
@@ -160,7 +161,7 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
                 }
             }
             0xe2 if scans == 0 && segment.starts_with(ICC) => profile.add(out.len(), segment),
-            // Adobe's twelve bytes say how the colours are stored.
+            // The twelve bytes of Adobe's segment define how the colours are stored.
             0xee if segment.starts_with(b"Adobe") && segment.len() >= 12 => {
                 push_segment(&mut out, marker, &segment[..12]);
             }
@@ -175,10 +176,10 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     Ok(Stripped { bytes: out, orientation: orientation.unwrap_or(Orientation::NoTransforms) })
 }
 
-/// An ICC profile in parts of up to 64 KiB, none of which has been written.
+/// An ICC profile in parts of up to 64 KiB, which are collected before any is written.
 #[derive(Default)]
 struct Profile<'a> {
-    /// Where the first one belongs.
+    /// The offset in the output at which the segments belong.
     at: usize,
     segments: Vec<&'a [u8]>,
 }
@@ -191,7 +192,7 @@ impl<'a> Profile<'a> {
         self.segments.push(segment);
     }
 
-    /// Puts the segments where they belong, if they are a whole profile that may be kept.
+    /// Inserts the segments at their offset in the output if they form a complete profile that may be kept.
     fn insert(self, out: &mut Vec<u8>) {
         if self.joined().is_some_and(|profile| icc::is_valid(&profile)) {
             let mut segments = Vec::new();
@@ -200,7 +201,7 @@ impl<'a> Profile<'a> {
         }
     }
 
-    /// Returns the parts in the order of their numbers, which begin with 1.
+    /// Returns the parts joined in the order of their numbers, which begin with 1; `None` if they are not complete.
     fn joined(&self) -> Option<Vec<u8>> {
         let count = u8::try_from(self.segments.len()).ok()?;
         let mut parts = Vec::new();
@@ -217,12 +218,12 @@ impl<'a> Profile<'a> {
     }
 }
 
-/// Takes the next segment off `rest`. The end of the image is one without data.
+/// Takes the next segment off `rest`. The end of the image counts as a segment without data.
 fn next_segment<'a>(rest: &mut &'a [u8]) -> Result<(u8, &'a [u8])> {
     loop {
         match next_marker(rest)? {
             EOI => return Ok((EOI, &[])),
-            // Markers that stand alone and mean nothing here.
+            // Markers without a segment, which have no meaning here.
             0x00 | 0x01 | 0xd0..=SOI => {}
             marker => {
                 let length = usize::from(u16::from_be_bytes(take_array(rest)?));
@@ -232,7 +233,7 @@ fn next_segment<'a>(rest: &mut &'a [u8]) -> Result<(u8, &'a [u8])> {
     }
 }
 
-/// Skips to the next marker, over fill bytes and what is between segments, as decoders do.
+/// Skips to the next marker, over fill bytes and data between segments, as decoders do.
 fn next_marker(rest: &mut &[u8]) -> Result<u8> {
     let start = rest.iter().position(|byte| *byte == 0xff).ok_or_else(undecodable)?;
     take(rest, start)?;
@@ -242,20 +243,20 @@ fn next_marker(rest: &mut &[u8]) -> Result<u8> {
     Ok(marker)
 }
 
-/// Returns how far the entropy-coded data reaches: to the first marker other than a restart.
+/// Returns the length of the entropy-coded data, which ends at the first marker other than a restart.
 fn entropy_length(data: &[u8]) -> Option<usize> {
     data.windows(2).position(|pair| pair[0] == 0xff && !matches!(pair[1], 0x00 | 0xd0..=0xd7 | 0xff))
 }
 
 fn push_segment(out: &mut Vec<u8>, marker: u8, segment: &[u8]) {
-    // A segment comes from a file where its length was written in 16 bits, or is a part of such a one.
+    // No truncation: a segment is from a file that has its length in 16 bits, or it is a part of such a segment.
     let length = (segment.len() as u16).wrapping_add(2);
     out.extend_from_slice(&[0xff, marker]);
     out.extend_from_slice(&length.to_be_bytes());
     out.extend_from_slice(segment);
 }
 
-/// The JFIF header without its thumbnail. Other segments of that kind hold nothing but thumbnails.
+/// Adds the JFIF header without its thumbnail. Other segments of this kind contain only thumbnails.
 fn push_jfif(out: &mut Vec<u8>, segment: &[u8]) {
     if segment.starts_with(b"JFIF\0") && segment.len() >= 14 {
         let mut header = segment[..14].to_vec();

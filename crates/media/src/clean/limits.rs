@@ -7,13 +7,13 @@ use super::{Result, undecodable};
 const MEBIBYTE: u64 = 1024 * 1024;
 const MEGAPIXEL: u64 = 1_000_000;
 
-/// What an upload may weigh. The defaults are 5 MiB and 40 megapixels.
+/// The limits on the size of an upload. The defaults are 5 MiB and 40 megapixels.
 #[derive(Debug, Clone, Copy)]
 pub struct ImageLimits {
-    /// The size of the file in bytes.
+    /// The maximum size of the file in bytes.
     pub max_bytes: u64,
-    /// Width times height of the image, and of each frame of an animation. All frames together may have twice as many
-    /// pixels.
+    /// The maximum of width times height of the image, and of each frame of an animation. All frames together may have twice as
+    /// many pixels.
     pub max_pixels: u64,
 }
 
@@ -24,10 +24,10 @@ impl Default for ImageLimits {
 }
 
 impl ImageLimits {
-    /// How many times the pixels of one image an animation may have. Frames are decoded one by one and never composited,
-    /// so pixels are what an animation costs; with twice as many it costs no more than the most expensive still image,
-    /// which is one that has to be turned and encoded again.
-    const ANIMATION: u64 = 2;
+    /// The most pixels of an animation, as a multiple of the maximum of an image. Frames are decoded one by one and never
+    /// composited, so an animation costs as much as it has pixels. With twice as many, it costs no more than the most expensive
+    /// still image, one that has to be reoriented and encoded again.
+    const ANIMATION_FACTOR: u64 = 2;
 
     pub(crate) fn check_bytes(&self, bytes: usize) -> Result<()> {
         if bytes as u64 <= self.max_bytes {
@@ -37,7 +37,7 @@ impl ImageLimits {
         Err(ImageProblem::TooLarge(format!("Image must be at most {limit}")))
     }
 
-    /// Returns the number of pixels of an image that is not too large. An image without any cannot be decoded.
+    /// Returns the number of pixels of an image, or an error if it is too large or has none.
     pub(super) fn check_pixels(&self, width: u32, height: u32) -> Result<u64> {
         match u64::from(width) * u64::from(height) {
             0 => Err(undecodable()),
@@ -49,12 +49,12 @@ impl ImageLimits {
         }
     }
 
-    /// Returns the most pixels that all frames of an animation together may have.
+    /// Returns the most pixels that all frames of an animation may have in total.
     pub(super) fn max_animation_pixels(&self) -> u64 {
-        self.max_pixels.saturating_mul(Self::ANIMATION)
+        self.max_pixels.saturating_mul(Self::ANIMATION_FACTOR)
     }
 
-    /// Checks how many pixels all frames of an animation have together.
+    /// Checks the total number of pixels of all frames of an animation.
     pub(super) fn check_animation(&self, pixels: u64) -> Result<()> {
         if pixels <= self.max_animation_pixels() {
             return Ok(());
@@ -64,7 +64,7 @@ impl ImageLimits {
     }
 }
 
-/// Returns a number in the larger unit when it is a multiple of it.
+/// Formats a number in the larger unit if it is a multiple of it, and in the smaller unit otherwise.
 fn scaled(number: u64, unit: u64, large: &str, small: &str) -> String {
     if number.is_multiple_of(unit) { format!("{} {large}", number / unit) } else { format!("{number} {small}") }
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_messages_name_the_limit() {
+    fn messages_name_the_limit() {
         let message = |problem: Result<()>| problem.unwrap_err().to_string();
         let limits = ImageLimits::default();
         assert_eq!(message(limits.check_bytes(5 * 1024 * 1024 + 1)), "Image must be at most 5 MiB");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_just_within_a_limit_passes() {
+    fn limits_are_inclusive() {
         let limits = ImageLimits { max_bytes: 1000, max_pixels: 64 };
         limits.check_bytes(1000).unwrap();
         limits.check_animation(128).unwrap();

@@ -1,8 +1,8 @@
-//! Checks uploads and makes them fit to be stored.
+//! Checks uploads and removes their metadata.
 //!
-//! Every format is handled alike: its file structure is read and written anew with a list of the parts that are needed
-//! to render the image, so that anything unknown is left out; the result is then decoded in full. What is stored
-//! is thus exactly what was checked. The thumbnail and the preview are made of the pixels as they are decoded.
+//! Every format is handled alike. The structure of the file is parsed and written again with only those parts that are on a list
+//! of what rendering needs, so that anything unknown is left out. The result is then decoded in full, so that exactly what
+//! was checked is stored. The thumbnail and the preview are made from the pixels as they are decoded.
 
 mod gif;
 mod icc;
@@ -31,46 +31,47 @@ pub use limits::ImageLimits;
 
 type Result<T> = std::result::Result<T, ImageProblem>;
 
-/// The image cleaner. It works on threads of its own, on a bounded number of images at once, which together take a
-/// bounded amount of memory. Each account and each client address has a bounded share of the queue.
+/// The image cleaner. It processes a bounded number of images at once on its own threads, within a bounded amount of
+/// memory in total. Each account and each client address has a bounded share of the queue.
 ///
-/// The memory is reckoned from an image's header: 3 bytes for each pixel of a JPEG, 9 when it is progressive and all its
-/// colours are at full resolution; none of a PNG; one of a GIF; 4.5 to 10.5 of a WebP. With an orientation to be applied,
-/// it is 4 of a JPEG, 2 to 9 of a PNG, and twice the file of either, and 12 of a WebP. Each pixel of the thumbnail, which has
-/// 400 × 400 at most, takes 16 more.
+/// The memory is estimated from the header of an image, in bytes per pixel: 3 for a JPEG, 9 if it is progressive and all
+/// its colours are at full resolution; none for a PNG; 1 for a GIF; 4.5 to 10.5 for a WebP. If an orientation has to be
+/// applied, it is 4 for a JPEG and 2 to 9 for a PNG, each with twice the file in addition, and 12 for a WebP. Each pixel of the
+/// thumbnail, which has 400 × 400 at most, takes 16 more.
 pub struct Cleaner {
     limits: ImageLimits,
     workers: Workers,
 }
 
 impl Cleaner {
-    /// How many images may wait for their turn; one more is refused.
-    const WAITING: usize = 64;
+    /// The most images that may wait in the queue; further ones are rejected.
+    const MAX_WAITING: usize = 64;
 
-    /// How many images of one account may be worked on or wait at once.
-    const PER_ACCOUNT: usize = 4;
+    /// The most images of one account that may be in progress or waiting.
+    const MAX_PER_ACCOUNT: usize = 4;
 
-    /// A cleaner that works on `at_once` images at the same time, which take `memory` bytes together at most. Up to 64
-    /// more wait for their turn. Of all these, 4 may be of one account, and a quarter of one client address other than
-    /// this machine's; beyond that [`clean`](ImageCleaner::clean) fails with [`Error::Unavailable`]. An image that takes
-    /// more memory by itself is too large.
+    /// Creates a cleaner that processes up to `at_once` images in parallel, which take at most `memory` bytes in total.
+    ///
+    /// Up to 64 more images wait. Of all these, one account may have 4, and one client address a quarter, loopback addresses
+    /// excepted. Beyond that, [`clean`](ImageCleaner::clean) fails with [`Error::Unavailable`]. An image that takes more than
+    /// `memory` by itself is too large.
     ///
     /// [`Error::Unavailable`]: agora_domain::Error::Unavailable
     pub fn new(limits: ImageLimits, at_once: NonZeroUsize, memory: u64) -> Self {
         let kind = Kind { thread: "agora-image", items: "images", done: "checked" };
-        let (waiting, per_account) = (Self::WAITING, Self::PER_ACCOUNT);
+        let (waiting, per_account) = (Self::MAX_WAITING, Self::MAX_PER_ACCOUNT);
         let capacity = Capacity { parallel: at_once.get(), waiting, per_account, memory };
         Self { limits, workers: Workers::new(kind, capacity) }
     }
 
-    /// Returns how busy it is.
+    /// Returns the figures of the queue and the threads.
     pub fn figures(&self) -> Figures {
         self.workers.figures()
     }
 
-    /// Returns how many bytes of memory an upload takes, which are not more than there are.
+    /// Returns the bytes of memory that an upload takes, or an error if that is more than the cleaner may use.
     fn memory(&self, format: ImageFormat, upload: &[u8]) -> Result<u64> {
-        let (needed, most) = (memory::needed(format, upload, &self.limits)?, self.workers.most_memory());
+        let (needed, most) = (memory::estimate(format, upload, &self.limits)?, self.workers.most_memory());
         if needed <= most {
             return Ok(needed);
         }
@@ -89,13 +90,13 @@ impl ImageCleaner for Cleaner {
         let format = format_of(&upload)?;
         let memory = self.memory(format, &upload)?;
         let limits = self.limits;
-        let work = move || without_panic(format, || clean(format, upload, &limits));
+        let work = move || reject_on_panic(format, || clean(format, upload, &limits));
         self.workers.run(requester, memory, work).await?
     }
 }
 
-/// Returns what the work gives. A decoder that panics has met an image that cannot be decoded.
-fn without_panic<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Result<T> {
+/// Returns the result of `work`. If a decoder panics, the image counts as undecodable.
+fn reject_on_panic<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         tracing::warn!(?format, "an image made its decoder panic");
         Err(undecodable())
@@ -103,7 +104,7 @@ fn without_panic<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Re
 }
 
 pub(crate) fn clean(format: ImageFormat, upload: Bytes, limits: &ImageLimits) -> Result<CleanImage> {
-    let (bytes, shrink::Shrunk { preview, thumbnail }) = match format {
+    let (bytes, shrink::ThumbnailAndPreview { preview, thumbnail }) = match format {
         ImageFormat::Jpeg => jpeg::clean(upload, limits),
         ImageFormat::Png => png::clean(&upload, limits),
         ImageFormat::Gif => gif::clean(&upload, limits),
@@ -112,10 +113,12 @@ pub(crate) fn clean(format: ImageFormat, upload: Bytes, limits: &ImageLimits) ->
     Ok(CleanImage { format, bytes: bytes.into(), preview, thumbnail: thumbnail.into() })
 }
 
-/// Returns an empty buffer for what is made of an upload of so many bytes, and outlives the work on it. That of a large one has room for more
-/// than 32 MiB, which glibc takes from the system by themselves and gives back as soon as they are dropped, where what has less
-/// stays among its free memory. What is not written to takes no memory.
-fn buffer(bytes: usize) -> Vec<u8> {
+/// Returns an empty buffer for the cleaned file of an upload of this size.
+///
+/// The buffer outlives the processing. For a large upload it has a capacity of more than 32 MiB, which glibc maps separately
+/// and returns to the system as soon as it is dropped, whereas it would keep smaller allocations in its free lists. Capacity
+/// that is not written to takes no memory.
+fn output_buffer(bytes: usize) -> Vec<u8> {
     const LARGE: usize = 4 << 20;
     const MAPPED: usize = 33 << 20;
     Vec::with_capacity(if bytes > LARGE { bytes.max(MAPPED) } else { bytes })
@@ -131,16 +134,16 @@ pub(crate) fn format_of(upload: &[u8]) -> Result<ImageFormat> {
     }
 }
 
-/// Returns the problem of a file that is broken, cut off or of a kind that the decoder does not know.
+/// Returns the problem of a file that is broken, truncated or of a kind that the decoder does not support.
 fn undecodable() -> ImageProblem {
     ImageProblem::Unacceptable("Image cannot be decoded".to_owned())
 }
 
-/// The most chunks of a file: a list of them takes a mebibyte or two, as much as is reckoned for tables. Pictures have hundreds, and long
-/// animations some thousands.
+/// The most chunks in a file. A list of this length takes a mebibyte or two, as much as is estimated for tables. Pictures have
+/// hundreds, and long animations some thousands.
 const MAX_CHUNKS: usize = 1 << 15;
 
-/// Adds a chunk to those of a file.
+/// Adds a chunk to those of a file, up to [`MAX_CHUNKS`].
 fn push_chunk<T>(chunks: &mut Vec<T>, chunk: T) -> Result<()> {
     if chunks.len() == MAX_CHUNKS {
         return Err(undecodable());

@@ -1,37 +1,38 @@
 //! PNG: a list of chunks, from IHDR to IEND.
 //!
-//! `img-parts` 0.4 was tried: it refuses an image for a wrong checksum in a chunk that goes anyway, and to write 5 MiB of
-//! empty chunks takes it 83 MiB. One that copies chunks as they are, checksums included, would let the walk over them go.
+//! The crate `img-parts` 0.4 was tried and is not suitable: it rejects an image for a wrong checksum in a chunk that is removed
+//! anyway, and takes 83 MiB to write 5 MiB of empty chunks. A crate that copies chunks as they are, with their checksums, could
+//! replace the code below that reads them.
 
 use std::io::{Cursor, Write as _};
 
 use image::metadata::Orientation;
 
 use super::orientation::{encode_upright, max_encoded_bytes, orientation_of, oriented_size, stored_position};
-use super::pixels::Pixels;
-use super::shrink::{Place, Shrinker, Shrunk};
-use super::{ImageLimits, Result, buffer, icc, push_chunk, take, take_array, undecodable};
+use super::pixels::PixelMemory;
+use super::shrink::{Downscaler, RowPosition, ThumbnailAndPreview};
+use super::{ImageLimits, Result, icc, output_buffer, push_chunk, take, take_array, undecodable};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
 /// The length of the signature and the chunk IHDR.
 const HEADER: usize = 33;
 
-/// How the colours are meant. They also hold for an image that was encoded again.
-const COLOUR: [&[u8; 4]; 5] = [b"cICP", b"iCCP", b"sRGB", b"gAMA", b"cHRM"];
+/// The chunks that define the colours. They also apply to an image that was encoded again.
+const COLOUR_CHUNKS: [&[u8; 4]; 5] = [b"cICP", b"iCCP", b"sRGB", b"gAMA", b"cHRM"];
 
 /// The other chunks that are needed to render an image.
-const PICTURE: [&[u8; 4]; 8] = [b"IHDR", b"PLTE", b"tRNS", b"sBIT", b"bKGD", b"pHYs", b"IDAT", b"IEND"];
+const PICTURE_CHUNKS: [&[u8; 4]; 8] = [b"IHDR", b"PLTE", b"tRNS", b"sBIT", b"bKGD", b"pHYs", b"IDAT", b"IEND"];
 
-/// And those of an animation.
-const ANIMATION: [&[u8; 4]; 3] = [b"acTL", b"fcTL", b"fdAT"];
+/// The chunks of an animation.
+const ANIMATION_CHUNKS: [&[u8; 4]; 3] = [b"acTL", b"fcTL", b"fdAT"];
 
 type Reader<'a> = png::Reader<Cursor<&'a [u8]>>;
 
 struct Chunk<'a> {
     kind: [u8; 4],
     data: &'a [u8],
-    /// With its length, kind and checksum.
+    /// The data with length, kind and checksum.
     whole: &'a [u8],
 }
 
@@ -41,7 +42,7 @@ impl Chunk<'_> {
     }
 }
 
-pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, Shrunk)> {
+pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, ThumbnailAndPreview)> {
     let chunks = chunks(upload)?;
     let Some(Chunk { kind: [b'I', b'H', b'D', b'R'], data: [w3, w2, w1, w0, h3, h2, h1, h0, ..], .. }) = chunks.first()
     else {
@@ -51,42 +52,44 @@ pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, Shr
     let height = u32::from_be_bytes([*h3, *h2, *h1, *h0]);
     let canvas = limits.check_pixels(width, height)?;
 
-    // The decoder takes for granted that there are up to 256 whole colours, and panics where there are not.
+    // The decoder panics unless the palette has 1 to 256 complete colours.
     let is_palette = |colours: &[u8]| (1..=256).contains(&colours.chunks(3).count()) && colours.len().is_multiple_of(3);
     if !chunks.iter().filter(|chunk| chunk.kind == *b"PLTE").all(|chunk| is_palette(chunk.data)) {
         return Err(undecodable());
     }
 
     let animated = check_animation(&chunks, canvas, limits)?;
-    // There is one profile at most.
+    // At most one profile is kept.
     let profile = chunks.iter().position(|chunk| chunk.kind == *b"iCCP");
     let profile = profile.filter(|at| chunks.get(*at).is_some_and(|chunk| is_profile(chunk.data)));
     let is_kept = |(at, chunk): &(usize, &Chunk<'_>)| match &chunk.kind {
         b"iCCP" => Some(*at) == profile,
-        _ => chunk.is_any(&COLOUR) || chunk.is_any(&PICTURE) || animated && chunk.is_any(&ANIMATION),
+        _ => {
+            chunk.is_any(&COLOUR_CHUNKS) || chunk.is_any(&PICTURE_CHUNKS) || animated && chunk.is_any(&ANIMATION_CHUNKS)
+        }
     };
     let kept: Vec<&Chunk<'_>> = chunks.iter().enumerate().filter(is_kept).map(|(_, chunk)| chunk).collect();
-    let mut bytes = buffer(upload.len());
+    let mut bytes = output_buffer(upload.len());
     bytes.extend_from_slice(SIGNATURE);
     bytes.extend(kept.iter().flat_map(|chunk| chunk.whole));
-    let shrinker = decode(&bytes, limits).map_err(|_| undecodable())?;
+    let downscaler = decode(&bytes, limits).map_err(|_| undecodable())?;
 
-    // An animation stays as it is: cameras do not make any, and viewers do not turn them.
+    // The orientation of an animation is not applied: cameras make no animations, and viewers do not rotate them.
     let exif = chunks.iter().find(|chunk| chunk.kind == *b"eXIf" && !animated);
     let orientation = exif.map_or(Orientation::NoTransforms, |chunk| orientation_of(chunk.data));
-    let shrunk = shrinker.finish(orientation)?;
+    let thumbnail_and_preview = downscaler.finish(orientation)?;
     if orientation == Orientation::NoTransforms {
-        return Ok((bytes, shrunk));
+        return Ok((bytes, thumbnail_and_preview));
     }
     let most = max_encoded_bytes(canvas, upload.len());
-    let mut turned = encode_upright("PNG", most, |file| encode_oriented(&bytes, orientation, limits, file))?;
-    let colour = kept.iter().filter(|chunk| chunk.is_any(&COLOUR)).flat_map(|chunk| chunk.whole);
-    turned.splice(HEADER..HEADER, colour.copied());
-    Ok((turned, shrunk))
+    let mut reoriented = encode_upright("PNG", most, |file| encode_oriented(&bytes, orientation, limits, file))?;
+    let colour = kept.iter().filter(|chunk| chunk.is_any(&COLOUR_CHUNKS)).flat_map(|chunk| chunk.whole);
+    reoriented.splice(HEADER..HEADER, colour.copied());
+    Ok((reoriented, thumbnail_and_preview))
 }
 
-/// Returns what the header says of the pixels in memory. Only what is turned is decoded as a whole.
-pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
+/// Estimates the memory of the pixels from the header. Only an image that has to be reoriented is decoded as a whole.
+pub(super) fn pixel_memory(upload: &[u8], limits: &ImageLimits) -> Result<(PixelMemory, Orientation)> {
     let [width, height] = [16, 20].map(|at| take_array(&mut upload.get(at..).unwrap_or_default()));
     let (width, height) = (u32::from_be_bytes(width?), u32::from_be_bytes(height?));
     let pixels = limits.check_pixels(width, height)?;
@@ -112,11 +115,11 @@ pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Ori
     };
     let channels = channels + u64::from(transparent);
     let picture = pixels * channels * if depth == Some(16) { 2 } else { 1 };
-    let turning = picture.saturating_add(max_encoded_bytes(pixels, upload.len()));
-    Ok((Pixels { size: (width, height), decoding: u64::from(width) * 16, turning }, orientation))
+    let reorienting = picture.saturating_add(max_encoded_bytes(pixels, upload.len()));
+    Ok((PixelMemory { size: (width, height), decoding: u64::from(width) * 16, reorienting }, orientation))
 }
 
-/// Returns whether the data of a chunk iCCP is a name, the one method of compression that there is, and a profile to be
+/// Returns whether the data of an iCCP chunk is a name, the only compression method that exists, and a profile that may be
 /// kept.
 fn is_profile(data: &[u8]) -> bool {
     let name = data.iter().take(80).position(|byte| *byte == 0).filter(|length| *length > 0);
@@ -126,7 +129,7 @@ fn is_profile(data: &[u8]) -> bool {
     }
 }
 
-/// Returns the chunks up to IEND; what comes after it is no part of the image.
+/// Returns the chunks up to IEND. Data after that is not part of the image.
 fn chunks(upload: &[u8]) -> Result<Vec<Chunk<'_>>> {
     let mut rest = upload.strip_prefix(SIGNATURE).ok_or_else(undecodable)?;
     let mut chunks = Vec::new();
@@ -150,8 +153,10 @@ fn next_chunk<'a>(rest: &mut &'a [u8]) -> Result<Chunk<'a>> {
     Ok(Chunk { kind, data, whole: &start[..length + 12] })
 }
 
-/// Returns whether the image is an animation, whose frames then are as many as announced and not too large, with the
-/// picture that may stand before them.
+/// Returns whether the image is an animation.
+///
+/// For an animation, checks that it has as many frames as announced, and that these are not too large, including the default
+/// image if that is not the first frame.
 fn check_animation(chunks: &[Chunk<'_>], canvas: u64, limits: &ImageLimits) -> Result<bool> {
     let Some(control) = chunks.iter().find(|chunk| chunk.kind == *b"acTL") else { return Ok(false) };
     let announced = u32::from_be_bytes(take_array(&mut &*control.data)?);
@@ -170,7 +175,7 @@ fn check_animation(chunks: &[Chunk<'_>], canvas: u64, limits: &ImageLimits) -> R
     if frames == 0 || frames != announced { Err(undecodable()) } else { Ok(true) }
 }
 
-/// Reads the header. Rows of numbers of colours are then read as colours, as for showing.
+/// Reads the header. The returned reader expands colour indexes to colours.
 fn reader<'a>(
     bytes: &'a [u8],
     limits: &ImageLimits,
@@ -182,16 +187,18 @@ fn reader<'a>(
     decoder.read_info()
 }
 
-/// Decodes every row of every frame. It keeps no more than a row, and what the thumbnail is made of: the picture that is
-/// shown where animations are not. That has the size of the image, whether it is the first frame or stands before it.
-fn decode(bytes: &[u8], limits: &ImageLimits) -> std::result::Result<Shrinker, png::DecodingError> {
-    // The thumbnail has eight bits a sample.
+/// Decodes every row of every frame, keeping only one row and the input of the thumbnail.
+///
+/// The thumbnail is made from the default image, which is shown by viewers without support for animations. It has the size of
+/// the image, whether it is the first frame or precedes it.
+fn decode(bytes: &[u8], limits: &ImageLimits) -> std::result::Result<Downscaler, png::DecodingError> {
+    // The thumbnail has eight bits per sample.
     let mut reader = reader(bytes, limits, png::Transformations::STRIP_16)?;
     let channels = reader.output_color_type().0.samples();
     let info = reader.info();
-    let mut shrinker = Shrinker::new(info.size());
-    let mut places = places(info.size(), info.interlaced);
-    // A picture that stands before the first frame is not counted as one.
+    let mut downscaler = Downscaler::new(info.size());
+    let mut positions = row_positions(info.size(), info.interlaced);
+    // A default image that precedes the first frame is not counted as a frame.
     let pictures = match info.animation_control() {
         Some(control) => control.num_frames.saturating_add(u32::from(info.frame_control().is_none())),
         None => 1,
@@ -202,18 +209,18 @@ fn decode(bytes: &[u8], limits: &ImageLimits) -> std::result::Result<Shrinker, p
             reader.next_frame_info()?;
         }
         while reader.read_row(&mut row)?.is_some() {
-            // There is none for the rows of further pictures.
-            if let Some(place) = places.next() {
-                shrinker.add_row(place, channels, &row);
+            // There are positions only for the rows of the default image.
+            if let Some(position) = positions.next() {
+                downscaler.add_row(position, channels, &row);
             }
         }
     }
     reader.finish()?;
-    Ok(shrinker)
+    Ok(downscaler)
 }
 
-/// The passes of an interlaced picture: where the first pixel of each is and how far the next one, across and down.
-const PASSES: [[(u32, u32); 2]; 7] = [
+/// The passes of an interlaced picture: the position of the first pixel and the distance to the next one, across and down.
+const ADAM7_PASSES: [[(u32, u32); 2]; 7] = [
     [(0, 8), (0, 8)],
     [(4, 8), (0, 8)],
     [(0, 4), (4, 8)],
@@ -223,23 +230,24 @@ const PASSES: [[(u32, u32); 2]; 7] = [
     [(0, 1), (1, 2)],
 ];
 
-/// Returns the places of a picture's rows in the order in which they are stored. A row of an interlaced one may be
-/// followed by leftovers of a longer one, which then lie outside the image.
-fn places((width, height): (u32, u32), interlaced: bool) -> impl Iterator<Item = Place> {
-    let passes: &[_] = if interlaced { &PASSES } else { &[[(0, 1), (0, 1)]] };
+/// Returns the positions of a picture's rows in the order in which they are stored. The buffer of an interlaced row may end with
+/// leftovers of a longer row, which are then outside of the image.
+fn row_positions((width, height): (u32, u32), interlaced: bool) -> impl Iterator<Item = RowPosition> {
+    let passes: &[_] = if interlaced { &ADAM7_PASSES } else { &[[(0, 1), (0, 1)]] };
     let passes = passes.iter().filter(move |[(x, _), _]| *x < width);
     passes.flat_map(move |&[(x, step), (top, down)]| {
-        (top..height).step_by(down as usize).map(move |y| Place { x, y, step })
+        (top..height).step_by(down as usize).map(move |y| RowPosition { x, y, step })
     })
 }
 
-/// Returns what a decoder may allocate: it adds up the rows of all frames, and a pixel has eight bytes at most.
+/// Returns the number of bytes that a decoder may allocate. It sums up the rows of all frames, and a pixel has eight bytes at
+/// most.
 fn decoder_bytes(limits: &ImageLimits) -> usize {
     let bytes = limits.max_animation_pixels().saturating_mul(8).saturating_add(limits.max_bytes);
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Decodes a still image and encodes it row by row with its orientation applied: its pixels are in memory once.
+/// Decodes a still image and encodes it row by row with its orientation applied, so that its pixels are in memory only once.
 fn encode_oriented(
     bytes: &[u8],
     orientation: Orientation,
@@ -253,12 +261,12 @@ fn encode_oriented(
     let mut encoder = png::Encoder::new(file, width, height);
     encoder.set_color(stored_as.color_type);
     encoder.set_depth(stored_as.bit_depth);
-    // Others wait for it: more would take several times as long. `Compression::Fast` looks for no repetitions, of which pictures of few
-    // colours are made.
+    // Others wait for this, and higher levels take several times as long. `Compression::Fast` does not look for repetitions,
+    // of which pictures with few colours consist.
     encoder.set_deflate_compression(png::DeflateCompression::Level(1));
     let mut encoder = encoder.write_header()?;
     let mut writer = encoder.stream_writer()?;
-    // Rows and pixels are whole bytes: what has less is expanded.
+    // Rows and pixels are whole bytes, since samples with fewer bits are expanded.
     let pixel = stored_as.line_size / stored_as.width as usize;
     let mut row = Vec::with_capacity(width as usize * pixel);
     for y in 0..height {

@@ -1,30 +1,29 @@
-//! How much memory a lossless WebP picture takes besides its pixels: that of its prefix codes.
+//! Computes the memory that the prefix codes of a lossless WebP picture take.
 //!
-//! A picture may have 65,536 groups of five prefix codes, whatever its size, and the decoder of `image` keeps tables for
-//! all of them at once: a file of a megabyte took gigabytes. The number of groups is written nowhere; it is one more than
-//! the largest number in a small picture that comes before the pixels. This reads the stream (RFC 9649) as far as that,
-//! and the lengths of the codes, from which the sizes of the tables follow. It can go once the decoder has a limit of
-//! its own.
+//! A picture of any size may have 65,536 groups of five prefix codes, and the decoder of `image` keeps tables for all of them
+//! at once: a file of a megabyte took gigabytes. The number of groups is not in the header. It is one more than the largest
+//! number in a small picture that precedes the pixels. This module reads the stream (RFC 9649) up to that picture, and the
+//! lengths of the codes, from which the sizes of the tables follow. It can be removed once the decoder has a memory limit.
 
-/// The symbols of a code: green with lengths of copies, red, blue, alpha, distances of copies.
+/// The sizes of the alphabets of a group: green with lengths of copies, red, blue, alpha, distances of copies.
 const ALPHABETS: [usize; 5] = [256 + 24, 256, 256, 256, 40];
 
-/// The order in which the lengths of the codes of code lengths are written.
+/// The order in which the code lengths of the code for code lengths are stored.
 const LENGTH_ORDER: [usize; 19] = [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// What is looked up at once in the decoder's table; the rest of a longer code is a path in a tree.
+/// The number of bits that the decoder looks up in a table; the rest of a longer code is a path in a tree.
 const TABLE_BITS: usize = 10;
 
-/// Bytes of an entry of the table, of a node of the tree, of which there are two for each longer code, and of what each
-/// code takes besides.
+/// The bytes of an entry of the table, of a node of the tree, of which each longer code has two, and of everything else that a
+/// code takes.
 const ENTRY: u64 = 4;
 const NODE: u64 = 16;
 const CODE: u64 = 56;
 
-/// Returns the bytes that the codes of a picture take in the decoder. It stops reading once they are more than `most`.
-/// `None` when the picture is broken.
+/// Returns the bytes that the prefix codes of a picture take in the decoder, or `None` if the picture is broken. It stops
+/// reading once they exceed `most`.
 ///
-/// The stream is that of a picture of this size, without the header.
+/// `stream` is that of a picture of this size, without the header.
 pub(super) fn code_bytes(stream: &[u8], (width, height): (u32, u32), most: u64) -> Option<u64> {
     let mut bits = Bits { stream, at: 0 };
     let mut width = width;
@@ -35,10 +34,10 @@ pub(super) fn code_bytes(stream: &[u8], (width, height): (u32, u32), most: u64) 
             return None;
         }
         match kind {
-            // Predictors and colours of blocks.
+            // The predictor and colour transforms, which have a picture with a pixel for each block.
             0 | 1 => drop(bits.block_picture(width, height)?),
             2 => {}
-            // A palette; of a small one, several pixels share a byte.
+            // The palette; with a small one, several pixels share a byte.
             _ => {
                 let colours = bits.take(8)? + 1;
                 bits.largest_group(colours, 1)?;
@@ -66,11 +65,11 @@ pub(super) fn code_bytes(stream: &[u8], (width, height): (u32, u32), most: u64) 
     Some(bytes)
 }
 
-/// A prefix code, by the lengths of its symbols' codes.
+/// A canonical prefix code.
 struct Code {
-    /// How many symbols have codes of each length.
+    /// The number of symbols with codes of each length.
     counts: [usize; 16],
-    /// The symbols, ordered by the length of their codes and then by themselves.
+    /// The symbols, ordered by the length of their codes and then by value.
     symbols: Vec<u16>,
 }
 
@@ -84,14 +83,14 @@ impl Code {
         Self { counts, symbols: symbols.into_iter().map(|(_, symbol)| symbol).collect() }
     }
 
-    /// A code of one symbol, which takes no bits, or of two.
+    /// Creates a code of one symbol, which takes no bits, or of two.
     fn simple(symbols: Vec<u16>) -> Self {
         let mut counts = [0; 16];
         counts[1] = symbols.len();
         Self { counts, symbols }
     }
 
-    /// Returns what the decoder allocates for it. A code of one symbol has no table.
+    /// Returns the bytes that the decoder allocates for the code. A code of one symbol has no table.
     fn decoder_bytes(&self) -> u64 {
         if self.symbols.len() < 2 {
             return CODE;
@@ -104,12 +103,12 @@ impl Code {
 
 struct Bits<'a> {
     stream: &'a [u8],
-    /// In bits, of which the lowest of a byte come first.
+    /// The position in bits, counted from the least significant bit of each byte.
     at: usize,
 }
 
 impl Bits<'_> {
-    /// Returns the number in the next bits, 18 at most; `None` when there are not as many.
+    /// Reads a number of `count` bits, at most 18; returns `None` if fewer are left.
     fn take(&mut self, count: usize) -> Option<u32> {
         let mut window = [0; 4];
         let rest = self.stream.get(self.at / 8..)?;
@@ -123,7 +122,7 @@ impl Bits<'_> {
         if let [symbol] = *code.symbols {
             return Some(symbol.into());
         }
-        // Codes of a length are numbers one after the other, and begin where the shorter ones end.
+        // The codes of one length are consecutive numbers, which continue after those of the shorter codes.
         let (mut number, mut first, mut index) = (0, 0, 0);
         for count in code.counts.iter().skip(1) {
             number = number << 1 | self.take(1)? as usize;
@@ -137,7 +136,7 @@ impl Bits<'_> {
         None
     }
 
-    /// Returns how many colours are remembered.
+    /// Reads the size of the colour cache.
     fn cache_size(&mut self) -> Option<usize> {
         match self.take(1)? {
             0 => Some(0),
@@ -190,14 +189,14 @@ impl Bits<'_> {
         Some(Code::new(&lengths))
     }
 
-    /// Reads a picture with a pixel for each block of a larger one; the largest number of a group in it.
+    /// Reads a picture that has a pixel for each block of a larger one; returns the largest group number in it.
     fn block_picture(&mut self, width: u32, height: u32) -> Option<usize> {
         let side = 1 << (self.take(3)? + 2);
         self.largest_group(width.div_ceil(side), height.div_ceil(side))
     }
 
-    /// Reads a picture of one group of codes; the largest of the numbers that its red and green make. What is copied, or
-    /// remembered, stands in it before.
+    /// Reads a picture with a single group of codes; returns the largest number that red and green of a pixel form. Copied
+    /// pixels, and those from the colour cache, occur earlier in the picture and need not be considered.
     fn largest_group(&mut self, width: u32, height: u32) -> Option<usize> {
         let cache = self.cache_size()?;
         let [green, red, blue, alpha, distance] = self.group(cache)?;
@@ -222,7 +221,7 @@ impl Bits<'_> {
         Some(largest)
     }
 
-    /// Returns the length or distance of a copy that begins with this symbol.
+    /// Reads the extra bits of a symbol for a length or distance of a copy; returns that number.
     fn number(&mut self, symbol: usize) -> Option<u32> {
         if symbol < 4 {
             return Some(symbol as u32 + 1);

@@ -1,7 +1,8 @@
-//! WebP: a RIFF container of chunks. A file with more than one still picture in it starts with the chunk VP8X.
+//! WebP: a RIFF container of chunks. A file with more than a single still picture starts with a VP8X chunk.
 //!
-//! `img-parts` 0.4 was tried: it refuses a file without the last byte of padding, which some writers leave out, and
-//! does not look into the frames of an animation. One that does would let the walk over the chunks go.
+//! The crate `img-parts` 0.4 was tried and is not suitable: it rejects a file without the last byte of padding, which some
+//! writers leave out, and does not parse the frames of an animation. A crate that does could replace the code below that reads
+//! chunks.
 
 use std::io::Cursor;
 
@@ -11,13 +12,13 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageEncoder};
 
 use super::orientation::{orientation_of, profile_fits};
-use super::pixels::Pixels;
-use super::shrink::{Shrinker, Shrunk, shrink};
+use super::pixels::PixelMemory;
+use super::shrink::{Downscaler, ThumbnailAndPreview, downscale};
 use super::{ImageLimits, Result, icc, push_chunk, take, take_array, undecodable, vp8l};
 
-/// The most bytes that the prefix codes of a lossless picture may take in memory. Those of a screenshot of 35 megapixels
-/// take 1.4 MiB.
-const MAX_CODES: u64 = 8 * 1024 * 1024;
+/// The most bytes of memory that the prefix codes of a lossless picture may take. Those of a screenshot with 35 megapixels take
+/// 1.4 MiB.
+const MAX_CODE_MEMORY: u64 = 8 * 1024 * 1024;
 
 // The flags of VP8X.
 const ANIMATION: u8 = 0x02;
@@ -36,63 +37,64 @@ struct Stripped {
 }
 
 enum Content {
-    /// A still picture that was not decoded yet, and what to do to it.
+    /// A still picture, not decoded yet, and the orientation to apply.
     Still(Orientation),
-    /// An animation, which stays as it is and was decoded already.
-    Animated(Shrunk),
+    /// An animation, which is decoded already. Its orientation is not applied.
+    Animated(ThumbnailAndPreview),
 }
 
-pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, Shrunk)> {
+pub(super) fn clean(upload: &[u8], limits: &ImageLimits) -> Result<(Vec<u8>, ThumbnailAndPreview)> {
     let Stripped { bytes, content } = strip(upload, limits)?;
     let orientation = match content {
         Content::Still(orientation) => orientation,
-        Content::Animated(shrunk) => return Ok((bytes, shrunk)),
+        Content::Animated(thumbnail_and_preview) => return Ok((bytes, thumbnail_and_preview)),
     };
     let mut decoder = decoder(&bytes)?;
     let profile = decoder.icc_profile().map_err(|_| undecodable())?;
     let mut picture = DynamicImage::from_decoder(decoder).map_err(|_| undecodable())?;
-    let shrunk = shrink(&picture, orientation)?;
+    let thumbnail_and_preview = downscale(&picture, orientation)?;
     if orientation == Orientation::NoTransforms {
-        return Ok((bytes, shrunk));
+        return Ok((bytes, thumbnail_and_preview));
     }
     picture.apply_orientation(orientation);
-    Ok((encode(&picture, profile)?, shrunk))
+    Ok((encode(&picture, profile)?, thumbnail_and_preview))
 }
 
-/// Returns what the header says of the pixels in memory. A lossy picture is decoded to planes and transparency of its
-/// own before it is put together, a lossless one to four bytes for each pixel and then to three; a frame of an
-/// animation is as large as the canvas at most.
-pub(super) fn pixels(upload: &[u8], limits: &ImageLimits) -> Result<(Pixels, Orientation)> {
+/// Estimates the memory of the pixels from the header.
+///
+/// A lossy picture is decoded to separate planes and transparency before these are combined, a lossless one to four bytes per
+/// pixel and then to three. A frame of an animation is at most as large as the canvas.
+pub(super) fn pixel_memory(upload: &[u8], limits: &ImageLimits) -> Result<(PixelMemory, Orientation)> {
     let chunks = chunks(body(upload)?)?;
     let first = *chunks.first().ok_or_else(undecodable)?;
     if first.kind != *b"VP8X" {
         let (width, height) = picture_size(first)?;
         limits.check_pixels(width, height)?;
-        return Ok((by_coding((width, height), first.kind == *b"VP8L", false), Orientation::NoTransforms));
+        return Ok((memory_by_coding((width, height), first.kind == *b"VP8L", false), Orientation::NoTransforms));
     }
     let [flags, _, _, _, size @ ..] = take_array::<10>(&mut &*first.data)?;
     let size = size_of(size);
     limits.check_pixels(size.0, size.1)?;
     if flags & ANIMATION != 0 {
-        return Ok((by_coding(size, false, true), Orientation::NoTransforms));
+        return Ok((memory_by_coding(size, false, true), Orientation::NoTransforms));
     }
     let is_lossless = picture_of(&chunks)?.kind == *b"VP8L";
     let is_transparent = find(&chunks, b"ALPH").is_some() || flags & ALPHA != 0;
-    Ok((by_coding(size, is_lossless, is_transparent), orientation(&chunks)))
+    Ok((memory_by_coding(size, is_lossless, is_transparent), orientation(&chunks)))
 }
 
-fn by_coding(size: (u32, u32), lossless: bool, transparent: bool) -> Pixels {
+fn memory_by_coding(size: (u32, u32), lossless: bool, transparent: bool) -> PixelMemory {
     let pixels = u64::from(size.0) * u64::from(size.1);
-    // In halves of a byte for each pixel. A picture that is turned is written without loss: there are the picture, the
-    // encoder's file and the one with its header, of four bytes for each pixel each when it is noise.
-    let turning = 24;
+    // In half bytes per pixel. A reoriented picture is encoded losslessly: there are the picture, the file of the encoder and
+    // the one with the header, each of which has four bytes per pixel if the picture is noise.
+    let reorienting = 24;
     let decoding = match (lossless, transparent) {
         (true, _) => 14,
         (false, false) => 9,
         (false, true) => 21,
     };
-    let codes = if lossless || transparent { MAX_CODES } else { 0 };
-    Pixels { size, decoding: pixels * decoding / 2 + codes, turning: pixels * turning / 2 }
+    let codes = if lossless || transparent { MAX_CODE_MEMORY } else { 0 };
+    PixelMemory { size, decoding: pixels * decoding / 2 + codes, reorienting: pixels * reorienting / 2 }
 }
 
 fn decoder(file: &[u8]) -> Result<WebPDecoder<Cursor<&[u8]>>> {
@@ -132,12 +134,15 @@ fn strip(upload: &[u8], limits: &ImageLimits) -> Result<Stripped> {
     }
     let control = find(&chunks, b"ANIM").ok_or_else(undecodable)?;
     let control = Chunk { data: control.data.get(..6).ok_or_else(undecodable)?, ..control };
-    let (frames, shrunk) = clean_frames(&frames(&chunks, canvas, limits)?, canvas)?;
+    let (frames, thumbnail_and_preview) = clean_frames(&frames(&chunks, canvas, limits)?, canvas)?;
     let frames = frames.iter().map(|data| Chunk { kind: *b"ANMF", data });
-    Ok(Stripped { bytes: file(before.chain([control]).chain(frames)), content: Content::Animated(shrunk) })
+    Ok(Stripped {
+        bytes: file(before.chain([control]).chain(frames)),
+        content: Content::Animated(thumbnail_and_preview),
+    })
 }
 
-/// Returns what the image consists of, as long as its header says; what comes after that is no part of it.
+/// Returns the body of the image, whose length is in its header. Data after that is not part of the image.
 fn body(upload: &[u8]) -> Result<&[u8]> {
     let mut rest = upload;
     take(&mut rest, 4)?;
@@ -165,7 +170,7 @@ fn find<'a>(chunks: &[Chunk<'a>], kind: &[u8; 4]) -> Option<Chunk<'a>> {
     chunks.iter().copied().find(|chunk| chunk.kind == *kind)
 }
 
-/// Returns the picture that is decoded, of several the first.
+/// Returns the chunk of the picture that is decoded, the first if there are several.
 fn picture_of<'a>(chunks: &[Chunk<'a>]) -> Result<Chunk<'a>> {
     let is_picture = |chunk: &&Chunk<'_>| matches!(&chunk.kind, b"VP8 " | b"VP8L");
     chunks.iter().find(is_picture).copied().ok_or_else(undecodable)
@@ -175,7 +180,7 @@ fn orientation(chunks: &[Chunk<'_>]) -> Orientation {
     find(chunks, b"EXIF").map_or(Orientation::NoTransforms, |exif| orientation_of(exif.data))
 }
 
-/// Returns a file of these chunks.
+/// Creates a file with these chunks.
 fn file<'a>(chunks: impl IntoIterator<Item = Chunk<'a>>) -> Vec<u8> {
     let mut body = b"WEBP".to_vec();
     chunks.into_iter().for_each(|chunk| push(&mut body, chunk));
@@ -185,7 +190,7 @@ fn file<'a>(chunks: impl IntoIterator<Item = Chunk<'a>>) -> Vec<u8> {
 }
 
 fn push(out: &mut Vec<u8>, chunk: Chunk<'_>) {
-    // Hardly longer than the file it comes from, whose length was written in 32 bits.
+    // No truncation: the data is hardly longer than the file it is from, which has its length in 32 bits.
     let size = chunk.data.len() as u32;
     out.extend_from_slice(&chunk.kind);
     out.extend_from_slice(&size.to_le_bytes());
@@ -193,13 +198,13 @@ fn push(out: &mut Vec<u8>, chunk: Chunk<'_>) {
     out.extend(std::iter::repeat_n(0, chunk.data.len() % 2));
 }
 
-/// Returns the data of the chunk VP8X.
+/// Returns the data of a VP8X chunk.
 fn header(flags: u8, [w0, w1, w2, h0, h1, h2]: [u8; 6]) -> [u8; 10] {
     [flags, 0, 0, 0, w0, w1, w2, h0, h1, h2]
 }
 
-/// Returns the chunks of a picture: its transparency, unless that is in the picture itself as in a lossless one, and
-/// the picture. Its size must be the one announced, which was checked.
+/// Returns the chunks of a picture: its transparency, unless the picture is lossless and includes it, and the picture itself. The
+/// picture must have the announced `size`, which was checked.
 fn picture<'a>(chunks: &[Chunk<'a>], size: (u32, u32)) -> Result<Vec<Chunk<'a>>> {
     let picture = picture_of(chunks)?;
     if picture_size(picture)? != size {
@@ -211,7 +216,8 @@ fn picture<'a>(chunks: &[Chunk<'a>], size: (u32, u32)) -> Result<Vec<Chunk<'a>>>
     Ok(parts)
 }
 
-/// Checks that the prefix codes of a picture, and of transparency that is compressed like one, are not too large.
+/// Checks that the prefix codes of a picture, and of transparency that is compressed like a lossless one, do not take too much
+/// memory.
 fn check_codes(picture: &[Chunk<'_>], size: (u32, u32)) -> Result<()> {
     for chunk in picture {
         let stream = match (&chunk.kind, chunk.data) {
@@ -219,8 +225,8 @@ fn check_codes(picture: &[Chunk<'_>], size: (u32, u32)) -> Result<()> {
             (b"ALPH", [coding, data @ ..]) if coding & 3 == 1 => data,
             _ => continue,
         };
-        if vp8l::code_bytes(stream, size, MAX_CODES).ok_or_else(undecodable)? > MAX_CODES {
-            let limit = MAX_CODES / (1024 * 1024);
+        if vp8l::code_bytes(stream, size, MAX_CODE_MEMORY).ok_or_else(undecodable)? > MAX_CODE_MEMORY {
+            let limit = MAX_CODE_MEMORY / (1024 * 1024);
             return Err(ImageProblem::TooLarge(format!(
                 "WebP image must take at most {limit} MiB for its prefix codes"
             )));
@@ -231,26 +237,26 @@ fn check_codes(picture: &[Chunk<'_>], size: (u32, u32)) -> Result<()> {
 
 /// A frame of an animation.
 struct Frame<'a> {
-    /// Its place on the canvas, how long it is shown, and what becomes of it.
+    /// Its position on the canvas, its duration, and its disposal method.
     head: [u8; 16],
     data: &'a [u8],
 }
 
 impl Frame<'_> {
-    /// Width and height, as the file has them.
+    /// Returns width and height, as encoded in the file.
     fn size(&self) -> [u8; 6] {
         let [_, _, _, _, _, _, size @ .., _, _, _, _] = self.head;
         size
     }
 
-    /// Left and top.
-    fn place(&self) -> (u32, u32) {
+    /// Returns the left and top position on the canvas.
+    fn position(&self) -> (u32, u32) {
         let [x0, x1, x2, y0, y1, y2, ..] = self.head;
         (u32::from_le_bytes([x0, x1, x2, 0]) * 2, u32::from_le_bytes([y0, y1, y2, 0]) * 2)
     }
 }
 
-/// Returns the frames of an animation, of which none has been decoded.
+/// Returns the frames of an animation without decoding them.
 fn frames<'a>(parts: &[Chunk<'a>], canvas: (u32, u32), limits: &ImageLimits) -> Result<Vec<Frame<'a>>> {
     let mut frames = Vec::new();
     let mut total = 0u64;
@@ -258,7 +264,7 @@ fn frames<'a>(parts: &[Chunk<'a>], canvas: (u32, u32), limits: &ImageLimits) -> 
         let mut data = chunk.data;
         let head = take_array(&mut data)?;
         let frame = Frame { head, data };
-        let (left, top) = frame.place();
+        let (left, top) = frame.position();
         let (width, height) = size_of(frame.size());
         if left + width > canvas.0 || top + height > canvas.1 {
             return Err(undecodable());
@@ -270,10 +276,10 @@ fn frames<'a>(parts: &[Chunk<'a>], canvas: (u32, u32), limits: &ImageLimits) -> 
     if frames.is_empty() { Err(undecodable()) } else { Ok(frames) }
 }
 
-/// Returns what the frames of an animation consist of, and the thumbnail of the first one, where it is on the canvas. Each
-/// is decoded as a picture of its own, which takes less time and memory than to composite the animation.
-fn clean_frames(frames: &[Frame<'_>], canvas: (u32, u32)) -> Result<(Vec<Vec<u8>>, Shrunk)> {
-    let mut shrinker = Shrinker::new(canvas);
+/// Returns the cleaned data of the frames of an animation, and the thumbnail made from the first one at its position on the
+/// canvas. Each frame is decoded as a separate picture, which takes less time and memory than compositing the animation.
+fn clean_frames(frames: &[Frame<'_>], canvas: (u32, u32)) -> Result<(Vec<Vec<u8>>, ThumbnailAndPreview)> {
+    let mut downscaler = Downscaler::new(canvas);
     let mut cleaned = Vec::new();
     for frame in frames {
         let picture = picture(&chunks(frame.data)?, size_of(frame.size()))?;
@@ -282,22 +288,22 @@ fn clean_frames(frames: &[Frame<'_>], canvas: (u32, u32)) -> Result<(Vec<Vec<u8>
         let still = file([Chunk { kind: *b"VP8X", data: &header }].into_iter().chain(picture.iter().copied()));
         let pixels = DynamicImage::from_decoder(decoder(&still)?).map_err(|_| undecodable())?;
         if cleaned.is_empty() {
-            shrinker.add_picture(frame.place(), &pixels);
+            downscaler.add_picture(frame.position(), &pixels);
         }
 
         let mut kept = frame.head.to_vec();
         picture.into_iter().for_each(|chunk| push(&mut kept, chunk));
         cleaned.push(kept);
     }
-    Ok((cleaned, shrinker.finish(Orientation::NoTransforms)?))
+    Ok((cleaned, downscaler.finish(Orientation::NoTransforms)?))
 }
 
-/// Width and height as VP8X and ANMF write them: 24 bits each, less one.
+/// Decodes the width and height of a VP8X or ANMF chunk: 24 bits each, minus one.
 fn size_of([w0, w1, w2, h0, h1, h2]: [u8; 6]) -> (u32, u32) {
     (u32::from_le_bytes([w0, w1, w2, 0]) + 1, u32::from_le_bytes([h0, h1, h2, 0]) + 1)
 }
 
-/// Width and height as the picture itself has them.
+/// Returns the width and height in the header of the picture itself.
 fn picture_size(picture: Chunk<'_>) -> Result<(u32, u32)> {
     match (&picture.kind, picture.data) {
         (b"VP8 ", [_, _, _, 0x9d, 0x01, 0x2a, w0, w1, h0, h1, ..]) => {

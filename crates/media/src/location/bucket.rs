@@ -11,15 +11,15 @@ use url::Url;
 
 use super::OpenError;
 use crate::failure::Failure;
-use crate::limit::{ANSWER, within};
+use crate::limit::{CALL_TIMEOUT, with_timeout};
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(3);
+/// The timeout for establishing a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long this machine may take to say that it has no role.
-const ROLE: Duration = Duration::from_secs(5);
+/// The timeout for the machine's answer whether it has a role.
+const ROLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Returns the bucket, or part of a bucket, of an `s3:` URL, reached as variables such as those of the environment say.
+/// Returns the bucket, or the part of a bucket, of an `s3:` URL, configured by `variables` like those of the environment.
 pub(crate) async fn objects(
     url: &str,
     variables: impl Iterator<Item = (String, String)>,
@@ -29,21 +29,21 @@ pub(crate) async fn objects(
     let endpoint = [Key::S3Endpoint, Key::Endpoint].iter().find_map(|key| builder.get_config_value(key));
     if let Some(endpoint) = endpoint {
         let endpoint = Url::parse(&endpoint).ok().filter(Url::has_host).ok_or(OpenError::Endpoint)?;
-        // Each would end up in the address of every request, and so a password in what is told of a failed one.
+        // These would become part of the URL of every request, and a password thus of the message of a failed one.
         if has_user(&endpoint) || endpoint.query().is_some() || endpoint.fragment().is_some() {
             return Err(OpenError::Endpoint);
         }
         match endpoint.scheme() {
             "https" => {}
-            // Whoever writes it means it.
+            // An explicit http URL is intended.
             "http" => builder = builder.with_allow_http(true),
             _ => return Err(OpenError::Endpoint),
         }
     }
     let source = credentials_source(&builder)?;
     let objects = builder.build()?;
-    if source == Source::Machine {
-        expect_role(&objects).await?;
+    if source == CredentialsSource::Machine {
+        ensure_role(&objects).await?;
     }
     Ok(if prefix.as_ref().is_empty() { Arc::new(objects) } else { Arc::new(PrefixStore::new(objects, prefix)) })
 }
@@ -53,7 +53,7 @@ pub(super) fn check(url: &str) -> Result<(), OpenError> {
     parse(url).map(drop).ok_or(OpenError::Bucket)
 }
 
-/// Returns the bucket and the prefix that a URL names.
+/// Parses the bucket and the prefix of a URL.
 fn parse(url: &str) -> Option<(String, Path)> {
     let parsed = Url::parse(url).ok().filter(|parsed| parsed.scheme() == "s3")?;
     let bucket = parsed.host_str().filter(|name| !name.is_empty())?;
@@ -62,24 +62,24 @@ fn parse(url: &str) -> Option<(String, Path)> {
     (named && !more).then(|| Some((bucket.to_owned(), Path::from_url_path(parsed.path()).ok()?))).flatten()
 }
 
-/// Returns whether the URL names a user or a password.
+/// Returns whether the URL has a user or a password.
 fn has_user(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
 
-/// Returns a client with our limits and what the variables say. The time of a whole answer is not limited by the
-/// client: an image may go to a slow reader. [`crate::limit`] bounds what must not take long.
+/// Returns a client with our timeouts, configured by the variables. The client does not limit the time of a whole response,
+/// since an image may go to a slow reader. [`crate::limit`] bounds what must not take long.
 fn builder(variables: impl Iterator<Item = (String, String)>) -> AmazonS3Builder {
-    let options = ClientOptions::new().with_connect_timeout(CONNECT).with_timeout_disabled();
+    let options = ClientOptions::new().with_connect_timeout(CONNECT_TIMEOUT).with_timeout_disabled();
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(1), ..BackoffConfig::default() };
-    // Several: after a server's return, a few connections may turn out to be dead.
-    let retry = RetryConfig { backoff, max_retries: 4, retry_timeout: ANSWER };
+    // Several retries: after a server comes back, a few pooled connections may turn out to be dead.
+    let retry = RetryConfig { backoff, max_retries: 4, retry_timeout: CALL_TIMEOUT };
     let builder = AmazonS3Builder::new()
         .with_client_options(options)
         .with_retry(retry)
-        // One request for each object: not every server has the request for many.
+        // Not every server supports the request that deletes several objects.
         .with_disable_bulk_delete(true);
-    // An empty variable counts as not set, as everywhere.
+    // An empty variable counts as unset, as everywhere.
     let given = variables.filter(|(name, value)| name.starts_with("AWS_") && !value.is_empty());
     given.fold(builder, |builder, (name, value)| match name.to_ascii_lowercase().parse() {
         Ok(key) => builder.with_config(key, value),
@@ -87,19 +87,19 @@ fn builder(variables: impl Iterator<Item = (String, String)>) -> AmazonS3Builder
     })
 }
 
-/// Where credentials come from.
+/// The source of the credentials.
 #[derive(Debug, PartialEq)]
-enum Source {
-    /// The variables hold them, say where to get them, or say that none are needed.
+enum CredentialsSource {
+    /// The variables contain them, refer to them, or disable signing.
     Variables,
     /// The role of the machine.
     Machine,
 }
 
-fn credentials_source(builder: &AmazonS3Builder) -> Result<Source, OpenError> {
+fn credentials_source(builder: &AmazonS3Builder) -> Result<CredentialsSource, OpenError> {
     let given = |key| builder.get_config_value(&key).is_some();
     match (given(Key::AccessKeyId), given(Key::SecretAccessKey)) {
-        (true, true) => return Ok(Source::Variables),
+        (true, true) => return Ok(CredentialsSource::Variables),
         (false, false) => {}
         _ => return Err(OpenError::HalfOfCredentials),
     }
@@ -107,12 +107,12 @@ fn credentials_source(builder: &AmazonS3Builder) -> Result<Source, OpenError> {
         || given(Key::ContainerCredentialsRelativeUri)
         || given(Key::ContainerCredentialsFullUri) && given(Key::ContainerAuthorizationTokenFile);
     let unsigned = builder.get_config_value(&Key::SkipSignature).is_some_and(|value| value != "false");
-    Ok(if elsewhere || unsigned { Source::Variables } else { Source::Machine })
+    Ok(if elsewhere || unsigned { CredentialsSource::Variables } else { CredentialsSource::Machine })
 }
 
-/// Asks the machine for its role once: where it has none, every request would have to wait for that answer.
-async fn expect_role(objects: &AmazonS3) -> Result<(), OpenError> {
-    let asked = within(ROLE, objects.credentials().get_credential()).await;
+/// Queries the role of the machine once. Without this check, every request would wait for that query if there is no role.
+async fn ensure_role(objects: &AmazonS3) -> Result<(), OpenError> {
+    let asked = with_timeout(ROLE_TIMEOUT, objects.credentials().get_credential()).await;
     asked.map_err(|error| OpenError::NoCredentials(Failure::from(error)))?;
     Ok(())
 }
@@ -127,7 +127,7 @@ mod tests {
         objects(url, variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))).await
     }
 
-    async fn refusal(url: &str, variables: &[(&str, &str)]) -> OpenError {
+    async fn open_error(url: &str, variables: &[(&str, &str)]) -> OpenError {
         let error = open(url, variables).await.expect_err("a refusal");
         let shown = format!("{error:?} {error}");
         assert!(!shown.contains("hunter2"), "a secret was shown: {shown}");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_url_names_a_bucket_and_perhaps_a_prefix() {
+    async fn a_url_has_a_bucket_and_an_optional_prefix() {
         for (url, bucket, prefix) in [
             ("s3://agora", "agora", ""),
             ("s3://agora/", "agora", ""),
@@ -159,12 +159,12 @@ mod tests {
             "s3://ag%20ora",
             "S3 bucket",
         ] {
-            assert!(matches!(refusal(url, &KEYS).await, OpenError::Bucket), "{url}");
+            assert!(matches!(open_error(url, &KEYS).await, OpenError::Bucket), "{url}");
         }
     }
 
     #[tokio::test]
-    async fn an_endpoint_must_be_an_address() {
+    async fn an_endpoint_must_be_a_plain_http_or_https_url() {
         for endpoint in ["http://127.0.0.1:9000", "https://s3.example.org", "https://s3.example.org/", ""] {
             open("s3://agora", &[&KEYS[..], &[("AWS_ENDPOINT_URL", endpoint)]].concat()).await.unwrap();
         }
@@ -180,16 +180,16 @@ mod tests {
             "https://s3.example.org/#hunter2",
         ] {
             for name in ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"] {
-                let error = refusal("s3://agora", &[&KEYS[..], &[(name, endpoint)]].concat()).await;
+                let error = open_error("s3://agora", &[&KEYS[..], &[(name, endpoint)]].concat()).await;
                 assert!(matches!(error, OpenError::Endpoint), "{endpoint}");
             }
         }
     }
 
     #[tokio::test]
-    async fn credentials_are_complete_or_said_to_be_elsewhere() {
+    async fn credentials_are_complete_or_come_from_another_source() {
         for half in KEYS {
-            let error = refusal("s3://agora", &[half, ("AWS_SESSION_TOKEN", "hunter2")]).await;
+            let error = open_error("s3://agora", &[half, ("AWS_SESSION_TOKEN", "hunter2")]).await;
             assert!(matches!(error, OpenError::HalfOfCredentials), "{half:?}");
         }
         for elsewhere in [
@@ -202,9 +202,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_any_credentials_the_machine_must_have_a_role() {
-        // Nobody listens there.
-        let error = refusal("s3://agora", &[("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")]).await;
+    async fn without_credentials_the_machine_must_have_a_role() {
+        // Nothing listens on this port.
+        let error = open_error("s3://agora", &[("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")]).await;
         assert!(matches!(error, OpenError::NoCredentials(_)), "{error:?}");
         assert!(error.to_string().contains("AWS_ACCESS_KEY_ID"), "{error}");
     }

@@ -14,30 +14,30 @@ use url::Url;
 
 use super::OpenError;
 
-/// Opens the directory of a `file:` URL, which is made when it is missing: its path, and what is in it.
+/// Opens the directory of a `file:` URL, creating it if it is missing; returns its path and the store in it.
 pub(super) fn objects(url: &str) -> Result<(PathBuf, Arc<dyn ObjectStore>), OpenError> {
     let path = path(url).ok_or(OpenError::Unsupported)?;
-    make_directory(&path).map_err(|source| OpenError::Directory { path: path.clone(), source })?;
+    create_directory(&path).map_err(|source| OpenError::Directory { path: path.clone(), source })?;
     remove_abandoned(&path);
     let objects = objects_at(&path)?;
     Ok((path, objects))
 }
 
-/// Opens a directory that is there.
+/// Opens an existing directory.
 pub(super) fn objects_at(path: &Path) -> Result<Arc<dyn ObjectStore>, OpenError> {
     Ok(Arc::new(LocalFileSystem::new_with_prefix(path)?.with_fsync(true)))
 }
 
-/// How old a half-written file is before it counts as abandoned: much longer than any upload takes.
+/// The age at which a half-written file counts as abandoned, much longer than any upload takes.
 const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// Removes what a crash in the middle of a write left: the store writes to `NAME#N` and renames it, and never lists such
-/// names. Whatever cannot be read or removed is left for the next time.
+/// Removes half-written files that crashes left behind. The store writes to `NAME#N`, which it never lists, and then renames
+/// the file. Files that cannot be read or removed are left for the next time.
 fn remove_abandoned(directory: &Path) {
     let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
     let files =
         entries(directory).filter(|entry| entry.file_name().len() == 2).flat_map(|entry| entries(&entry.path()));
-    let is_draft = |file: &fs::DirEntry| {
+    let is_half_written = |file: &fs::DirEntry| {
         let name = file.file_name();
         let name = name.to_str().and_then(|name| name.split_once('#')).map(|(name, _)| name);
         name.and_then(ImageKey::parse_file_name).is_some()
@@ -46,21 +46,21 @@ fn remove_abandoned(directory: &Path) {
         let age = file.metadata().and_then(|it| it.modified()).map(|modified| modified.elapsed().unwrap_or_default());
         age.is_ok_and(|age| age > ABANDONED_AFTER)
     };
-    for file in files.filter(|file| is_draft(file) && is_old(file)) {
+    for file in files.filter(|file| is_half_written(file) && is_old(file)) {
         let removed = fs::remove_file(file.path());
         tracing::info!(file = %file.path().display(), ok = removed.is_ok(), "removed a half-written image");
     }
 }
 
-/// Returns the path of a `file:` URL. Without the three slashes a URL's first directory would be taken for a host, or a
-/// relative path for an absolute one.
+/// Returns the path of a `file:` URL. It must have three slashes, or else its first directory would be taken for a host, or
+/// a relative path for an absolute one.
 pub(super) fn path(url: &str) -> Option<PathBuf> {
     let parsed = Url::parse(url).ok().filter(|_| url.starts_with("file:///"))?;
     (parsed.query().is_none() && parsed.fragment().is_none()).then(|| parsed.to_file_path().ok()).flatten()
 }
 
-/// Makes a directory, and those it is in, that outlast a power failure.
-fn make_directory(path: &Path) -> io::Result<()> {
+/// Creates a directory and its missing parents, and syncs them so that they survive a power failure.
+fn create_directory(path: &Path) -> io::Result<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|directory| !directory.exists()).collect();
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     missing.iter().filter_map(|directory| directory.parent()).try_for_each(|parent| File::open(parent)?.sync_all())
@@ -77,7 +77,7 @@ mod tests {
     use crate::open;
 
     #[test]
-    fn what_a_crash_left_half_written_is_removed_when_it_is_old() {
+    fn old_half_written_files_are_removed() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("ab");
         fs::create_dir(&folder).unwrap();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_the_place_of_the_directory_is_an_error() {
+    fn opening_a_file_as_a_directory_fails() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = objects(Url::from_file_path(file.path()).unwrap().as_str()).err().unwrap();
         assert!(matches!(error, OpenError::Directory { .. }), "{error:?}");

@@ -27,67 +27,68 @@ use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
 use crate::failure::Failure;
-use crate::limit::{ANSWER, each_within, for_upload, within};
+use crate::limit::{CALL_TIMEOUT, upload_timeout, with_item_timeout, with_timeout};
 
-/// Keeps each file of an image as one object.
+/// An image store that stores each file of an image as one object.
 ///
-/// The image of key `ab….jpg` is the object `ab/ab….jpg`, its thumbnail `ab/ab….jpg.thumb.jpg`: on 256 folders even millions of images are spread so
-/// that each of them can still be listed by hand. Only these folders are ever looked into, and in them only objects
-/// that are named like a file of an image, so that others may lie next to them.
+/// The image with the key `ab….jpg` is the object `ab/ab….jpg`, and its thumbnail is `ab/ab….jpg.thumb.jpg`. These 256 folders
+/// spread even millions of images so that each folder can still be listed by hand. The store reads only these folders, and in
+/// them only objects with the name of an image's file, so that other objects may be next to them.
 ///
-/// To keep the images under a prefix, pass an [`object_store::prefix::PrefixStore`].
+/// To store the images under a prefix, pass an [`object_store::prefix::PrefixStore`].
 ///
-/// Nothing waits long for storage that is away: what it does not answer in time fails as unavailable.
+/// Calls that the storage does not answer in time fail as unavailable.
 #[derive(Clone)]
 pub struct ObjectImageStore {
     pub(crate) objects: Arc<dyn ObjectStore>,
-    /// Where the objects are files.
+    /// The directory that has the objects, if they are files.
     pub(crate) directory: Option<PathBuf>,
-    describes: bool,
+    stores_headers: bool,
     public_base: Option<String>,
 }
 
 impl ObjectImageStore {
-    /// The images in `objects`, which MUST have an object whole and durable when it acknowledges it.
+    /// Creates a store over `objects`, where an object MUST be complete and durable once its write is acknowledged.
     pub fn new(objects: Arc<dyn ObjectStore>) -> Self {
-        Self { objects, directory: None, describes: false, public_base: None }
+        Self { objects, directory: None, stores_headers: false, public_base: None }
     }
 
-    /// Says in which directory the objects are files, to notice when it is gone, and to have deletions outlast a power failure.
+    /// Sets the directory that has the objects as files. The store uses it to detect when it is gone, and to sync deletions so
+    /// that they survive a power failure.
     pub fn in_directory(self, directory: PathBuf) -> Self {
         Self { directory: Some(directory), ..self }
     }
 
-    /// Returns the directory in which the objects are files; nothing when they are none.
+    /// Returns the directory that has the objects as files; `None` if they are not files.
     pub fn directory(&self) -> Option<&std::path::Path> {
         self.directory.as_deref()
     }
 
-    /// Has each object carry its media type and that it may be cached for ever, so that it can be served from where it
-    /// is. For storage that keeps such headers, which files do not.
-    pub fn describing(self) -> Self {
-        Self { describes: true, ..self }
+    /// Stores each object with headers for its media type and for caching it forever, so that the storage can serve it to
+    /// clients. For storage that supports such headers, which files do not.
+    pub fn with_object_headers(self) -> Self {
+        Self { stores_headers: true, ..self }
     }
 
-    /// Says where clients reach the objects by themselves, without a slash at the end; `None` when they do not.
+    /// Sets the base URL at which clients fetch objects directly, without a trailing slash; `None` if they cannot.
     pub fn with_public_base(self, base: Option<String>) -> Self {
         Self { public_base: base, ..self }
     }
 
-    /// Reads part of an object, or all of it. `None` when there is none at that path.
+    /// Reads an object, or part of it; returns `None` when there is none at that path.
     async fn read(&self, path: &Path, range: Option<Range<u64>>) -> Result<Option<OpenImage>> {
         let options = GetOptions { range: range.map(Into::into), ..GetOptions::default() };
-        let outcome = traced("get", within(ANSWER, self.objects.get_opts(path, options))).await;
-        let Some(found) = found(outcome)? else { return Ok(None) };
+        let outcome = traced("get", with_timeout(CALL_TIMEOUT, self.objects.get_opts(path, options))).await;
+        let Some(found) = none_if_not_found(outcome)? else { return Ok(None) };
         Ok(Some(OpenImage {
             size: found.meta.size,
             range: Some(found.range.clone()),
-            bytes: each_within(ANSWER, parts(found)).map_err(unavailable).boxed(),
+            bytes: with_item_timeout(CALL_TIMEOUT, object_chunks(found)).map_err(unavailable).boxed(),
         }))
     }
 
     fn attributes(&self, format: ImageFormat) -> Attributes {
-        if !self.describes {
+        if !self.stores_headers {
             return Attributes::new();
         }
         Attributes::from_iter([
@@ -106,22 +107,23 @@ impl ImageStore for ObjectImageStore {
     }
 
     async fn put(&self, key: &ImageKey, rendition: Rendition, bytes: Bytes) -> Result<()> {
-        let limit = for_upload(bytes.len());
-        // Without the condition that nothing is there: 128 random bits are not drawn twice, not every S3 server knows
-        // conditions, and with one, a second attempt after a lost answer would fail on the first one's object.
+        let limit = upload_timeout(bytes.len());
+        // Not on the condition that the object is new: 128 random bits do not repeat, not every S3 server supports conditions,
+        // and with one, a retry after a lost response would fail on the object of the first attempt.
         let attributes = self.attributes(key.format_of(rendition));
         let options = PutOptions { mode: PutMode::Overwrite, attributes, ..PutOptions::default() };
         let path = path_of(key, rendition);
         let put = self.objects.put_opts(&path, PutPayload::from(bytes), options);
-        traced("put", within(limit, put)).await.map_err(unavailable)?;
+        traced("put", with_timeout(limit, put)).await.map_err(unavailable)?;
         Ok(())
     }
 
     async fn open(&self, key: &ImageKey, rendition: Rendition, range: Option<ByteRange>) -> Result<Option<OpenImage>> {
         let path = path_of(key, rendition);
         let Some(range) = range else { return self.read(&path, None).await };
-        let Some(meta) = found(traced("head", within(ANSWER, self.objects.head(&path))).await)? else {
-            // The answer to HEAD has no body: only that to GET tells a missing bucket from a missing image.
+        let Some(meta) = none_if_not_found(traced("head", with_timeout(CALL_TIMEOUT, self.objects.head(&path))).await)?
+        else {
+            // The response to HEAD has no body: only the one to GET tells a missing bucket from a missing image.
             self.read(&path, None).await?;
             return Ok(None);
         };
@@ -134,20 +136,22 @@ impl ImageStore for ObjectImageStore {
     }
 
     async fn delete(&self, key: &ImageKey) -> Result<()> {
-        // The original last: as long as it is there, the image is listed, and whatever is left of it is found.
+        // The original last: as long as it exists, the image is listed, so that its remaining files are found.
         for rendition in [Rendition::Thumbnail, Rendition::Original] {
-            found(traced("delete", within(ANSWER, self.objects.delete(&path_of(key, rendition)))).await)?;
+            none_if_not_found(
+                traced("delete", with_timeout(CALL_TIMEOUT, self.objects.delete(&path_of(key, rendition)))).await,
+            )?;
         }
-        // The record of the image is forgotten next: after a power failure nothing would know of a file that is back.
+        // The caller deletes the record of the image next. A file that came back after a power failure would be unknown then.
         match self.directory.clone() {
-            Some(directory) => sync(directory.join(folder_of(key))).await,
+            Some(directory) => sync_directory(directory.join(folder_of(key))).await,
             None => Ok(()),
         }
     }
 
     async fn list(&self) -> Result<BoxStream<'static, Result<ImageKey>>> {
         let objects = Arc::clone(&self.objects);
-        let listed = stream::iter(0..=u8::MAX).flat_map(move |folder| listed(&*objects, folder));
+        let listed = stream::iter(0..=u8::MAX).flat_map(move |folder| list_objects(&*objects, folder));
         let keys = listed.try_filter_map(|meta| {
             let original = file_of(&meta).filter(|(_, rendition)| *rendition == Rendition::Original);
             future::ok(original.map(|(key, _)| key))
@@ -156,7 +160,7 @@ impl ImageStore for ObjectImageStore {
     }
 
     async fn list_folder(&self, folder: u8) -> Result<BoxStream<'static, Result<StoredImage>>> {
-        let files = listed(&*self.objects, folder).try_filter_map(|meta| {
+        let files = list_objects(&*self.objects, folder).try_filter_map(|meta| {
             let modified = Timestamp::from_unix_millis(meta.last_modified.timestamp_millis());
             let file = file_of(&meta);
             future::ok(file.map(|(key, rendition)| StoredImage { key, rendition, bytes: meta.size, modified }))
@@ -169,7 +173,7 @@ impl ImageStore for ObjectImageStore {
     }
 }
 
-/// Has a call of the storage have a span, for traces, as part of a request.
+/// Wraps a call of the storage in a span for traces if it is part of a request.
 async fn traced<T>(
     operation: &'static str,
     call: impl Future<Output = object_store::Result<T>>,
@@ -190,19 +194,19 @@ async fn traced<T>(
     outcome
 }
 
-/// Returns the objects in the folder of the keys that begin with this byte.
-fn listed(objects: &dyn ObjectStore, folder: u8) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
-    each_within(ANSWER, objects.list(Some(&Path::from(format!("{folder:02x}")))))
+/// Lists the objects in the folder of the keys that begin with this byte.
+fn list_objects(objects: &dyn ObjectStore, folder: u8) -> BoxStream<'static, object_store::Result<ObjectMeta>> {
+    with_item_timeout(CALL_TIMEOUT, objects.list(Some(&Path::from(format!("{folder:02x}")))))
 }
 
-/// Has what was done to a folder outlast a power failure, if the folder is there.
-async fn sync(folder: PathBuf) -> Result<()> {
+/// Syncs a directory, if it exists, so that changes of its entries survive a power failure.
+async fn sync_directory(folder: PathBuf) -> Result<()> {
     let synced = tokio::task::spawn_blocking(|| match std::fs::File::open(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         folder => folder?.sync_all(),
     });
-    let synced = async { synced.await.unwrap_or_else(|error| Err(error.into())).map_err(unreadable) };
-    within(ANSWER, synced).await.map_err(unavailable)
+    let synced = async { synced.await.unwrap_or_else(|error| Err(error.into())).map_err(io_error) };
+    with_timeout(CALL_TIMEOUT, synced).await.map_err(unavailable)
 }
 
 fn folder_of(key: &ImageKey) -> String {
@@ -213,15 +217,15 @@ fn path_of(key: &ImageKey, rendition: Rendition) -> Path {
     Path::from_iter([folder_of(key), key.file_name(rendition)])
 }
 
-/// Returns the image, and which file of it an object is; `None` for anything else.
+/// Returns which file of which image an object is; `None` for any other object.
 fn file_of(meta: &ObjectMeta) -> Option<(ImageKey, Rendition)> {
     let (key, rendition) = ImageKey::parse_file_name(meta.location.filename()?)?;
     (path_of(&key, rendition) == meta.location).then_some((key, rendition))
 }
 
-/// Returns what was found; `None` when there is no such object. That there is no such bucket is a failure: else every
-/// image would seem to be gone.
-pub(crate) fn found<T>(outcome: object_store::Result<T>) -> Result<Option<T>> {
+/// Converts the error for a missing object into `None`. A missing bucket stays an error, or else every image would seem to be
+/// gone.
+pub(crate) fn none_if_not_found<T>(outcome: object_store::Result<T>) -> Result<Option<T>> {
     match outcome {
         Ok(found) => Ok(Some(found)),
         Err(object_store::Error::NotFound { source, .. }) if !source.to_string().contains("NoSuchBucket") => Ok(None),
@@ -229,29 +233,31 @@ pub(crate) fn found<T>(outcome: object_store::Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// How much of a file is read at once. Each time is work for another thread; `object_store` reads an eighth of it.
-const PART: usize = 64 * 1024;
+/// The most bytes of a file that are read at once. Each read is a task for another thread; `object_store` reads an eighth of
+/// this.
+const READ_CHUNK_BYTES: usize = 64 * 1024;
 
-/// Returns the parts of an object.
-fn parts(found: GetResult) -> BoxStream<'static, object_store::Result<Bytes>> {
+/// Returns the content of an object in chunks.
+fn object_chunks(found: GetResult) -> BoxStream<'static, object_store::Result<Bytes>> {
     match found.payload {
-        GetResultPayload::File(file, _) => parts_of_file(file, found.range).map_err(unreadable).boxed(),
+        GetResultPayload::File(file, _) => file_chunks(file, found.range).map_err(io_error).boxed(),
         GetResultPayload::Stream(parts) => parts,
     }
 }
 
-/// Returns the parts of a file, or a failure when it ends before the range does: it was shortened while it is read.
-fn parts_of_file(file: std::fs::File, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> {
+/// Returns a range of a file in chunks, or an error if the file ends before the range, which means that it was truncated
+/// meanwhile.
+fn file_chunks(file: std::fs::File, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> {
     let opened = async move {
         let mut file = File::from_std(file);
-        file.set_max_buf_size(PART);
+        file.set_max_buf_size(READ_CHUNK_BYTES);
         file.seek(SeekFrom::Start(range.start)).await?;
         let left = range.end.saturating_sub(range.start);
         Ok::<_, io::Error>(stream::try_unfold((file, left), |(mut file, left)| async move {
             if left == 0 {
                 return Ok(None);
             }
-            let most = usize::try_from(left).unwrap_or(PART).min(PART);
+            let most = usize::try_from(left).unwrap_or(READ_CHUNK_BYTES).min(READ_CHUNK_BYTES);
             let mut part = BytesMut::with_capacity(most).limit(most);
             match file.read_buf(&mut part).await? {
                 0 => Err(ErrorKind::UnexpectedEof.into()),
@@ -262,7 +268,7 @@ fn parts_of_file(file: std::fs::File, range: Range<u64>) -> impl Stream<Item = i
     stream::once(opened).try_flatten()
 }
 
-fn unreadable(error: io::Error) -> object_store::Error {
+fn io_error(error: io::Error) -> object_store::Error {
     object_store::Error::Generic { store: "image", source: error.into() }
 }
 

@@ -29,7 +29,7 @@ async fn an_animated_webp_keeps_its_frames_delays_and_loops() {
 }
 
 #[tokio::test]
-async fn an_animated_png_with_fewer_or_more_frames_than_announced_is_refused() {
+async fn an_animated_png_with_fewer_or_more_frames_than_announced_is_rejected() {
     let plain = animated_png(3);
     for announced in [0, 2, 4, u32::MAX] {
         let control = png_chunk(b"acTL", &[announced.to_be_bytes(), [0; 4]].concat());
@@ -39,7 +39,7 @@ async fn an_animated_png_with_fewer_or_more_frames_than_announced_is_refused() {
 }
 
 #[tokio::test]
-async fn frames_of_a_png_that_is_no_animation_are_removed() {
+async fn frames_of_a_png_without_animation_control_are_removed() {
     let plain = animated_png(3);
     let control = png_chunk(b"acTL", &[0; 8]).len();
     let cleaned = clean(&[&plain[..33], &plain[33 + control..]].concat()).await.unwrap();
@@ -48,7 +48,7 @@ async fn frames_of_a_png_that_is_no_animation_are_removed() {
 }
 
 #[tokio::test]
-async fn an_animation_may_have_twice_the_pixels_of_an_image_and_no_more() {
+async fn an_animation_may_have_at_most_twice_the_pixels_of_an_image() {
     let gif = ImageLimits { max_pixels: 64, ..ImageLimits::default() };
     clean_within(gif, &animated_gif(3)).await.unwrap();
     let message = "Animation must be at most 128 pixels over all its frames";
@@ -62,7 +62,7 @@ async fn an_animation_may_have_twice_the_pixels_of_an_image_and_no_more() {
 }
 
 #[tokio::test]
-async fn the_picture_before_the_frames_of_a_png_counts_as_one() {
+async fn the_separate_default_image_of_a_png_counts_as_a_frame() {
     let with_picture = |frames| {
         let mut file = Vec::new();
         let mut encoder = ::png::Encoder::new(&mut file, 8, 8);
@@ -80,7 +80,7 @@ async fn the_picture_before_the_frames_of_a_png_counts_as_one() {
 }
 
 #[tokio::test]
-async fn an_animation_that_is_too_large_is_refused_before_any_frame_is_decoded() {
+async fn too_large_animations_are_rejected_before_any_frame_is_decoded() {
     let limits = ImageLimits { max_pixels: 512, ..ImageLimits::default() };
     let (mut webp, mut gif, mut png) = (animated_webp(3), animated_gif(30), animated_png(30));
     let frame = webp.windows(4).position(|kind| kind == b"VP8L").unwrap();
@@ -97,7 +97,7 @@ async fn an_animation_that_is_too_large_is_refused_before_any_frame_is_decoded()
 }
 
 #[tokio::test]
-async fn a_frame_beyond_the_limit_is_refused_even_on_a_small_screen() {
+async fn a_frame_beyond_the_limit_is_rejected_even_on_a_small_screen() {
     let mut upload = animated_gif(1);
     // The screen is cut to one pixel; the frame has 42.
     upload[6..10].copy_from_slice(&[1, 0, 1, 0]);

@@ -28,7 +28,7 @@ async fn metadata_is_removed_and_frames_palettes_and_timing_stay() {
         extension(0xff, &[b"MAGPIE__1.0", SECRET]),
     ]
     .concat();
-    // Behind the header with its palette of two colours, and before the trailer.
+    // After the header with its palette of two colours, and before the trailer.
     let end = plain.len() - 1;
     let upload = [&plain[..19], &metadata, &plain[19..end], &metadata, &plain[end..]].concat();
     assert_only_metadata_goes(&plain, &upload).await;
@@ -41,36 +41,36 @@ async fn metadata_is_removed_and_frames_palettes_and_timing_stay() {
 }
 
 #[tokio::test]
-async fn the_background_colour_and_the_shape_of_the_pixels_stay() {
+async fn the_background_colour_and_the_pixel_aspect_ratio_stay() {
     let mut upload = animated_gif(1);
     upload[11..13].copy_from_slice(&[1, 49]);
     assert_eq!(clean(&upload).await.unwrap(), upload);
 }
 
 #[tokio::test]
-async fn an_image_without_frames_or_with_an_empty_one_is_refused() {
+async fn an_image_without_frames_or_with_an_empty_one_is_rejected() {
     assert_unacceptable(clean(&animated_gif(0)).await, "Image cannot be decoded");
     let empty = [b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0".as_slice(), b",\0\0\0\0\0\0\0\0\0\x02\0;"].concat();
     assert_unacceptable(clean(&empty).await, "Image cannot be decoded");
 }
 
 #[tokio::test]
-async fn a_frame_that_ends_too_early_is_refused() {
+async fn a_truncated_frame_is_rejected() {
     let start = b"GIF89a\x02\0\x01\0\x80\0\0\0\0\0\0\0\0,\0\0\0\0\x02\0\x01\0\0";
     // Clear, black, end: one pixel of two.
     let upload = [start.as_slice(), b"\x02\x02\x44\x01\0;"].concat();
     assert_unacceptable(clean(&upload).await, "Image cannot be decoded");
 }
 
-/// Behind the pixels may come anything, and what decoders make of it depends on the blocks that it is cut into.
+/// Any data may follow the pixels, and how decoders treat it depends on how it is divided into blocks.
 #[test]
-fn what_was_cleaned_is_taken_again_whatever_comes_behind_the_pixels() {
+fn a_cleaned_gif_is_accepted_again_whatever_data_followed_the_pixels() {
     let start = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02";
     let limits = ImageLimits::default();
     let clean = |upload: &[u8]| super::super::clean(ImageFormat::Gif, Bytes::copy_from_slice(upload), &limits);
     let mut taken = 0;
     for (second, third) in (0..=255).flat_map(|second| [(second, 0x00), (second, 0x55), (second, 0xff)]) {
-        // Clear and black in the first block, which are six bits of it.
+        // The codes for clear and black, which are six bits of the first block.
         for first in [0x04, 0x44, 0x84, 0xc4] {
             let upload = [start.as_slice(), &[1, first, 1, second, 1, third, 0, b';']].concat();
             let Ok(cleaned) = clean(&upload) else { continue };

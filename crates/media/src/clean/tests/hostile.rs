@@ -1,8 +1,8 @@
 use super::samples::{Random, animated_gif, jpeg, picture, png, png_chunk, webp_file, webp_header, webp_picture};
 use super::*;
 
-/// Whatever passes is fit to be stored: it decodes, its thumbnail as well, and cleaning it again changes nothing.
-async fn assert_refused_or_clean(upload: &[u8], what: &str) {
+/// Asserts that an upload is rejected, or that the cleaned image and its thumbnail decode and cleaning it again changes nothing.
+async fn assert_rejected_or_clean(upload: &[u8], what: &str) {
     match clean_image(ImageLimits::default(), upload).await {
         Ok(cleaned) => {
             let decoded = |file: &[u8]| image::load_from_memory(file).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -18,7 +18,7 @@ async fn assert_refused_or_clean(upload: &[u8], what: &str) {
 }
 
 #[tokio::test]
-async fn what_is_no_image_of_an_accepted_format_is_refused() {
+async fn files_of_other_formats_are_rejected() {
     let others: [&[u8]; 9] = [
         b"",
         b"\xff\xd8",
@@ -36,13 +36,13 @@ async fn what_is_no_image_of_an_accepted_format_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_beyond_the_limit_on_bytes_is_refused_whatever_it_is() {
+async fn a_file_beyond_the_limit_on_bytes_is_rejected_before_its_format_is_detected() {
     let upload = vec![0; 5 * 1024 * 1024 + 1];
     assert_too_large(clean(&upload).await, "Image must be at most 5 MiB");
 }
 
 #[tokio::test]
-async fn an_image_beyond_the_limit_on_pixels_is_refused_by_its_header() {
+async fn an_image_beyond_the_limit_on_pixels_is_rejected_by_its_header() {
     let mut huge_jpeg = jpeg(&picture());
     let frame = huge_jpeg.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
     huge_jpeg[frame + 5..frame + 9].fill(0xff);
@@ -61,14 +61,14 @@ async fn an_image_beyond_the_limit_on_pixels_is_refused_by_its_header() {
 }
 
 #[tokio::test]
-async fn a_file_of_more_chunks_than_any_picture_has_is_refused() {
+async fn a_file_with_too_many_chunks_is_rejected() {
     let (plain, picture) = (png(&picture()), webp_picture(&picture()));
     let with_empty = |count: usize| {
         let [of_png, of_webp] = [png_chunk(b"prVt", b""), samples::webp_chunk(b"prVt", b"")].map(|it| it.repeat(count));
         let webp = webp_file(&[webp_header(0, 32, 16), picture.clone(), of_webp]);
         [samples::with_chunks(&plain, &[of_png]), webp]
     };
-    // With those of the picture itself.
+    // The picture itself has the remaining ones.
     for upload in with_empty(MAX_CHUNKS - 3) {
         clean(&upload).await.unwrap();
     }
@@ -78,7 +78,7 @@ async fn a_file_of_more_chunks_than_any_picture_has_is_refused() {
 }
 
 #[tokio::test]
-async fn an_image_without_pixels_is_refused() {
+async fn an_image_without_pixels_is_rejected() {
     let mut empty = jpeg(&picture());
     let frame = empty.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
     empty[frame + 5..frame + 7].fill(0);
@@ -86,7 +86,7 @@ async fn an_image_without_pixels_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_cut_off_anywhere_is_refused() {
+async fn a_file_truncated_anywhere_is_rejected() {
     for (format, file) in samples::all() {
         for length in 0..file.len() {
             let outcome = clean(&file[..length]).await;
@@ -96,7 +96,7 @@ async fn a_file_that_is_cut_off_anywhere_is_refused() {
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_refused_or_comes_out_clean() {
+async fn a_file_with_changed_bytes_is_rejected_or_comes_out_clean() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     for (format, file) in samples::all() {
         for round in 0..300 {
@@ -105,21 +105,22 @@ async fn a_damaged_file_is_refused_or_comes_out_clean() {
                 let place = random.below(damaged.len());
                 damaged[place] = random.below(256) as u8;
             }
-            assert_refused_or_clean(&damaged, &format!("{format:?}, round {round}")).await;
+            assert_rejected_or_clean(&damaged, &format!("{format:?}, round {round}")).await;
         }
     }
 }
 
 #[tokio::test]
-async fn a_file_with_parts_taken_out_or_twice_in_it_is_refused_or_comes_out_clean() {
+async fn a_file_with_removed_or_repeated_parts_is_rejected_or_comes_out_clean() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     for (format, file) in samples::all() {
         for round in 0..100 {
             let mut places = [random.below(file.len()), random.below(file.len())];
             places.sort_unstable();
             let [start, end] = places;
-            assert_refused_or_clean(&[&file[..start], &file[end..]].concat(), &format!("{format:?} out {round}")).await;
-            assert_refused_or_clean(&[&file[..end], &file[start..]].concat(), &format!("{format:?} in {round}")).await;
+            assert_rejected_or_clean(&[&file[..start], &file[end..]].concat(), &format!("{format:?} out {round}"))
+                .await;
+            assert_rejected_or_clean(&[&file[..end], &file[start..]].concat(), &format!("{format:?} in {round}")).await;
         }
     }
 }

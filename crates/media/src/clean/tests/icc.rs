@@ -13,14 +13,14 @@ use crate::clean::icc::is_valid;
 
 const LIMIT: usize = 256 * 1024;
 
-/// Profiles that are left out of every format.
+/// Returns profiles that are removed from files of every format.
 fn unacceptable() -> Vec<Vec<u8>> {
     let mut unsigned = profile();
     unsigned[36] = 0;
     vec![Vec::new(), SECRET.to_vec(), unsigned, [&profile(), SECRET].concat(), long_profile(LIMIT)]
 }
 
-/// The image with this profile in as many segments as it takes, of so many bytes each.
+/// Splits a profile into JPEG segments with up to `bytes` bytes of it each.
 fn in_segments(profile: &[u8], bytes: usize) -> Vec<Vec<u8>> {
     let count = profile.chunks(bytes).len();
     let segment = |(i, part): (usize, &[u8])| {
@@ -40,7 +40,7 @@ fn compressed(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A chunk iCCP with this behind the name.
+/// Returns an iCCP chunk with this data after the name.
 fn png_profile(method_and_data: &[u8]) -> Vec<u8> {
     png_chunk(b"iCCP", &[b"name\0", method_and_data].concat())
 }
@@ -64,7 +64,7 @@ async fn a_jpeg_keeps_a_profile_in_one_segment_or_in_many() {
 }
 
 #[tokio::test]
-async fn a_jpeg_loses_a_profile_that_does_not_parse_or_is_large_and_is_accepted() {
+async fn an_invalid_or_large_profile_is_removed_from_a_jpeg() {
     let plain = jpeg(&picture());
     for profile in unacceptable() {
         let upload = jpeg_with(&in_segments(&profile, 65_000));
@@ -81,7 +81,7 @@ async fn a_jpeg_loses_a_profile_that_does_not_parse_or_is_large_and_is_accepted(
 }
 
 #[tokio::test]
-async fn a_png_keeps_a_profile_that_is_below_the_limit_when_it_is_decompressed() {
+async fn a_png_keeps_a_profile_whose_decompressed_size_is_within_the_limit() {
     for profile in [profile(), long_profile(LIMIT - 1)] {
         let upload = with_chunks(&png(&picture()), &[png_with(&profile)]);
         assert_eq!(clean(&upload).await.unwrap(), upload);
@@ -89,11 +89,11 @@ async fn a_png_keeps_a_profile_that_is_below_the_limit_when_it_is_decompressed()
 }
 
 #[tokio::test]
-async fn a_png_loses_a_profile_that_does_not_parse_or_is_large_and_is_accepted() {
+async fn an_invalid_or_large_profile_is_removed_from_a_png() {
     let plain = png(&picture());
     let data = compressed(&profile());
     let broken = [
-        // Another method than the one there is, cut off, and with something behind it.
+        // An unknown compression method, truncated data, and trailing data.
         png_profile(&[&[1], data.as_slice()].concat()),
         png_profile(&[&[0], &data[..data.len() - 1]].concat()),
         png_profile(&[&[0], data.as_slice(), SECRET].concat()),
@@ -114,8 +114,8 @@ async fn a_png_loses_a_profile_that_does_not_parse_or_is_large_and_is_accepted()
 }
 
 #[tokio::test]
-async fn a_profile_that_is_a_bomb_is_left_out_of_a_png_that_has_to_be_turned() {
-    // 16 MiB out of 16 KiB.
+async fn a_decompression_bomb_in_a_profile_is_removed_from_a_rotated_png() {
+    // 16 KiB that decompress to 16 MiB.
     let bomb = png_with(&vec![0; 16 << 20]);
     let upload = with_chunks(&png(&samples::turned(6)), &[bomb, png_chunk(b"eXIf", &exif(6))]);
     let cleaned = clean(&upload).await.unwrap();
@@ -124,7 +124,7 @@ async fn a_profile_that_is_a_bomb_is_left_out_of_a_png_that_has_to_be_turned() {
 }
 
 #[tokio::test]
-async fn a_webp_keeps_a_profile_that_parses_and_loses_any_other() {
+async fn a_webp_keeps_only_a_valid_profile() {
     let with = |profile: &[u8]| {
         webp_file(&[webp_header(0x20, 32, 16), webp_chunk(b"ICCP", profile), webp_picture(&picture())])
     };
@@ -139,7 +139,7 @@ async fn a_webp_keeps_a_profile_that_parses_and_loses_any_other() {
 }
 
 #[test]
-fn a_profile_is_as_long_as_it_says_and_has_all_that_its_table_names() {
+fn a_valid_profile_has_the_announced_length_and_all_elements_of_its_table() {
     let whole = profile();
     assert!(is_valid(&whole));
     let with = |at: usize, bytes: &[u8]| {

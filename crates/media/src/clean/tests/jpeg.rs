@@ -37,7 +37,7 @@ async fn metadata_is_removed_and_the_pixels_stay() {
 }
 
 #[tokio::test]
-async fn thumbnails_and_what_is_appended_to_known_segments_are_removed() {
+async fn thumbnails_and_trailing_data_of_known_segments_are_removed() {
     let plain = jpeg(&picture());
     let jfif = [b"JFIF\0\x01\x02\0\0\x01\0\x01\x02\x03".as_slice(), SECRET].concat();
     assert_only_metadata_goes(&plain, &with_segment(&plain, 0xe0, &jfif)).await;
@@ -48,7 +48,7 @@ async fn thumbnails_and_what_is_appended_to_known_segments_are_removed() {
 }
 
 #[tokio::test]
-async fn a_second_image_behind_the_first_is_removed() {
+async fn a_second_image_after_the_first_is_removed() {
     let plain = jpeg(&picture());
     let second = with_segment(&plain, 0xe1, &exif_segment(&exif(6)));
     assert_only_metadata_goes(&plain, &[plain.clone(), second].concat()).await;
@@ -76,7 +76,7 @@ async fn every_orientation_comes_out_upright() {
 }
 
 #[tokio::test]
-async fn a_turned_image_keeps_a_colour_profile_that_still_fits_only() {
+async fn a_rotated_image_keeps_its_colour_profile_only_if_the_colour_space_matches() {
     let turned = with_segment(&jpeg(&picture()), 0xe1, &exif_segment(&exif(3)));
     let upload = with_segment(&turned, 0xe2, &icc_segment(&profile()));
     assert_eq!(profile_of(&clean(&upload).await.unwrap()), Some(profile()));
@@ -86,7 +86,7 @@ async fn a_turned_image_keeps_a_colour_profile_that_still_fits_only() {
     assert_eq!(profile_of(&clean(&upload).await.unwrap()), None);
 }
 
-/// Noise of 256 × 256 pixels that is to be turned: `strength` is how far its colours are from grey.
+/// Returns noise of 256 × 256 pixels with an orientation to be applied. `strength` is the distance of its colours from grey.
 fn turned_noise(strength: usize) -> Vec<u8> {
     let mut random = samples::Random(0x9e37_79b9_7f4a_7c15);
     let mut colour = || (128 - strength + random.below(2 * strength)) as u8;
@@ -97,7 +97,7 @@ fn turned_noise(strength: usize) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn an_image_that_grows_far_beyond_its_upload_when_it_is_turned_is_refused() {
+async fn a_rotated_image_that_grows_far_beyond_its_upload_is_rejected() {
     let upload = turned_noise(100);
     let turned = clean(&upload).await.unwrap();
     assert!(turned.len() < 2 * upload.len(), "{} of {}", turned.len(), upload.len());
@@ -105,14 +105,14 @@ async fn an_image_that_grows_far_beyond_its_upload_when_it_is_turned_is_refused(
     let mut faint = turned_noise(8);
     let tables: Vec<usize> = (0..faint.len()).filter(|at| faint[*at..].starts_with(&[0xff, 0xdb, 0, 67])).collect();
     assert_eq!(tables.len(), 2);
-    // What was hardly more than grey has the strongest colours there are, in as many bytes.
+    // With these quantization tables, noise that was almost grey gets the strongest colours, in a file of the same size.
     tables.into_iter().for_each(|at| faint[at + 5..at + 69].fill(255));
     let most = (256 * 256 + 2 * faint.len()) / 1024;
     let why = format!("JPEG image must take at most {most} KiB when its orientation is applied");
     assert_too_large(clean(&faint).await.map(|turned| turned.len()), &why);
 }
 
-/// A grey progressive image of 8 × 8 pixels with so many scans, each of them one bit long.
+/// Returns a grey progressive image of 8 × 8 pixels with this number of scans, each of which has a single bit.
 fn progressive(scans: usize) -> Vec<u8> {
     let mut codes = [0; 18];
     codes[1] = 1;
@@ -126,14 +126,14 @@ fn progressive(scans: usize) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_progressive_image_is_kept_unless_it_has_so_many_scans_that_decoding_takes_long() {
+async fn a_progressive_image_may_have_at_most_32_scans() {
     let upload = progressive(32);
     assert_eq!(clean(&upload).await.unwrap(), upload);
     assert_too_large(clean(&progressive(33)).await, "JPEG image must have at most 32 scans");
 }
 
 #[tokio::test]
-async fn a_second_frame_header_is_refused() {
+async fn a_second_frame_header_is_rejected() {
     let upload = with_segment(&progressive(1), 0xc0, &[8, 0, 8, 0, 8, 1, 1, 0x11, 0]);
     assert_unacceptable(clean(&upload).await, "Image cannot be decoded");
 }

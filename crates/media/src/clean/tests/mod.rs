@@ -1,4 +1,4 @@
-//! What every format has in common. The files beside this one have the rest, one per format.
+//! Tests of what all formats have in common. The submodules test the formats and other single aspects.
 
 mod animation;
 mod gif;
@@ -51,7 +51,7 @@ fn pixels(file: &[u8]) -> RgbaImage {
     image::load_from_memory(file).unwrap().to_rgba8()
 }
 
-/// Cleans a file with the secret in it and checks that the secret is gone and the pixels are not.
+/// Asserts that cleaning a file removes the secret in it and keeps the pixels.
 async fn assert_only_metadata_goes(plain: &[u8], upload: &[u8]) {
     assert!(holds(upload, SECRET));
     let cleaned = clean(upload).await.unwrap();
@@ -59,7 +59,8 @@ async fn assert_only_metadata_goes(plain: &[u8], upload: &[u8]) {
     assert_eq!(pixels(&cleaned), pixels(plain));
 }
 
-/// Cleans the files that `stored` makes of a picture that was turned or mirrored and of EXIF data saying so.
+/// Asserts that the picture comes out upright in every orientation. `stored` makes a file of a rotated or mirrored picture and
+/// its EXIF data.
 async fn assert_every_orientation_comes_out_upright(stored: impl Fn(&image::RgbImage, &[u8]) -> Vec<u8>) {
     for orientation in 1..=8 {
         let upload = stored(&samples::turned(orientation), &exif(orientation));
@@ -81,7 +82,7 @@ fn assert_unacceptable<T: std::fmt::Debug>(outcome: Result<T>, message: &str) {
 }
 
 #[tokio::test]
-async fn every_format_is_known_by_its_content_and_kept_byte_for_byte_when_it_has_no_metadata() {
+async fn formats_are_detected_by_content_and_files_without_metadata_stay_identical() {
     let samples = samples::all();
     let formats = [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::Gif, ImageFormat::WebP];
     assert!(formats.iter().all(|format| samples.iter().any(|(sample, _)| sample == format)));
@@ -92,7 +93,7 @@ async fn every_format_is_known_by_its_content_and_kept_byte_for_byte_when_it_has
 }
 
 #[tokio::test]
-async fn what_follows_the_end_of_an_image_is_dropped() {
+async fn data_after_the_end_of_an_image_is_removed() {
     for (format, file) in samples::all() {
         let polyglot = [&file, b"PK\x03\x04".as_slice(), SECRET].concat();
         assert_eq!(clean(&polyglot).await.unwrap(), file, "{format:?}");
@@ -112,8 +113,8 @@ async fn occupy(cleaner: &Arc<Cleaner>, memory: u64) -> mpsc::Sender<()> {
     release
 }
 
-/// How many images of these requesters wait for their turn; the others are refused.
-async fn waiting(requesters: &[Requester]) -> usize {
+/// Uploads an image for each of these requesters to a busy cleaner; returns how many wait. The others are rejected.
+async fn count_waiting(requesters: &[Requester]) -> usize {
     let cleaner = Arc::new(cleaner(ImageLimits::default()));
     let upload = Bytes::from(samples::png(&samples::picture()));
     let busy = [occupy(&cleaner, 0).await, occupy(&cleaner, 0).await];
@@ -136,17 +137,17 @@ async fn waiting(requesters: &[Requester]) -> usize {
 }
 
 #[tokio::test]
-async fn an_account_has_four_places_in_the_queue_and_an_address_a_quarter() {
+async fn an_account_may_have_four_images_in_the_queue_and_an_address_a_quarter() {
     let addresses: Vec<_> = (1..=6).map(|n| requester(1, &format!("192.0.2.{n}"))).collect();
-    assert_eq!(waiting(&[addresses, vec![requester(2, "192.0.2.1")]].concat()).await, 4 + 1);
+    assert_eq!(count_waiting(&[addresses, vec![requester(2, "192.0.2.1")]].concat()).await, 4 + 1);
     let accounts = |address: &'static str| (0..70).map(move |n| requester(n, address)).collect::<Vec<_>>();
-    assert_eq!(waiting(&accounts("2001:db8::1")).await, 66 / 4);
-    assert_eq!(waiting(&accounts("127.0.0.1")).await, 64);
+    assert_eq!(count_waiting(&accounts("2001:db8::1")).await, 66 / 4);
+    assert_eq!(count_waiting(&accounts("127.0.0.1")).await, 64);
 }
 
 #[test]
-fn a_decoder_that_panics_has_met_an_image_that_cannot_be_decoded() {
-    let outcome = without_panic(ImageFormat::Jpeg, || panic!("as decoders may do"));
+fn an_image_is_undecodable_if_its_decoder_panics() {
+    let outcome = reject_on_panic(ImageFormat::Jpeg, || panic!("as decoders may do"));
     assert_unacceptable::<()>(outcome, "Image cannot be decoded");
 }
 
@@ -168,21 +169,21 @@ async fn an_image_waits_for_the_memory_it_takes() {
 }
 
 #[tokio::test]
-async fn an_image_that_takes_more_memory_than_there_is_is_refused() {
+async fn an_image_that_needs_more_than_the_available_memory_is_rejected() {
     let few = Cleaner::new(ImageLimits::default(), NonZeroUsize::MIN, 1 << 20);
     let refused = few.clean(samples::jpeg(&samples::picture()).into(), &requester(1, "127.0.0.1")).await;
     assert_too_large(refused, "Image takes 3 MiB of memory to be checked, and 1 MiB at most are given to one");
 }
 
 #[test]
-fn the_header_tells_how_much_memory_an_image_takes() {
+fn the_memory_of_an_image_is_estimated_from_its_header() {
     let megabytes = |format, file: &[u8]| {
-        memory::needed(format, file, &ImageLimits::default()).unwrap().saturating_sub(2 << 20) / 1_000_000
+        memory::estimate(format, file, &ImageLimits::default()).unwrap().saturating_sub(2 << 20) / 1_000_000
     };
     let mut jpeg = samples::jpeg(&samples::picture());
     let frame = jpeg.windows(2).position(|marker| marker == [0xff, 0xc0]).unwrap();
     jpeg[frame + 5..frame + 9].copy_from_slice(&[0x13, 0x88, 0x1f, 0x40]);
-    // With a thumbnail of 400 x 250 pixels, of 16 bytes each.
+    // This includes a thumbnail of 400 x 250 pixels with 16 bytes each.
     assert_eq!(megabytes(ImageFormat::Jpeg, &jpeg), 121);
     let turned = samples::with_segment(&jpeg, 0xe1, &[b"Exif\0\0".as_slice(), &exif(6)].concat());
     assert_eq!(megabytes(ImageFormat::Jpeg, &turned), 161);

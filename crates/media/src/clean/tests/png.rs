@@ -26,7 +26,7 @@ async fn metadata_is_removed_and_the_pixels_stay() {
 }
 
 #[tokio::test]
-async fn what_is_needed_to_render_it_is_kept() {
+async fn chunks_needed_for_rendering_are_kept() {
     let plain = png(&picture());
     let chunks = [
         png_chunk(b"gAMA", &45_455u32.to_be_bytes()),
@@ -43,7 +43,7 @@ async fn what_is_needed_to_render_it_is_kept() {
 async fn every_orientation_comes_out_upright() {
     assert_every_orientation_comes_out_upright(|picture, exif| with_chunks(&png(picture), &[png_chunk(b"eXIf", exif)]))
         .await;
-    // Some writers leave the prefix that JPEG has, and EXIF data may come after the pixels.
+    // Some writers leave in the prefix that JPEG has, and EXIF data may come after the pixels.
     let plain = png(&turned(6));
     let end = plain.len() - 12;
     let late = png_chunk(b"eXIf", &[b"Exif\0\0", exif(6).as_slice()].concat());
@@ -52,8 +52,8 @@ async fn every_orientation_comes_out_upright() {
 }
 
 #[tokio::test]
-async fn an_image_that_grows_far_beyond_its_upload_when_it_is_turned_is_refused() {
-    // Rows that came before take hardly any bytes. Of the columns that they become, each pixel is one of many.
+async fn a_rotated_image_that_grows_far_beyond_its_upload_is_rejected() {
+    // Repeated rows compress to almost nothing. Rotated, they are columns, which hardly compress.
     const ROWS: usize = 32;
     let mut random = samples::Random(0x9e37_79b9_7f4a_7c15);
     let rows: Vec<_> = (0..ROWS * 64).map(|_| [(); 3].map(|()| random.below(256) as u8)).collect();
@@ -72,8 +72,8 @@ async fn an_image_that_grows_far_beyond_its_upload_when_it_is_turned_is_refused(
 }
 
 #[tokio::test]
-async fn a_turned_image_of_few_colours_in_a_pattern_is_kept() {
-    // Shades between which colours lie are made of dots, as old formats do it; shown, they have three bytes a pixel.
+async fn a_rotated_dithered_image_with_few_colours_stays_small() {
+    // Intermediate shades are dithered, as in old formats. Expanded to colours, the pixels have three bytes each.
     const SIDE: u32 = 256;
     let mut random = samples::Random(0x9e37_79b9_7f4a_7c15);
     let palette: Vec<u8> = (0..3 * 64).map(|_| random.below(256) as u8).collect();
@@ -89,7 +89,7 @@ async fn a_turned_image_of_few_colours_in_a_pattern_is_kept() {
 }
 
 #[tokio::test]
-async fn a_turned_image_keeps_its_depth_and_colour_profile() {
+async fn a_rotated_image_keeps_its_bit_depth_and_colour_profile() {
     let mut plain = Vec::new();
     let mut encoder = PngEncoder::new(&mut plain);
     encoder.set_icc_profile(samples::profile()).unwrap();
@@ -102,7 +102,7 @@ async fn a_turned_image_keeps_its_depth_and_colour_profile() {
 }
 
 #[tokio::test]
-async fn a_turned_image_of_numbers_of_colours_has_those_colours() {
+async fn a_rotated_palette_image_keeps_its_colours() {
     let mut plain = Vec::new();
     let mut encoder = ::png::Encoder::new(&mut plain, 3, 2);
     encoder.set_color(::png::ColorType::Indexed);
@@ -118,7 +118,7 @@ async fn a_turned_image_of_numbers_of_colours_has_those_colours() {
 }
 
 #[tokio::test]
-async fn a_wrong_checksum_in_the_pixels_is_refused() {
+async fn a_wrong_checksum_in_the_pixels_is_rejected() {
     let mut upload = png(&picture());
     let last_of_idat = upload.len() - 13;
     upload[last_of_idat] ^= 1;
@@ -126,7 +126,7 @@ async fn a_wrong_checksum_in_the_pixels_is_refused() {
 }
 
 #[tokio::test]
-async fn numbers_of_colours_without_the_colours_are_no_image() {
+async fn a_palette_image_with_a_missing_or_invalid_palette_is_rejected() {
     let mut file = Vec::new();
     let mut encoder = ::png::Encoder::new(&mut file, 2, 2);
     encoder.set_color(::png::ColorType::Indexed);
@@ -135,13 +135,13 @@ async fn numbers_of_colours_without_the_colours_are_no_image() {
     assert_eq!(clean(&file).await.unwrap(), file);
     let palette = png_chunk(b"PLTE", &[255, 0, 0, 0, 255, 0]);
     let at = file.windows(palette.len()).position(|part| part == palette).unwrap();
-    // On this thread, where a panic is no refusal.
-    let now =
+    // On this thread, where a panic fails the test.
+    let clean =
         |upload: &[u8]| super::super::clean(ImageFormat::Png, Bytes::copy_from_slice(upload), &ImageLimits::default());
     let with = |other: &[u8]| [&file[..at], other, &file[at + palette.len()..]].concat();
-    assert_unacceptable(now(&with(&[])), "Image cannot be decoded");
-    // Colours in part, none, and more than there are numbers.
+    assert_unacceptable(clean(&with(&[])), "Image cannot be decoded");
+    // Palettes with an incomplete colour, with none, and with more than there are indexes.
     for bytes in [5, 53, 0, 257 * 3] {
-        assert_unacceptable(now(&with(&png_chunk(b"PLTE", &vec![0; bytes]))), "Image cannot be decoded");
+        assert_unacceptable(clean(&with(&png_chunk(b"PLTE", &vec![0; bytes]))), "Image cannot be decoded");
     }
 }

@@ -9,14 +9,14 @@ use image::codecs::jpeg::JpegEncoder;
 use image::codecs::webp::WebPEncoder;
 use image::{DynamicImage, Rgb, RgbImage};
 
-/// What must not be found in a cleaned image.
+/// The secret in metadata, which must not be in a cleaned image.
 pub(super) const SECRET: &[u8] = b"GPS 48.8584N 2.2945E";
 
 pub(super) fn holds(file: &[u8], part: &[u8]) -> bool {
     file.windows(part.len()).any(|window| window == part)
 }
 
-/// Every kind of image, none with metadata.
+/// Returns an image of every kind, all without metadata.
 pub(super) fn all() -> Vec<(ImageFormat, Vec<u8>)> {
     let picture = picture();
     vec![
@@ -30,7 +30,7 @@ pub(super) fn all() -> Vec<(ImageFormat, Vec<u8>)> {
     ]
 }
 
-/// 32 × 16 pixels: red, green, blue and white quarters.
+/// Returns a picture of 32 × 16 pixels with red, green, blue and white quarters.
 pub(super) fn picture() -> RgbImage {
     RgbImage::from_fn(32, 16, |x, y| match (x < 16, y < 8) {
         (true, true) => Rgb([255, 0, 0]),
@@ -40,7 +40,7 @@ pub(super) fn picture() -> RgbImage {
     })
 }
 
-/// The picture as a camera stores it with this EXIF orientation: TIFF 6.0 says where the stored first row and first
+/// Returns the picture as a camera stores it with this EXIF orientation, which is defined in TIFF 6.0 by where the first row and
 /// column belong in the upright picture.
 pub(super) fn turned(orientation: u8) -> RgbImage {
     let picture = picture();
@@ -61,7 +61,7 @@ pub(super) fn turned(orientation: u8) -> RgbImage {
     })
 }
 
-/// Compares with the picture, leaving room for what JPEG loses.
+/// Asserts that a file shows the upright picture, up to the loss of JPEG.
 pub(super) fn assert_looks_upright(file: &[u8], orientation: u8) {
     let found = image::load_from_memory(file).unwrap().to_rgb8();
     assert_eq!(found.dimensions(), (32, 16), "orientation {orientation}");
@@ -71,7 +71,7 @@ pub(super) fn assert_looks_upright(file: &[u8], orientation: u8) {
     }
 }
 
-/// A block of EXIF with an orientation and the secret as a description.
+/// Returns EXIF data with an orientation, and the secret as a description.
 pub(super) fn exif(orientation: u8) -> Vec<u8> {
     let mut tiff = b"II*\0\x08\0\0\0\x02\0".to_vec();
     tiff.extend_from_slice(&[0x0e, 0x01, 2, 0, SECRET.len() as u8, 0, 0, 0, 38, 0, 0, 0]);
@@ -81,7 +81,7 @@ pub(super) fn exif(orientation: u8) -> Vec<u8> {
     tiff
 }
 
-/// An ICC profile for colours, with a table of one tag.
+/// Returns an ICC profile for RGB, with a table of one tag.
 pub(super) fn profile() -> Vec<u8> {
     let mut profile = vec![7; 128];
     profile[..4].copy_from_slice(&148u32.to_be_bytes());
@@ -90,7 +90,7 @@ pub(super) fn profile() -> Vec<u8> {
     [profile.as_slice(), &1u32.to_be_bytes(), b"wtpt", &144u32.to_be_bytes(), &4u32.to_be_bytes(), b"data"].concat()
 }
 
-/// The profile made longer, to so many bytes that cannot be compressed.
+/// Returns the profile extended to `length` bytes that cannot be compressed.
 pub(super) fn long_profile(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
     let mut long = profile();
@@ -108,7 +108,7 @@ pub(super) fn jpeg(picture: &RgbImage) -> Vec<u8> {
     file
 }
 
-/// A segment, to be inserted after the first two bytes.
+/// Inserts a segment after the first two bytes.
 pub(super) fn with_segment(jpeg: &[u8], marker: u8, data: &[u8]) -> Vec<u8> {
     let length = u16::try_from(data.len() + 2).unwrap().to_be_bytes();
     [&jpeg[..2], &[0xff, marker], &length, data, &jpeg[2..]].concat()
@@ -132,12 +132,12 @@ pub(super) fn png_chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes(), kind.as_slice(), data, &(!crc).to_be_bytes()].concat()
 }
 
-/// A PNG with more chunks behind its header.
+/// Inserts chunks after the header of a PNG.
 pub(super) fn with_chunks(png: &[u8], chunks: &[Vec<u8>]) -> Vec<u8> {
     [&png[..33], &chunks.concat(), &png[33..]].concat()
 }
 
-/// Frames of 16 bits per colour, the first of which asks for being replaced by what was before it.
+/// Returns an animation with 16 bits per sample. The disposal method of its first frame is "previous".
 pub(super) fn animated_png(frames: u32) -> Vec<u8> {
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, 8, 8);
@@ -154,7 +154,8 @@ pub(super) fn animated_png(frames: u32) -> Vec<u8> {
     file
 }
 
-/// Frames with palettes, places, delays, ways of disposal and transparency of their own, the odd ones interlaced.
+/// Returns an animation whose frames each have a palette, position, delay, disposal method and transparency. The odd ones are
+/// interlaced.
 pub(super) fn animated_gif(frames: u8) -> Vec<u8> {
     let mut encoder = Encoder::new(Vec::new(), 8, 8, &[0, 0, 0, 255, 255, 255]).unwrap();
     encoder.set_repeat(Repeat::Finite(7)).unwrap();
@@ -193,19 +194,19 @@ pub(super) fn webp_file(chunks: &[Vec<u8>]) -> Vec<u8> {
     webp_chunk(b"RIFF", &body)
 }
 
-/// The header of a WebP file with several chunks.
+/// Returns the header of a WebP file with several chunks.
 pub(super) fn webp_header(flags: u8, width: u32, height: u32) -> Vec<u8> {
     let [w0, w1, w2, _] = (width - 1).to_le_bytes();
     let [h0, h1, h2, _] = (height - 1).to_le_bytes();
     webp_chunk(b"VP8X", &[flags, 0, 0, 0, w0, w1, w2, h0, h1, h2])
 }
 
-/// The picture chunk of a simple WebP file.
+/// Returns the picture chunk of a simple WebP file.
 pub(super) fn webp_picture(picture: &RgbImage) -> Vec<u8> {
     webp(picture)[12..].to_vec()
 }
 
-/// A frame of an animation of 32 × 16 pixels with `more` chunks in it.
+/// Returns an animation frame of 32 × 16 pixels with the chunks `more` in it.
 pub(super) fn webp_frame(more: &[u8]) -> Vec<u8> {
     let header = [0, 0, 0, 0, 0, 0, 31, 0, 0, 15, 0, 0, 80, 0, 0, 0];
     webp_chunk(b"ANMF", &[header.as_slice(), &webp_picture(&picture()), more].concat())
@@ -217,7 +218,7 @@ pub(super) fn animated_webp(frames: usize) -> Vec<u8> {
     webp_file(&chunks)
 }
 
-/// 2 × 2 red pixels, from the tests of the crate image-webp.
+/// A lossy image of 2 × 2 red pixels, from the tests of the crate image-webp.
 pub(super) const LOSSY_WEBP: &[u8] = &[
     0x52, 0x49, 0x46, 0x46, 0x3c, 0x00, 0x00, 0x00, 0x57, 0x45, 0x42, 0x50, 0x56, 0x50, 0x38, 0x20, 0x30, 0x00, 0x00,
     0x00, 0xd0, 0x01, 0x00, 0x9d, 0x01, 0x2a, 0x02, 0x00, 0x02, 0x00, 0x02, 0x00, 0x34, 0x25, 0xa0, 0x02, 0x74, 0xba,
@@ -229,7 +230,7 @@ pub(super) const LOSSY_WEBP: &[u8] = &[
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    /// Returns the next one, below `bound`.
+    /// Returns the next number, less than `bound`.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

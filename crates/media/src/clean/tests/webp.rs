@@ -27,15 +27,15 @@ async fn metadata_is_removed_with_its_flags_and_the_pixels_stay() {
 }
 
 #[tokio::test]
-async fn what_follows_the_picture_of_a_simple_file_is_removed() {
+async fn chunks_after_the_picture_of_a_simple_file_are_removed() {
     let upload = webp_file(&[LOSSY_WEBP[12..].to_vec(), webp_chunk(b"EXIF", &exif(6))]);
     assert_only_metadata_goes(LOSSY_WEBP, &upload).await;
     assert_eq!(clean(&upload).await.unwrap(), LOSSY_WEBP);
 }
 
 #[test]
-fn what_follows_the_picture_does_not_hide_how_much_memory_it_takes() {
-    let needed = |file: &[u8]| memory::needed(ImageFormat::WebP, file, &ImageLimits::default()).unwrap();
+fn chunks_after_the_picture_do_not_lower_the_memory_estimate() {
+    let needed = |file: &[u8]| memory::estimate(ImageFormat::WebP, file, &ImageLimits::default()).unwrap();
     let lossless = [&[0x2f][..], &(7999u32 | 4999 << 14).to_le_bytes()].concat();
     let parts = [webp_header(0x10, 8000, 5000), webp_chunk(b"VP8L", &lossless)];
     let alone = webp_file(&parts);
@@ -72,7 +72,7 @@ async fn every_orientation_comes_out_upright() {
 }
 
 #[tokio::test]
-async fn a_turned_image_keeps_its_colour_profile() {
+async fn a_rotated_image_keeps_its_colour_profile() {
     let upload = webp_file(&[
         webp_header(0x20 | EXIF, 32, 16),
         webp_chunk(b"ICCP", &profile()),
@@ -85,13 +85,13 @@ async fn a_turned_image_keeps_its_colour_profile() {
 }
 
 #[tokio::test]
-async fn a_picture_of_another_size_than_announced_is_refused() {
+async fn a_picture_of_another_size_than_announced_is_rejected() {
     let upload = webp_file(&[webp_header(0, 1, 1), webp_picture(&picture())]);
     assert_unacceptable(clean(&upload).await, "Image cannot be decoded");
 }
 
 #[tokio::test]
-async fn an_animation_without_frames_or_with_a_broken_one_is_refused() {
+async fn an_animation_without_frames_or_with_a_broken_one_is_rejected() {
     assert_unacceptable(clean(&animated_webp(0)).await, "Image cannot be decoded");
     let mut upload = animated_webp(2);
     let last = upload.len() - 20;
@@ -100,7 +100,7 @@ async fn an_animation_without_frames_or_with_a_broken_one_is_refused() {
 }
 
 #[tokio::test]
-async fn a_frame_outside_the_canvas_is_refused() {
+async fn a_frame_outside_the_canvas_is_rejected() {
     let mut upload = animated_webp(2);
     let frame = upload.windows(4).position(|kind| kind == b"ANMF").unwrap();
     upload[frame + 8] = 1;
@@ -121,18 +121,18 @@ async fn the_transparency_of_a_lossy_picture_stays_in_effect() {
 }
 
 #[tokio::test]
-async fn a_missing_last_byte_of_padding_is_no_error() {
+async fn a_missing_last_byte_of_padding_is_accepted() {
     let unpadded = webp_file(&[LOSSY_WEBP[12..].to_vec(), b"ICCP\x01\0\0\0x".to_vec()]);
     assert_eq!(clean(&unpadded).await.unwrap(), LOSSY_WEBP);
 }
 
-/// The stream of a lossless picture, without its header, with so many groups of prefix codes. The green ones are the
-/// first bits given; the others have one symbol each.
+/// Returns the stream of a lossless picture, without its header, with this number of groups of prefix codes. `green` has the
+/// bits of each green code; the other codes have one symbol each.
 fn groups(count: u64, green: &[(u64, u32)]) -> Vec<u8> {
     let one_symbol = |symbol: u64| [(0b101, 3), (symbol, 8)];
     let largest = count - 1;
     let mut fields = vec![
-        // No transforms, a cache of 2^11 colours, and a picture of one pixel that says how many groups there are.
+        // No transforms, a cache of 2^11 colours, and a picture of one pixel that defines the number of groups.
         (0, 1),
         (1, 1),
         (11, 4),
@@ -162,16 +162,16 @@ fn groups(count: u64, green: &[(u64, u32)]) -> Vec<u8> {
 /// A code of one symbol.
 const SHORT: &[(u64, u32)] = &[(0b101, 3), (7, 8)];
 
-/// A code of 2,048 symbols with 11 bits each: the only length that there is, and so written in no bits.
+/// A code of 2,048 symbols with 11 bits each. As the only code length, it takes no bits.
 const LONG: &[(u64, u32)] = &[(0, 1), (11, 4), (0, 42), (1, 3), (1, 1), (5, 3), (2046, 12)];
 
-/// The chunk of a lossless picture of 2 x 2 pixels.
+/// Returns the chunk of a lossless picture of 2 x 2 pixels.
 fn lossless(stream: &[u8]) -> Vec<u8> {
     webp_chunk(b"VP8L", &[&[0x2f, 1, 0x40, 0, 0], stream].concat())
 }
 
 #[tokio::test]
-async fn a_picture_may_have_as_many_prefix_codes_as_fit_into_8_mib() {
+async fn the_prefix_codes_of_a_picture_may_take_at_most_8_mib() {
     for (green, fits, beyond) in [(SHORT, 10_000, 40_000), (LONG, 100, 150)] {
         let upload = webp_file(&[lossless(&groups(fits, green))]);
         assert_eq!(clean(&upload).await.unwrap(), upload);
@@ -196,10 +196,10 @@ async fn prefix_codes_are_counted_wherever_a_lossless_picture_is() {
     }
 }
 
-/// By libwebp: with a palette; with a cache of colours and green taken off; with blocks that have predictors, colours and
-/// groups of codes.
+/// The files are by libwebp: one with a palette; one with a colour cache and the subtract-green transform; one with predictor
+/// and colour transforms and several groups of codes.
 #[tokio::test]
-async fn what_another_encoder_makes_is_taken_as_it_is() {
+async fn lossless_files_of_another_encoder_are_accepted_unchanged() {
     for upload in [
         include_bytes!("lossless/palette.webp").as_slice(),
         include_bytes!("lossless/cache.webp"),

@@ -1,4 +1,4 @@
-//! Images in a bucket, on a server that speaks the protocol.
+//! Tests of images in a bucket, on a server that speaks the protocol of S3.
 
 use agora_domain::error::Cause;
 use agora_domain::health::Probe;
@@ -16,7 +16,7 @@ async fn serve(url: &str) -> (S3Server, Store) {
     (server, store)
 }
 
-/// Checks that whatever is asked of the store is answered by a failure of the storage; what the log is told.
+/// Asserts that every operation of the store fails as unavailable; returns the causes as they are logged.
 async fn expect_unavailable(store: &ObjectImageStore, key: &ImageKey) -> Vec<Cause> {
     let listed: Result<Vec<_>> = store.list().await.unwrap().try_collect().await;
     let outcomes = [
@@ -35,7 +35,7 @@ async fn expect_unavailable(store: &ObjectImageStore, key: &ImageKey) -> Vec<Cau
 }
 
 #[tokio::test]
-async fn stores_of_different_prefixes_do_not_see_each_other() {
+async fn stores_with_different_prefixes_are_separate() {
     let (server, (whole, _)) = serve("s3://agora").await;
     let (one, _) = bucket(&server, "s3://agora/one").await;
     let (other, _) = bucket(&server, "s3://agora/other").await;
@@ -52,7 +52,7 @@ async fn stores_of_different_prefixes_do_not_see_each_other() {
 }
 
 #[tokio::test]
-async fn a_listing_goes_on_past_its_first_page() {
+async fn a_listing_continues_past_its_first_page() {
     const COUNT: u128 = 1_100;
     let (server, (store, _)) = serve("s3://agora/images").await;
     let folder = server.bucket(BUCKET).join("images/ab");
@@ -64,7 +64,7 @@ async fn a_listing_goes_on_past_its_first_page() {
 }
 
 #[tokio::test]
-async fn an_object_carries_what_its_readers_need_to_know() {
+async fn an_object_is_stored_with_media_type_and_caching_headers() {
     let (_server, (store, objects)) = serve("s3://agora").await;
     let key = put(&store, "0123456789").await.unwrap();
     store.put(&key, Rendition::Thumbnail, "thumbnail".into()).await.unwrap();
@@ -76,22 +76,22 @@ async fn an_object_carries_what_its_readers_need_to_know() {
 }
 
 #[tokio::test]
-async fn with_wrong_credentials_it_is_unavailable_and_no_secret_is_told() {
+async fn wrong_credentials_make_the_store_unavailable_and_no_secret_is_shown() {
     const GUESS: &str = "a wrong guess";
     let (server, (store, _)) = serve("s3://agora").await;
     let key = put(&store, "0123456789").await.unwrap();
     let variables = server.variables().into_iter().chain([("AWS_SECRET_ACCESS_KEY".to_owned(), GUESS.to_owned())]);
     let stranger = ObjectImageStore::new(bucket_objects("s3://agora", variables).await.unwrap());
     for cause in expect_unavailable(&stranger, &key).await {
-        let told = format!("{cause} {cause:?}");
-        assert!(told.contains("403") && !told.contains(GUESS) && !told.contains('<'), "{told}");
+        let text = format!("{cause} {cause:?}");
+        assert!(text.contains("403") && !text.contains(GUESS) && !text.contains('<'), "{text}");
     }
     assert_eq!(keys(&store).await, HashSet::from([key]));
 }
 
-/// A server that gives every request the same answer, and what leads to it.
-async fn answering(status: &str, body: &str) -> [(String, String); 3] {
-    let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
+/// Starts a server that sends the same response to every request; returns the variables that lead to it.
+async fn serve_response(status: &str, body: &str) -> [(String, String); 3] {
+    let response = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -102,8 +102,8 @@ async fn answering(status: &str, body: &str) -> [(String, String); 3] {
             while stream.read_line(&mut line).await.is_ok_and(|read| read > 2) {
                 line.clear();
             }
-            // Whoever has heard enough breaks off.
-            let _ = stream.write_all(answer.as_bytes()).await;
+            // The client may close the connection before it has read everything.
+            let _ = stream.write_all(response.as_bytes()).await;
         }
     });
     let variables = [
@@ -115,7 +115,7 @@ async fn answering(status: &str, body: &str) -> [(String, String); 3] {
 }
 
 #[tokio::test]
-async fn of_what_a_server_answers_little_is_told() {
+async fn errors_repeat_little_of_a_server_response() {
     let document = "<Error><Code>ExpiredToken</Code><Message>It expired.</Message><Token-0>hunter2</Token-0></Error>";
     for (status, body, expected) in [
         ("403 Forbidden", "x-amz-security-token: hunter2\n\u{1b}[2J", "GET was answered 403 Forbidden"),
@@ -123,26 +123,26 @@ async fn of_what_a_server_answers_little_is_told() {
         ("403 Forbidden", document, "GET was answered 403 Forbidden: ExpiredToken: It expired."),
         ("200 OK", "<ListBucketResult><hunter2></ListBucketResult>", "Generic S3 error: "),
     ] {
-        let variables = answering(status, body).await;
+        let variables = serve_response(status, body).await;
         let store = ObjectImageStore::new(bucket_objects("s3://agora", variables.into_iter()).await.unwrap());
         let listed: Result<Vec<_>> = store.list().await.unwrap().try_collect().await;
         let Err(Error::Unavailable(cause)) = listed else { panic!("{listed:?}") };
-        let told = cause.to_string();
-        assert!(told.starts_with(expected), "{told}");
-        let whole = format!("{told} {cause:?}");
+        let text = cause.to_string();
+        assert!(text.starts_with(expected), "{text}");
+        let whole = format!("{text} {cause:?}");
         assert!(whole.len() < 1000 && !whole.contains("hunter2") && !whole.contains(char::is_control), "{whole}");
     }
 }
 
 #[tokio::test]
-async fn a_bucket_that_is_not_there_is_a_failure_not_a_missing_image() {
+async fn a_missing_bucket_is_an_error_and_not_a_missing_image() {
     let (server, _) = serve("s3://agora").await;
     let (store, _) = bucket(&server, "s3://elsewhere").await;
     let listed: Result<Vec<_>> = store.list().await.unwrap().try_collect().await;
     let Err(Error::Unavailable(cause)) = listed else { panic!("{listed:?}") };
     assert!(cause.to_string().contains("NoSuchBucket"), "{cause}");
-    // Amazon's says so to every request, but to HEAD without a word.
-    let variables = answering("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>").await;
+    // Amazon's server responds so to every request, but to HEAD without a body.
+    let variables = serve_response("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>").await;
     let store = ObjectImageStore::new(bucket_objects("s3://agora", variables.into_iter()).await.unwrap());
     let key = ImageKey::new([7; 16], ImageFormat::Png);
     for range in [None, Some(ByteRange::From(0)), Some(ByteRange::Last(0))] {
@@ -151,12 +151,12 @@ async fn a_bucket_that_is_not_there_is_a_failure_not_a_missing_image() {
     }
 
     let said = |words: &str| object_store::Error::NotFound { path: "ab/abc.png".to_owned(), source: words.into() };
-    assert!(matches!(found::<()>(Err(said("404: <Code>NoSuchBucket</Code>"))), Err(Error::Unavailable(_))));
-    assert!(matches!(found::<()>(Err(said("404: <Code>NoSuchKey</Code>"))), Ok(None)));
+    assert!(matches!(none_if_not_found::<()>(Err(said("404: <Code>NoSuchBucket</Code>"))), Err(Error::Unavailable(_))));
+    assert!(matches!(none_if_not_found::<()>(Err(said("404: <Code>NoSuchKey</Code>"))), Ok(None)));
 }
 
 #[tokio::test]
-async fn a_server_that_is_gone_is_unavailable_and_used_again_once_it_is_back() {
+async fn an_unreachable_server_is_used_again_once_it_is_back() {
     let (server, (store, _)) = serve("s3://agora").await;
     let key = put(&store, "0123456789").await.unwrap();
     server.close();
@@ -169,11 +169,11 @@ async fn a_server_that_is_gone_is_unavailable_and_used_again_once_it_is_back() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_given_up_on_soon() {
+async fn calls_of_a_server_that_never_answers_time_out() {
     let (server, (store, _)) = serve("s3://agora").await;
     let key = put(&store, "0123456789").await.unwrap();
     server.fall_silent();
-    // The clock of the test jumps to the next limit instead of waiting for it.
+    // The paused clock of the test jumps to the next timeout instead of waiting for it.
     time::pause();
     let begun = Instant::now();
     let given_up = expect_unavailable(&store, &key).await.len();
@@ -185,7 +185,7 @@ async fn a_server_that_never_answers_is_given_up_on_soon() {
 }
 
 #[tokio::test]
-async fn an_image_whose_bytes_stop_coming_ends_in_a_failure() {
+async fn a_stalled_read_of_an_image_ends_with_an_error() {
     let (server, (store, _)) = serve("s3://agora").await;
     let key = put_as(&store, ImageFormat::Png, vec![7; 20_000_000].into()).await.unwrap();
     let mut image = store.open(&key, Rendition::Original, None).await.unwrap().unwrap();

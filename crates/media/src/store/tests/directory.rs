@@ -1,4 +1,4 @@
-//! Images as files.
+//! Tests of images as files.
 
 use super::*;
 
@@ -9,9 +9,9 @@ fn store() -> (ObjectImageStore, TempDir) {
 }
 
 #[tokio::test]
-async fn folders_of_others_are_never_looked_into() {
+async fn other_folders_are_never_read() {
     let (store, directory) = store();
-    // Listing this one would fail: its name is no text.
+    // Listing this file would fail, since its name is not UTF-8.
     let odd: PathBuf = directory.path().join("lost+found").join(invalid_name());
     fs::create_dir_all(odd.parent().unwrap()).unwrap();
     fs::write(odd, "x").unwrap();
@@ -23,7 +23,7 @@ fn invalid_name() -> std::ffi::OsString {
 }
 
 #[tokio::test]
-async fn an_image_lies_in_the_folder_of_its_first_two_digits_and_nothing_else_is_left_behind() {
+async fn an_image_is_the_only_file_in_the_folder_of_its_first_two_digits() {
     let (store, directory) = store();
     let key = put(&store, "0123456789").await.unwrap();
     let folder = directory.path().join(&key.as_str()[..2]);
@@ -38,7 +38,7 @@ async fn an_image_whose_thumbnail_cannot_be_deleted_stays_listed() {
     let key = put(&store, "0123456789").await.unwrap();
     let folder = directory.path().join(&key.as_str()[..2]);
     let thumbnail = folder.join(key.file_name(Rendition::Thumbnail));
-    // No file, and so nothing that can be deleted like one.
+    // A directory, which cannot be deleted like a file.
     fs::create_dir(&thumbnail).unwrap();
     assert!(matches!(store.delete(&key).await, Err(Error::Unavailable(_))));
     assert_eq!(keys(&store).await, HashSet::from([key.clone()]));
@@ -48,7 +48,7 @@ async fn an_image_whose_thumbnail_cannot_be_deleted_stays_listed() {
 }
 
 #[tokio::test]
-async fn a_storage_that_fails_is_unavailable() {
+async fn failing_storage_is_unavailable() {
     let (store, directory) = store();
     let key = put(&store, "0123456789").await.unwrap();
     // A file where the folder was.
@@ -63,7 +63,7 @@ async fn a_storage_that_fails_is_unavailable() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_shortened_while_it_is_read_fails_and_ends() {
+async fn a_read_of_a_file_truncated_meanwhile_ends_with_an_error() {
     let (store, directory) = store();
     let key = store.new_key(ImageFormat::Png).unwrap();
     store.put(&key, Rendition::Original, Bytes::from(vec![1; 100_000])).await.unwrap();

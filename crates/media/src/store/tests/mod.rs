@@ -1,4 +1,4 @@
-//! What every store must do, on every kind of storage; and what single kinds do besides.
+//! Tests that every kind of storage must pass; the submodules test single kinds.
 
 mod bucket;
 mod directory;
@@ -20,17 +20,17 @@ use crate::s3_server::S3Server;
 /// The bucket that the tests use.
 const BUCKET: &str = "agora";
 
-/// A store and the objects it is over.
+/// An image store and its underlying object store.
 type Store = (ObjectImageStore, Arc<dyn ObjectStore>);
 
-/// Stores, and what they live on.
+/// Image stores, and the server and the directory that they use.
 struct Stores {
     all: Vec<Store>,
     _server: S3Server,
     _directory: TempDir,
 }
 
-/// A store on every kind of storage.
+/// Creates an image store on every kind of storage.
 async fn stores() -> Stores {
     let directory = tempfile::tempdir().unwrap();
     let file = LocalFileSystem::new_with_prefix(directory.path()).unwrap().with_fsync(true);
@@ -47,13 +47,13 @@ async fn stores() -> Stores {
     Stores { all, _server: server, _directory: directory }
 }
 
-/// The store at a URL, on this server.
+/// Returns the store at a URL on this server.
 async fn bucket(server: &S3Server, url: &str) -> Store {
     let objects = bucket_objects(url, server.variables().into_iter()).await.unwrap();
-    (ObjectImageStore::new(Arc::clone(&objects)).describing(), objects)
+    (ObjectImageStore::new(Arc::clone(&objects)).with_object_headers(), objects)
 }
 
-/// Stores an image under a fresh key; the key.
+/// Stores an image under a new key, and returns the key.
 async fn put(store: &ObjectImageStore, bytes: &'static str) -> Result<ImageKey> {
     put_as(store, ImageFormat::WebP, bytes.into()).await
 }
@@ -85,7 +85,7 @@ async fn keys(store: &ObjectImageStore) -> HashSet<ImageKey> {
 }
 
 #[tokio::test]
-async fn an_image_is_read_back_whole_under_a_fresh_key_of_its_format() {
+async fn an_image_is_read_back_under_a_new_key_of_its_format() {
     let stores = stores().await;
     for (store, _) in &stores.all {
         let key = put(store, "0123456789").await.unwrap();
@@ -108,7 +108,7 @@ async fn a_large_image_is_read_back_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_range_gives_these_bytes_cut_to_the_image() {
+async fn a_range_returns_its_bytes_clamped_to_the_image() {
     let stores = stores().await;
     for (store, _) in &stores.all {
         let key = put(store, "0123456789").await.unwrap();
@@ -126,7 +126,7 @@ async fn a_range_gives_these_bytes_cut_to_the_image() {
 }
 
 #[tokio::test]
-async fn a_range_outside_gives_the_size_and_no_bytes() {
+async fn a_range_outside_the_image_returns_the_size_and_no_bytes() {
     let stores = stores().await;
     for (store, _) in &stores.all {
         let key = put(store, "0123456789").await.unwrap();
@@ -138,7 +138,7 @@ async fn a_range_outside_gives_the_size_and_no_bytes() {
 }
 
 #[tokio::test]
-async fn a_deleted_image_is_gone_with_its_thumbnail_and_a_missing_one_is_no_error() {
+async fn deletion_removes_the_thumbnail_too_and_is_idempotent() {
     let stores = stores().await;
     for (store, _) in &stores.all {
         let key = put(store, "0123456789").await.unwrap();
@@ -179,7 +179,7 @@ async fn every_image_is_listed_once() {
         assert_eq!(keys(store).await, stored);
         let listed: Vec<_> = store.list().await.unwrap().try_collect().await.unwrap();
         assert_eq!(listed.len(), stored.len());
-        // A thumbnail whose original is gone is no image.
+        // A thumbnail without its original does not count as an image.
         let key = store.new_key(ImageFormat::Png).unwrap();
         store.put(&key, Rendition::Thumbnail, "thumbnail".into()).await.unwrap();
         assert_eq!(keys(store).await, stored);
@@ -203,7 +203,7 @@ async fn the_files_of_a_folder_are_listed_with_their_sizes_and_times() {
         let listed = async |folder| -> Vec<(ImageKey, Rendition, u64)> {
             let images: Vec<_> = store.list_folder(folder).await.unwrap().try_collect().await.unwrap();
             for image in &images {
-                // A store may keep whole seconds.
+                // A store may round times to seconds.
                 assert!((begun - 2_000..begun + 600_000).contains(&image.modified.unix_millis()), "{image:?}");
             }
             let mut files: Vec<_> = images.into_iter().map(|it| (it.key, it.rendition, it.bytes)).collect();
@@ -220,7 +220,7 @@ async fn the_files_of_a_folder_are_listed_with_their_sizes_and_times() {
 }
 
 #[tokio::test]
-async fn objects_that_are_no_images_are_passed_over() {
+async fn objects_that_are_not_images_are_skipped() {
     let stores = stores().await;
     let name = "abababababababababababababababab.png";
     for (store, objects) in &stores.all {
@@ -245,7 +245,7 @@ async fn objects_that_are_no_images_are_passed_over() {
 }
 
 #[tokio::test]
-async fn clients_reach_the_objects_below_the_public_base_if_there_is_one() {
+async fn public_urls_are_below_the_public_base_if_there_is_one() {
     let stores = stores().await;
     for (store, objects) in stores.all {
         let key = ImageKey::parse("abababababababababababababababab.png").unwrap();
