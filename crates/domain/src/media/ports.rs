@@ -118,8 +118,8 @@ pub trait PreviewBacklog: Send + Sync {
     /// afterwards, since its thumbnail may have been stored after its files were deleted.
     async fn store(&self, post: PostId, key: &ImageKey, preview: Option<Preview>, at: Timestamp) -> Result<()>;
 
-    /// Returns the newest user, older than `before` if it is given, whose picture has no small rendition on record, and the
-    /// picture.
+    /// Returns the newest user, older than `before` if it is given, for whose picture it is not stored yet which rendition is
+    /// shown at small sizes, and the picture.
     async fn next_picture(&self, before: Option<UserId>) -> Result<Option<(UserId, ImageKey)>>;
 
     /// Stores which rendition of a user's picture is shown at small sizes, unless the user has another picture by now. If no row

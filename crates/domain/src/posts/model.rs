@@ -13,7 +13,8 @@ use crate::text::texts;
 use crate::version::{Versions, next_version};
 
 texts! {
-    /// The text of a post: at most 5,000 characters, stored as sent but for trimming. Empty only beside an image.
+    /// The text of a post: at most 5,000 characters, trimmed and otherwise stored as sent. Only a post with an image may have an
+    /// empty one.
     #[derive(Default)]
     PostText(5000, trimmed "Text");
 }
