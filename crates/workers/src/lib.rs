@@ -1,9 +1,9 @@
-//! Threads for work that takes a core for long, such as the hash of a password or the check of an image: so much at once,
-//! with a bounded queue in front of it, of which each account and each client address has a share.
+//! Threads for CPU-bound work, such as hashing a password or checking an image: limited concurrency behind a bounded queue,
+//! in which each account and each client address has a limited share.
 //!
-//! tokio's `spawn_blocking` and `rayon` do not do: their threads are kept for other work, and one whose priority was
-//! lowered cannot have it back without privileges; their queues have neither a bound nor shares. A pool with a hook for
-//! its threads and a limit on its queue would leave of this crate the shares and the memory.
+//! tokio's `spawn_blocking` and `rayon` do not fit: they reuse their threads for other work, and a thread whose priority was
+//! lowered cannot raise it again without privileges; their queues have neither a bound nor shares. A thread pool with a hook
+//! for its threads and a bounded queue could replace all of this crate except the shares and the memory limit.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Shares of what many wait for: how much of a queue one client may take up.
+//! Fair use of a queue: how much of it one account or client address may occupy.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agora_domain::id::UserId;
 use agora_domain::limits::{ClientAddress, Requester};
 
-/// Bounds how many places of a queue each account and each client address has at once.
+/// Limits how many jobs each account and each client address has in a queue at once.
 ///
-/// An address of this machine has no share of its own: behind a proxy that is not trusted, all clients have that one.
+/// Loopback addresses are not limited: behind a proxy that is not configured as trusted, all clients have that address.
 #[derive(Debug)]
 pub(crate) struct QueueShares {
     accounts: Arc<Shares<UserId>>,
@@ -17,12 +17,13 @@ pub(crate) struct QueueShares {
 }
 
 impl QueueShares {
-    /// Shares of so many places for each account and for each address.
+    /// Creates shares with a limit for each account and one for each address.
     pub(crate) fn new(per_account: usize, per_address: usize) -> Self {
         Self { accounts: Shares::new(per_account), addresses: Shares::new(per_address) }
     }
 
-    /// Takes a place until the result is dropped; `None` when the requester's account or address has all of its share.
+    /// Acquires a place in the queue, held until the result is dropped; `None` if the share of the requester's account or address
+    /// is full.
     pub(crate) fn try_acquire(&self, requester: &Requester) -> Option<QueuePlace> {
         let account = requester.account.map(|account| self.accounts.try_acquire(account));
         let address = Some(requester.address).filter(|address| !address.is_loopback());
@@ -34,50 +35,50 @@ impl QueueShares {
     }
 }
 
-/// A place in a queue, counted as its requester's until it is dropped.
+/// A place in the queue, counted against the requester's shares until it is dropped.
 #[derive(Debug)]
 pub(crate) struct QueuePlace {
-    _account: Option<QueueEntry<UserId>>,
-    _address: Option<QueueEntry<ClientAddress>>,
+    _account: Option<KeyPlace<UserId>>,
+    _address: Option<KeyPlace<ClientAddress>>,
 }
 
-/// How many places each key has. A key that has none is not kept.
+/// A count of places by key, up to a limit. A key with none is removed from the map.
 #[derive(Debug)]
 struct Shares<K> {
-    most: usize,
+    limit: usize,
     taken: Mutex<HashMap<K, usize>>,
 }
 
 impl<K: Copy + Eq + Hash> Shares<K> {
-    fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, taken: Mutex::default() })
+    fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, taken: Mutex::default() })
     }
 
     fn taken(&self) -> MutexGuard<'_, HashMap<K, usize>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn try_acquire(self: &Arc<Self>, key: K) -> Option<QueueEntry<K>>
+    fn try_acquire(self: &Arc<Self>, key: K) -> Option<KeyPlace<K>>
     where
         K: Copy + Eq + Hash,
     {
         let mut taken = self.taken();
         let count = taken.get(&key).copied().unwrap_or_default();
-        if count >= self.most {
+        if count >= self.limit {
             return None;
         }
         taken.insert(key, count + 1);
-        Some(QueueEntry { key, shares: Arc::clone(self) })
+        Some(KeyPlace { key, shares: Arc::clone(self) })
     }
 }
 
 #[derive(Debug)]
-struct QueueEntry<K: Copy + Eq + Hash> {
+struct KeyPlace<K: Copy + Eq + Hash> {
     key: K,
     shares: Arc<Shares<K>>,
 }
 
-impl<K: Copy + Eq + Hash> Drop for QueueEntry<K> {
+impl<K: Copy + Eq + Hash> Drop for KeyPlace<K> {
     fn drop(&mut self) {
         let mut taken = self.shares.taken();
         match taken.get_mut(&self.key) {
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_has_its_share_wherever_it_calls_from() {
+    fn the_share_of_an_account_spans_all_its_addresses() {
         let shares = QueueShares::new(2, 5);
         let held = acquire_all(&shares, &requester(Some(1), "127.0.0.1"));
         assert_eq!(held.len(), 2);
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_its_share_whoever_calls_from_it() {
+    fn the_share_of_an_address_spans_all_its_accounts() {
         let shares = QueueShares::new(2, 5);
         let held: Vec<_> =
             (1..9).flat_map(|account| acquire_all(&shares, &requester(Some(account), "198.51.100.7"))).collect();
@@ -126,19 +127,19 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_no_share_as_an_address() {
+    fn loopback_addresses_are_not_limited() {
         for requester in [requester(None, "127.0.0.1"), Requester::local()] {
             assert_eq!(acquire_all(&QueueShares::new(2, 5), &requester).len(), 100);
         }
     }
 
     #[test]
-    fn nothing_is_kept_of_those_who_have_no_place() {
+    fn keys_without_a_place_are_removed() {
         let shares = QueueShares::new(2, 2);
         for n in 0..100 {
             drop(acquire_all(&shares, &requester(Some(n), &format!("198.51.100.{n}"))));
         }
-        // One that is refused for its address leaves none of its account either.
+        // A requester that is refused for its address does not leave its account in the map.
         let held = acquire_all(&shares, &requester(None, "198.51.100.7"));
         assert!(shares.try_acquire(&requester(Some(1), "198.51.100.7")).is_none());
         drop(held);

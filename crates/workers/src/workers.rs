@@ -13,77 +13,79 @@ use crate::shares::QueueShares;
 
 const KIBIBYTE: u64 = 1024;
 
-/// What work is run, in words for the log.
+/// The kind of work, as named in the log and in errors.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
-    /// The name of its threads.
+    /// The name of the threads.
     pub thread: &'static str,
-    /// What waits, as in "passwords".
+    /// The plural noun for the items in the queue, such as "passwords".
     pub items: &'static str,
-    /// What is done to it, as in "hashed".
+    /// The past participle of the work, such as "hashed".
     pub done: &'static str,
 }
 
-/// How much work is run and how much waits.
+/// The limits of [`Workers`].
 #[derive(Debug, Clone, Copy)]
 pub struct Capacity {
-    /// How much runs at once, at least one.
+    /// How many jobs run at once; zero counts as one.
     pub parallel: usize,
-    /// How much more waits.
+    /// How many more jobs may wait in the queue.
     pub waiting: usize,
-    /// How much of one account runs or waits. Of one client address other than this machine's it is a quarter of all, and
-    /// at least as much.
+    /// How many jobs of one account may run or wait. One client address, loopback excepted, may have a quarter of all jobs that
+    /// run or wait, and never less than an account.
     pub per_account: usize,
-    /// The most bytes of memory that what runs takes together.
+    /// The most bytes of memory that all running jobs may reserve together.
     pub memory: u64,
 }
 
-/// How busy [`Workers`] are.
+/// The current load of [`Workers`], and their totals since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Figures {
-    /// What runs, or waits for memory.
+    /// Jobs that run or wait for memory.
     pub running: usize,
-    /// What waits for its turn.
+    /// Jobs in the queue.
     pub waiting: usize,
-    /// The most that may wait.
+    /// The capacity of the queue.
     pub most_waiting: usize,
-    /// What was done since the start.
+    /// Jobs completed since the start.
     pub done: u64,
-    /// What was refused since the start, because too much waited, or too much of one account or address.
+    /// Jobs refused since the start because the queue, or the share of their account or address, was full.
     pub refused: u64,
-    /// The bytes of memory reserved for what runs.
+    /// The bytes of memory reserved by running jobs.
     pub memory: u64,
-    /// The most that may be reserved.
+    /// The most bytes that may be reserved.
     pub most_memory: u64,
 }
 
-/// Returns how much work to run at once on this machine: one less than it has cores, so that one stays free to serve
-/// requests; at least one.
+/// Returns how many jobs to run at once on this machine: one fewer than it has cores, which leaves one to serve requests;
+/// at least one.
 pub fn default_parallelism() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1)
 }
 
-/// Runs blocking work: so much at once, while so much waits.
+/// Runs blocking jobs, each on a thread of its own, with limited concurrency and a bounded queue.
 pub struct Workers {
     kind: Kind,
-    /// What of `admission` each requester may have.
+    /// How many of the permits of `admission` each requester may hold.
     shares: QueueShares,
-    /// A permit for each piece of work that runs or waits.
+    /// One permit for each job that runs or waits.
     admission: Arc<Semaphore>,
-    /// A permit for each piece of work that runs.
+    /// One permit for each job that runs.
     running: Arc<Semaphore>,
-    /// A permit for each KiB that what runs may take.
+    /// One permit for each KiB of memory that running jobs may reserve.
     memory: Arc<Semaphore>,
-    /// How many may run, and how many may run or wait.
+    /// The number of permits of `running`.
     parallel: usize,
+    /// The number of permits of `admission`.
     admitted: usize,
+    /// The number of permits of `memory`.
     kibibytes: u32,
     done: Arc<AtomicU64>,
     refused: AtomicU64,
 }
 
 impl Workers {
-    /// Workers for this kind of work.
+    /// Creates idle workers for one kind of work.
     pub fn new(kind: Kind, capacity: Capacity) -> Self {
         let parallel = capacity.parallel.clamp(1, Semaphore::MAX_PERMITS);
         let admitted = parallel.saturating_add(capacity.waiting).min(Semaphore::MAX_PERMITS);
@@ -102,7 +104,7 @@ impl Workers {
         }
     }
 
-    /// Returns how busy they are.
+    /// Returns the current load and the totals since the start.
     pub fn figures(&self) -> Figures {
         let running = self.parallel.saturating_sub(self.running.available_permits());
         let within = self.admitted.saturating_sub(self.admission.available_permits());
@@ -118,17 +120,17 @@ impl Workers {
         }
     }
 
-    /// Returns the most bytes of memory that what runs may take together.
+    /// Returns the most bytes of memory that all running jobs may reserve together.
     pub fn most_memory(&self) -> u64 {
         u64::from(self.kibibytes) * KIBIBYTE
     }
 
-    /// Runs the work of this requester once it is its turn and so many bytes of memory are free, and returns what it gives.
-    /// What takes more than [`most_memory`](Self::most_memory) waits for all of it.
+    /// Queues a job of this requester, runs it once a permit and `memory` bytes are free, and returns its result. A job that
+    /// asks for more than [`most_memory`](Self::most_memory) reserves all of it.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], at once, when the queue is full, or the requester has its share of it;
-    /// [`Error::Internal`] when the work panics.
+    /// [`Error::Unavailable`], at once, when the queue or the requester's share of it is full;
+    /// [`Error::Internal`] when the job panics.
     pub async fn run<T: Send + 'static>(
         &self,
         requester: &Requester,
@@ -140,42 +142,42 @@ impl Workers {
             self.refused.fetch_add(1, Ordering::Relaxed);
             Error::unavailable(cause)
         };
-        let place = self.shares.try_acquire(requester);
-        let place = place
+        let share = self.shares.try_acquire(requester);
+        let share = share
             .ok_or_else(|| refuse(format!("too many {items} of one account or address are waiting to be {done}")))?;
         let admitted = Arc::clone(&self.admission).try_acquire_owned();
         let admitted = admitted.map_err(|_| refuse(format!("too many {items} are waiting to be {done}")))?;
-        let turn = Arc::clone(&self.running).acquire_owned().await.map_err(Error::internal)?;
+        let running = Arc::clone(&self.running).acquire_owned().await.map_err(Error::internal)?;
         let kibibytes = u32::try_from(memory.div_ceil(KIBIBYTE)).unwrap_or(u32::MAX).min(self.kibibytes);
         let memory = Arc::clone(&self.memory).acquire_many_owned(kibibytes).await.map_err(Error::internal)?;
         let (reply, answer) = oneshot::channel();
         let count = Arc::clone(&self.done);
         let run = move || {
-            // Held by the work itself: it goes on when the request that asked for it is cancelled.
-            let permits = (place, admitted, turn, memory);
+            // Held by the job itself, which goes on when its request is cancelled.
+            let permits = (share, admitted, running, memory);
             lower_priority(thread);
             let outcome = work();
             count.fetch_add(1, Ordering::Relaxed);
-            // Before the answer: whoever has it may ask again at once.
+            // Before the result is sent: its receiver may queue the next job at once.
             drop(permits);
-            // Whoever no longer waits does not miss it.
+            // Fails if the request was cancelled, and then nobody needs the result.
             let _ = reply.send(outcome);
         };
-        // A thread of its own takes little beside such work, and can have a priority of its own.
+        // Starting a thread costs little compared with the job, and the thread can have its own priority.
         thread::Builder::new().name(thread.to_owned()).spawn(run).map_err(Error::unavailable)?;
         answer.await.map_err(|_| Error::internal(format!("a thread {thread} panicked")))
     }
 }
 
-/// The priority of such work, on the system's scale from -20, the highest, to 19. When every core is busy with requests, it
-/// gets about a quarter of the time that a thread of ordinary priority gets: slower, but no login starves.
+/// The nice value of worker threads, on the scale from -20, the highest priority, to 19. When every core is busy with requests,
+/// a worker gets about a quarter of the CPU time of a thread of ordinary priority: slower, but no login starves.
 #[cfg(target_os = "linux")]
 const PRIORITY: i32 = 5;
 
-/// Lowers the priority of this thread. Its work takes a core for a quarter of a second, or for seconds; a request that is
-/// ready takes the core from it at once, instead of when its time slice ends.
+/// Lowers the priority of the current thread. Its job occupies a core for a quarter of a second up to seconds; a request that
+/// becomes ready preempts it at once, instead of at the end of its time slice.
 fn lower_priority(thread: &str) {
-    // Elsewhere priorities are those of processes.
+    // Other systems have only priorities of processes.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, PRIORITY) {
         tracing::debug!(%error, "{thread} runs with ordinary priority");
@@ -199,7 +201,7 @@ mod tests {
 
     const KIND: Kind = Kind { thread: "agora-test", items: "things", done: "done" };
 
-    /// Workers of which one account may have two places.
+    /// Workers of which one account may have two jobs.
     fn workers(parallel: usize, waiting: usize) -> Workers {
         Workers::new(KIND, Capacity { parallel, waiting, per_account: 2, memory: 4 * KIBIBYTE })
     }
@@ -217,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_finds_no_place_in_the_queue_is_refused_at_once() {
+    async fn refuses_at_once_when_the_queue_is_full() {
         let workers = Arc::new(workers(1, 1));
         let (release, released) = mpsc::channel::<()>();
         let running = tokio::spawn({
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn no_more_run_at_once_than_configured() {
+    async fn runs_no_more_jobs_at_once_than_configured() {
         let workers = Arc::new(workers(2, 100));
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let tasks: Vec<_> = (0..20)
@@ -262,10 +264,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn of_sixteen_places_an_account_has_two_and_an_address_four() {
-        const ASKED: usize = 10;
+    async fn of_sixteen_jobs_an_account_may_have_two_and_an_address_four() {
+        const QUEUED: usize = 10;
         let other = requester(Some(2), [198, 51, 100, 8]);
-        for (requester, places) in [
+        for (requester, share) in [
             (requester(Some(1), [198, 51, 100, 7]), 2),
             (requester(Some(1), [127, 0, 0, 1]), 2),
             (requester(None, [198, 51, 100, 7]), 4),
@@ -273,28 +275,28 @@ mod tests {
             let workers = Arc::new(workers(1, 15));
             let (release, released) = mpsc::channel::<()>();
             let released = Arc::new(Mutex::new(released));
-            let ask = |requester: Requester| {
+            let block = |requester: Requester| {
                 let (workers, released) = (Arc::clone(&workers), Arc::clone(&released));
-                // Ends with an error, once nothing holds it up any more.
+                // Blocks until `release` is dropped, and then receives an error.
                 async move { workers.run(&requester, 0, move || released.lock().unwrap().recv().is_err()).await }
             };
-            let mut asked: JoinSet<_> = (0..ASKED).map(|_| ask(requester)).collect();
-            for _ in places..ASKED {
-                let refused = asked.join_next().await.unwrap().unwrap();
+            let mut queued: JoinSet<_> = (0..QUEUED).map(|_| block(requester)).collect();
+            for _ in share..QUEUED {
+                let refused = queued.join_next().await.unwrap().unwrap();
                 assert!(matches!(refused, Err(Error::Unavailable(_))), "{requester:?}: {refused:?}");
             }
             let Figures { running, waiting, refused, .. } = workers.figures();
-            assert_eq!((running + waiting, refused), (places, (ASKED - places) as u64), "{requester:?}");
-            asked.spawn(ask(other));
+            assert_eq!((running + waiting, refused), (share, (QUEUED - share) as u64), "{requester:?}");
+            queued.spawn(block(other));
             drop(release);
-            assert_eq!(asked.join_all().await.len(), places + 1);
-            // Who is done has room again.
+            assert_eq!(queued.join_all().await.len(), share + 1);
+            // The share is free again.
             assert!(workers.run(&requester, 0, || ()).await.is_ok());
         }
     }
 
     #[tokio::test]
-    async fn cancelled_work_keeps_its_place_until_it_is_done() {
+    async fn a_cancelled_job_holds_its_permits_until_it_ends() {
         let workers = Arc::new(workers(1, 1));
         let done = Arc::new(AtomicBool::new(false));
         let (start, started) = oneshot::channel();
@@ -320,14 +322,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_fails_its_own_request_alone() {
+    async fn a_panic_fails_only_its_own_job() {
         let workers = workers(1, 0);
         assert!(matches!(workers.run(&local(), 0, || panic!("on purpose")).await, Err::<(), _>(Error::Internal(_))));
         assert!(workers.run(&local(), 0, || ()).await.is_ok());
     }
 
     #[tokio::test]
-    async fn work_waits_for_memory_and_gives_it_back() {
+    async fn a_job_waits_for_memory_and_releases_it() {
         let workers = Arc::new(workers(2, 0));
         let (release, released) = mpsc::channel::<()>();
         let large = tokio::spawn({
@@ -337,7 +339,7 @@ mod tests {
         while workers.figures().memory != 3 * KIBIBYTE {
             task::yield_now().await;
         }
-        // More than there is: all of it.
+        // Asks for more than the total, and so waits for all of it.
         let waiting = tokio::spawn({
             let workers = Arc::clone(&workers);
             async move { workers.run(&local(), u64::MAX, || "served").await }
@@ -355,7 +357,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn work_gives_way_to_everything_else() {
+    async fn jobs_run_with_lowered_priority() {
         let priority = || rustix::process::getpriority_process(None).unwrap();
         let before = priority();
         assert_eq!(workers(1, 0).run(&local(), 0, priority).await.unwrap(), PRIORITY);
@@ -363,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn one_core_is_left_to_serve_requests() {
+    fn the_default_parallelism_leaves_one_core_to_serve_requests() {
         let cores = thread::available_parallelism().unwrap().get();
         assert_eq!(default_parallelism(), if cores == 1 { 1 } else { cores - 1 });
     }
