@@ -1,7 +1,7 @@
-//! What administrative acts leave behind (`contract`: Safety).
+//! Audit entries: the records of administrative acts (`contract`: Safety).
 //!
-//! A change carries its entry to the repository, which stores the two in one transaction, and no entry where nothing changed;
-//! [`audit_log`](crate::audit_log) shows them.
+//! A use case hands its entry to the repository together with the change. The repository stores both in one transaction, and no
+//! entry if nothing changed. [`audit_log`](crate::audit_log) lists them.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ use crate::id::{AuditId, CommentId, IdGenerator, PostId, ProductId, ReportId, Us
 use crate::named::named;
 use crate::text::texts;
 
-/// Who acts.
+/// Who performs an administrative act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
     /// The operator, from the command line of the machine.
@@ -36,17 +36,17 @@ impl FromStr for Actor {
 }
 
 named! {
-    /// What kind of act.
+    /// The kinds of administrative acts.
     Action "Action must be one of those of the audit log" {
-        /// A role was given; the details name it.
+        /// A role was granted; the details name it.
         RoleAdded = "role_added",
-        /// A role was taken; the details name it.
+        /// A role was revoked; the details name it.
         RoleRemoved = "role_removed",
         /// An account was disabled.
         AccountDisabled = "account_disabled",
         /// A disabled account was enabled.
         AccountEnabled = "account_enabled",
-        /// An account got another password.
+        /// The password of an account was reset.
         PasswordReset = "password_reset",
         /// All sessions of an account were ended.
         SessionsEnded = "sessions_ended",
@@ -58,9 +58,9 @@ named! {
         CommentHidden = "comment_hidden",
         /// A hidden comment was shown again; the details give the reason.
         CommentShown = "comment_shown",
-        /// A report was found to be right; the details are the note.
+        /// A report was upheld; the details are the note.
         ReportResolved = "report_resolved",
-        /// A report was found to be wrong; the details are the note.
+        /// A report was rejected; the details are the note.
         ReportRejected = "report_rejected",
         /// A product was added; the details are its SKU.
         ProductCreated = "product_created",
@@ -68,7 +68,7 @@ named! {
         ProductUpdated = "product_updated",
         /// A product was removed; the details are its SKU.
         ProductDeleted = "product_deleted",
-        /// A file of products was taken over; the details say how many products it added and changed.
+        /// A file of products was imported; the details say how many products it added and changed.
         ProductsImported = "products_imported",
         /// A backup was downloaded.
         BackupDownloaded = "backup_downloaded",
@@ -76,7 +76,7 @@ named! {
 }
 
 named! {
-    /// What kind of thing an act is done to.
+    /// The kinds of targets.
     TargetKind "Target type must be USER, POST, COMMENT, REPORT, PRODUCT, CATALOG or SERVICE" {
         /// An account.
         User = "USER",
@@ -95,7 +95,7 @@ named! {
     }
 }
 
-/// What an act is done to.
+/// The object of an administrative act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// An account.
@@ -115,7 +115,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The thing of a kind that an id names; nothing where the kind needs one and there is none.
+    /// Returns the target of this kind and id; `None` if the kind needs an id and there is none, or the other way round.
     pub fn of(kind: TargetKind, id: Option<Uuid>) -> Option<Self> {
         Some(match (kind, id) {
             (TargetKind::User, Some(id)) => Self::User(id.into()),
@@ -129,7 +129,7 @@ impl Target {
         })
     }
 
-    /// Returns what kind of thing it is.
+    /// Returns the kind of the target.
     pub const fn kind(self) -> TargetKind {
         match self {
             Self::User(_) => TargetKind::User,
@@ -142,7 +142,7 @@ impl Target {
         }
     }
 
-    /// Returns the id that names it; none of the catalog and the service.
+    /// Returns the id of the target; `None` for the catalog and the service.
     pub const fn id(self) -> Option<Uuid> {
         match self {
             Self::User(id) => Some(id.uuid()),
@@ -158,17 +158,17 @@ impl Target {
 /// The record of an administrative act.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Names it.
+    /// The id of the entry.
     pub id: AuditId,
-    /// When.
+    /// When the act was performed.
     pub at: Timestamp,
-    /// Who.
+    /// Who performed it.
     pub actor: Actor,
-    /// What was done.
+    /// The kind of act.
     pub action: Action,
-    /// To what.
+    /// The object of the act.
     pub target: Target,
-    /// What else there is to say of it, as [`Action`] tells.
+    /// Further details; [`Action`] says which, by kind.
     pub details: Option<String>,
 }
 
@@ -177,22 +177,22 @@ texts! {
     Reason(1000, required "Reason");
 }
 
-/// Whether something is hidden from now on, and why (`contract`: Safety).
+/// A decision to hide something or to show it again, with the reason (`contract`: Safety).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hiding {
-    /// Whether it is.
+    /// Whether it is hidden from now on.
     pub hidden: bool,
-    /// Why.
+    /// The reason, for the audit log.
     pub reason: Reason,
 }
 
 impl AuditEntry {
-    /// An entry without details.
+    /// Creates an entry without details.
     pub fn new(ids: &dyn IdGenerator, at: Timestamp, actor: Actor, action: Action, target: Target) -> Self {
         Self { id: ids.generate().into(), at, actor, action, target, details: None }
     }
 
-    /// The entry with details.
+    /// Returns the entry with these details.
     #[must_use]
     pub fn with_details(self, details: impl Into<String>) -> Self {
         Self { details: Some(details.into()), ..self }
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn acts_and_things_are_named_as_clients_name_them() {
+    fn actions_and_target_kinds_parse_their_names() {
         for action in Action::ALL {
             assert_eq!(action.as_str().parse(), Ok(action));
         }
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_actor_is_an_account_or_the_command_line() {
+    fn an_actor_parses_as_an_account_id_or_cli() {
         let id = Uuid::from_u128(7);
         assert_eq!("cli".parse(), Ok(Actor::CommandLine));
         assert_eq!(id.to_string().parse(), Ok(Actor::Account(id.into())));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_comes_back_from_its_kind_and_id() {
+    fn a_target_is_rebuilt_from_its_kind_and_id() {
         for kind in TargetKind::ALL {
             let has_id = ![TargetKind::Catalog, TargetKind::Service].contains(&kind);
             let id = has_id.then_some(Uuid::from_u128(3));

@@ -1,4 +1,4 @@
-//! The audit log: what administrators did.
+//! The audit log: the recorded acts of administrators.
 
 mod ports;
 mod service;

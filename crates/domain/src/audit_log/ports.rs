@@ -1,4 +1,4 @@
-//! What reading the audit log needs of an adapter.
+//! The port of the audit log.
 
 use async_trait::async_trait;
 use uuid::Uuid;
@@ -8,18 +8,18 @@ use crate::audit::{Action, Actor, AuditEntry};
 use crate::error::Result;
 use crate::page::{Page, PageRequest};
 
-/// Which entries are asked for: those that have everything that is given.
+/// A filter of audit entries: an entry passes if it matches every field that is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AuditFilter {
-    /// Whose acts.
+    /// Who acted.
     pub actor: Option<Actor>,
-    /// Acts done to what has this id.
+    /// The id of the target, whatever its kind.
     pub target: Option<Uuid>,
-    /// What was done.
+    /// The kind of act.
     pub action: Option<Action>,
 }
 
-/// An entry as it is read.
+/// An audit entry together with the account that acted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditView {
     /// The entry.
@@ -28,14 +28,15 @@ pub struct AuditView {
     pub actor: Option<UserPreview>,
 }
 
-/// Reads what was recorded: by the other repositories, each in the transaction of its change, and by this one.
+/// Lists audit entries. Most are stored by the other repositories, each in the transaction of its change; this one stores the
+/// entries of acts that change nothing.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait AuditRepository: Send + Sync {
     /// Records an act that changes nothing that is stored.
     async fn record(&self, entry: &AuditEntry) -> Result<()>;
 
-    /// Returns the entries that pass the filter, newest first: by [`AuditEntry::at`], then by id. A page takes no longer the
-    /// more entries there are that do not pass.
+    /// Returns the entries that pass the filter, newest first: by [`AuditEntry::at`], then by id. The time for a page does not
+    /// grow with the number of entries that do not pass.
     async fn list(&self, filter: AuditFilter, page: PageRequest) -> Result<Page<AuditView>>;
 }

@@ -7,9 +7,9 @@ use crate::accounts::Admin;
 use crate::error::Result;
 use crate::page::{Page, PageRequest};
 
-/// Shows what administrators did.
+/// Lists what administrators did.
 pub struct AuditLog {
-    /// Where it is kept.
+    /// Stores the audit log.
     pub audit: Arc<dyn AuditRepository>,
 }
 

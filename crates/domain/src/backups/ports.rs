@@ -1,19 +1,19 @@
-//! What backups need of adapters.
+//! The port of backups.
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 
 use crate::error::Result;
 
-/// The bytes of a backup, as they are made. Whoever drops it ends the work.
+/// The bytes of a backup while it is being made. Dropping the stream cancels the backup.
 pub type BackupBytes = BoxStream<'static, Result<Bytes>>;
 
-/// Makes backups: everything but the secrets of the service.
+/// Makes backups of everything except the secrets of the service.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait BackupSource: Send + Sync {
-    /// Begins a backup. It is made no faster than its bytes are taken, and one at a time.
+    /// Begins a backup. It advances only as fast as the stream is read, and only one is made at a time.
     ///
     /// # Errors
-    /// [`Error::Unavailable`](crate::Error::Unavailable) while another one is made.
+    /// [`Error::Unavailable`](crate::Error::Unavailable) while another backup is being made.
     fn begin(&self) -> Result<BackupBytes>;
 }

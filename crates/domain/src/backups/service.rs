@@ -12,21 +12,21 @@ use crate::id::IdGenerator;
 
 /// Makes backups for administrators.
 pub struct Backups {
-    /// What makes them.
+    /// Makes the backups.
     pub source: Arc<dyn BackupSource>,
-    /// Where it is recorded.
+    /// Records each download.
     pub audit: Arc<dyn AuditRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Makes the ids of records.
+    /// Generates the ids of audit entries.
     pub ids: Arc<dyn IdGenerator>,
 }
 
 impl Backups {
-    /// Begins a backup, and records that before a byte of it is there.
+    /// Begins a backup, and records the download before it returns the first byte.
     ///
     /// # Errors
-    /// [`Error::Unavailable`](crate::Error::Unavailable) while another one is made. Those of the audit log.
+    /// [`Error::Unavailable`](crate::Error::Unavailable) while another backup is being made; those of the audit log.
     pub async fn begin(&self, admin: &Admin) -> Result<BackupBytes> {
         let bytes = self.source.begin()?;
         let actor = Actor::Account(admin.id());
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_backup_is_recorded_before_its_bytes_are_there() {
+    async fn a_backup_is_recorded_before_its_first_byte_is_returned() {
         let mut audit = MockAuditRepository::new();
         let (actor, action, target) = (Actor::Account(ROOT), Action::BackupDownloaded, Target::Service);
         let expected = AuditEntry { id: NEW_ID.into(), at: NOW, actor, action, target, details: None };
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_refused_is_not_recorded() {
+    async fn a_refused_backup_is_not_recorded() {
         let mut source = MockBackupSource::new();
         source.expect_begin().once().returning(|| Err(Error::unavailable("another one is made")));
         assert!(backups(source, MockAuditRepository::new()).begin(&root()).await.is_err());

@@ -1,4 +1,4 @@
-//! The end of an account (`contract`: Account life): gone for everybody at once, and erased in the background.
+//! Deletion of accounts (`contract`: Account life): an account disappears at once, and its data is erased in the background.
 
 mod model;
 mod ports;

@@ -1,11 +1,11 @@
-//! What is left of an account that was deleted.
+//! The rules of deletion, and the progress of erasing what belonged to a deleted account.
 
 use crate::accounts::Account;
 use crate::error::{Disallowed, Error, Result};
 use crate::media::ImageKey;
 use crate::page::Keyset;
 
-/// For how long the username and the address of a deleted account are not given out.
+/// For how long the username and the email address of a deleted account stay reserved: 30 days.
 pub const NAMES_KEPT_MILLIS: i64 = 30 * 24 * 60 * 60 * 1000;
 
 impl Account {
@@ -18,24 +18,24 @@ impl Account {
     }
 }
 
-/// Where erasing an account got to. What is before it is gone, save what came late: the account itself goes only after a walk from the
-/// beginning, which is the default, that found nothing.
+/// How far the erasure of an account has progressed. Everything before this position is gone, except for rows that were written
+/// late; therefore the account itself is erased only after a pass from the beginning (the default) has found nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ErasurePosition {
-    /// Which kind of things is being erased, by a number that means something to the adapter alone.
+    /// The kind of row being erased, as a number that only the adapter interprets.
     pub step: u8,
-    /// The last of them that is gone.
+    /// The last row of that kind that was erased.
     pub after: Option<Keyset>,
 }
 
-/// Some of what belonged to a deleted account, after it was erased.
+/// The result of erasing one batch of what belonged to a deleted account.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Erased {
-    /// How many things it was, about.
+    /// Roughly how many rows were erased.
     pub count: usize,
-    /// The images that no row names any more.
+    /// The images that no row references any more.
     pub images: Vec<ImageKey>,
-    /// Where to go on.
+    /// Where the next batch continues.
     pub next: ErasurePosition,
     /// Whether nothing is left of the account.
     pub is_done: bool,

@@ -20,7 +20,7 @@ pub struct Deletion {
 }
 
 impl Deletion {
-    /// The use cases over these ports.
+    /// Creates the use case over these ports.
     pub fn new(
         deletions: Arc<dyn DeletionRepository>,
         sessions: Arc<dyn SessionRepository>,
@@ -31,7 +31,7 @@ impl Deletion {
         Self { deletions, sessions, checks, images: Images::new(images, Arc::clone(&clock)), clock }
     }
 
-    /// Deletes the caller's account, for good.
+    /// Deletes the caller's account permanently.
     ///
     /// # Errors
     /// As for [`Authentication::change_password`](crate::accounts::Authentication::change_password), and
@@ -55,12 +55,12 @@ pub struct Erasure {
 }
 
 impl Erasure {
-    /// The use cases over these ports.
+    /// Creates the use cases over these ports.
     pub fn new(deletions: Arc<dyn DeletionRepository>, images: ImagePorts, clock: Arc<dyn Clock>) -> Self {
         Self { deletions, images: Images::new(images, Arc::clone(&clock)), clock }
     }
 
-    /// Returns a deleted account of which something is left.
+    /// Returns a deleted account that is not erased completely yet.
     ///
     /// # Errors
     /// Those of the repository.
@@ -68,7 +68,7 @@ impl Erasure {
         self.deletions.next_unerased().await
     }
 
-    /// Erases some of what belonged to a deleted account, its images included, from where that got to.
+    /// Erases a batch of what belonged to a deleted account, its images included, and continues from a position.
     ///
     /// # Errors
     /// Those of the repository. An image that cannot be deleted is left to the sweep.
@@ -78,7 +78,7 @@ impl Erasure {
         Ok(erased)
     }
 
-    /// Forgets names of deleted accounts that are given out again; returns how many.
+    /// Forgets the names of deleted accounts that are no longer reserved; returns how many.
     ///
     /// # Errors
     /// Those of the repository.

@@ -30,7 +30,7 @@ fn alice() -> Caller {
     caller(ALICE, Roles::NONE)
 }
 
-/// Ports of images, of which these are deleted.
+/// Ports of images that expect exactly these to be deleted.
 fn images(dropped: &[ImageKey]) -> ImagePorts {
     let (mut store, mut unnamed) = (MockImageStore::new(), MockUnreferencedImages::new());
     for key in dropped {
@@ -40,7 +40,7 @@ fn images(dropped: &[ImageKey]) -> ImagePorts {
     ImagePorts { cleaner: Arc::new(MockImageCleaner::new()), store: Arc::new(store), unnamed: Arc::new(unnamed) }
 }
 
-/// The use case of somebody whose password is "right"; these images are deleted.
+/// The use case with "right" as the password of every account; it expects exactly these images to be deleted.
 fn deletion(deletions: MockDeletionRepository, sessions: MockSessionRepository, dropped: &[ImageKey]) -> Deletion {
     let (mut accounts, mut passwords) = (MockAccountRepository::new(), MockPasswordHasher::new());
     accounts.expect_find_password().returning(|_| Ok(Some(PasswordHash::new("hash".to_owned()))));
@@ -62,7 +62,7 @@ fn image(n: u128) -> ImageKey {
 }
 
 #[tokio::test]
-async fn who_knows_the_password_deletes_the_account_and_its_sessions_are_forgotten() {
+async fn the_right_password_deletes_the_account_and_invalidates_cached_sessions() {
     let (mut deletions, mut sessions) = (MockDeletionRepository::new(), MockSessionRepository::new());
     let confirmed = Confirmed { user: ALICE, password: PasswordHash::new("hash".to_owned()) };
     deletions.expect_delete().once().with(eq(confirmed), eq(NOW)).returning(|_, _| Ok(Some(image(1))));
@@ -72,7 +72,7 @@ async fn who_knows_the_password_deletes_the_account_and_its_sessions_are_forgott
 }
 
 #[tokio::test]
-async fn a_wrong_password_deletes_nothing_and_is_not_guessed() {
+async fn a_wrong_password_deletes_nothing_and_attempts_are_limited() {
     let deletion = deletion(MockDeletionRepository::new(), MockSessionRepository::new(), &[]);
     for n in 0..20 {
         match deletion.delete(&alice(), client(), &attempt("wrong")).await {
@@ -84,7 +84,7 @@ async fn a_wrong_password_deletes_nothing_and_is_not_guessed() {
 }
 
 #[tokio::test]
-async fn images_go_with_what_named_them() {
+async fn erasing_posts_deletes_their_images() {
     let mut deletions = MockDeletionRepository::new();
     let [from, next] = [2, 3].map(|step| ErasurePosition { step, after: None });
     let erased = Erased { count: 3, images: vec![image(1), image(2)], next, is_done: false };
