@@ -1,7 +1,7 @@
-//! What a change tells others: who is told, and of what.
+//! Notices: whom a change notifies, and of what.
 //!
-//! The rules are those of the contract (`contract`: Notifications). A change carries its notices to the repository, which
-//! stores them in the same transaction; [`notifications`](crate::notifications) shows them.
+//! The rules are those of the contract (`contract`: Notifications). A use case hands the notices to the repository together with
+//! the change. The repository stores both in one transaction; [`notifications`](crate::notifications) lists them.
 
 use crate::clock::Timestamp;
 use crate::entities::Entities;
@@ -11,7 +11,7 @@ use crate::named::named;
 use std::collections::BTreeSet;
 
 named! {
-    /// What kind of act somebody is told of.
+    /// The kinds of acts that users are notified of.
     #[derive(PartialOrd, Ord)]
     NotificationKind "Type must be like, comment, reply, mention, follow, commentLike or report" {
         /// Somebody likes a post.
@@ -26,15 +26,15 @@ named! {
         Follow = "follow",
         /// Somebody likes a comment.
         CommentLike = "commentLike",
-        /// Somebody reported something, of which administrators are told.
+        /// Somebody reported something; administrators are notified.
         Report = "report",
     }
 }
 
-/// What an act was done to.
+/// The object of an act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
-    /// The recipient.
+    /// The recipient of the notice.
     Recipient,
     /// A post.
     Post(PostId),
@@ -42,53 +42,53 @@ pub enum Subject {
     Comment(PostId, CommentId),
 }
 
-/// Somebody who is told of an act, if that one wants to be.
+/// A request to notify one recipient of an act, subject to the recipient's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Notice {
-    /// Names the notification, unless one that is there already tells of this act as well: a UUIDv7 of about [`at`](Self::at).
+    /// The id of the new notification, unless the act is added to an existing one: a UUIDv7 of about [`at`](Self::at).
     pub id: NotificationId,
-    /// What kind of act.
+    /// The kind of act.
     pub kind: NotificationKind,
-    /// Who is told.
+    /// Who is notified.
     pub recipient: UserId,
-    /// Whose act it is.
+    /// Who acted.
     pub actor: UserId,
-    /// What it was done to.
+    /// The object of the act.
     pub subject: Subject,
-    /// When.
+    /// When the act happened.
     pub at: Timestamp,
 }
 
-/// How many accounts are told that one text mentions them, the first ones: each takes a row in the transaction that stores the
-/// text, for which others wait.
-pub const MAX_MENTIONS_TOLD: usize = 50;
+/// How many of the accounts that a text mentions are notified, the first ones: each takes a row in the transaction that stores
+/// the text, and other transactions wait for that one.
+pub const MAX_MENTION_NOTICES: usize = 50;
 
-/// How many administrators are told of a report: each takes a row in the transaction that stores it.
-pub const MAX_ADMINS_TOLD: usize = 50;
+/// How many administrators are notified of a report: each takes a row in the transaction that stores it.
+pub const MAX_REPORT_NOTICES: usize = 50;
 
-/// An act of which others are told.
+/// An act that others are notified of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Act {
-    /// Whose it is.
+    /// Who acted.
     pub(crate) actor: UserId,
-    /// What it was done to.
+    /// The object of the act.
     pub(crate) subject: Subject,
-    /// When.
+    /// When the act happened.
     pub(crate) at: Timestamp,
 }
 
 impl Act {
-    /// Returns the notice of a like or a follow; nobody is told of their own.
+    /// Returns the notice of a like or a follow; `None` if the recipient is the actor.
     pub(crate) fn tell(self, ids: &dyn IdGenerator, recipient: UserId, kind: NotificationKind) -> Option<Notice> {
         self.tell_each(ids, [(recipient, kind)]).pop()
     }
 
-    /// Returns the notices of a new post.
+    /// Returns the notices of a new post, to those it mentions.
     pub(crate) fn tell_of_post(self, ids: &dyn IdGenerator, entities: &Entities) -> Vec<Notice> {
         self.tell_each(ids, mentioned(entities))
     }
 
-    /// Returns the notices of a new comment: to the author of the comment that it answers, to those it mentions, to the
+    /// Returns the notices of a new comment: to the author of the comment that it answers, to those it mentions, and to the
     /// author of the post.
     pub(crate) fn tell_of_comment(
         self,
@@ -101,27 +101,27 @@ impl Act {
         self.tell_each(ids, answered.chain(mentioned(entities)).chain([(post_author, NotificationKind::Comment)]))
     }
 
-    /// Returns the notices of a new report, to the first of the administrators.
+    /// Returns the notices of a new report, to the first [`MAX_REPORT_NOTICES`] administrators.
     pub(crate) fn tell_of_report(self, ids: &dyn IdGenerator, admins: impl Iterator<Item = UserId>) -> Vec<Notice> {
-        self.tell_each(ids, admins.take(MAX_ADMINS_TOLD).map(|admin| (admin, NotificationKind::Report)))
+        self.tell_each(ids, admins.take(MAX_REPORT_NOTICES).map(|admin| (admin, NotificationKind::Report)))
     }
 
-    /// Tells nobody twice, and nobody of their own: the first reason counts.
+    /// Returns one notice for each distinct recipient, with the first kind given for it. The actor gets none.
     fn tell_each(
         self,
         ids: &dyn IdGenerator,
         recipients: impl IntoIterator<Item = (UserId, NotificationKind)>,
     ) -> Vec<Notice> {
         let Self { actor, subject, at } = self;
-        let mut told = BTreeSet::from([actor]);
-        let first = recipients.into_iter().filter(|(recipient, _)| told.insert(*recipient));
+        let mut seen = BTreeSet::from([actor]);
+        let first = recipients.into_iter().filter(|(recipient, _)| seen.insert(*recipient));
         let notice = |(recipient, kind)| Notice { id: ids.generate().into(), kind, recipient, actor, subject, at };
         first.map(notice).collect()
     }
 }
 
 fn mentioned(entities: &Entities) -> impl Iterator<Item = (UserId, NotificationKind)> {
-    let mentions = entities.mentions().into_iter().take(MAX_MENTIONS_TOLD);
+    let mentions = entities.mentions().into_iter().take(MAX_MENTION_NOTICES);
     mentions.map(|id| (id, NotificationKind::Mention))
 }
 
@@ -151,12 +151,12 @@ mod tests {
         Entities::of(&users.into_iter().enumerate().map(entity).collect::<Vec<_>>())
     }
 
-    fn told(notices: impl IntoIterator<Item = Notice>) -> Vec<(u128, NotificationKind)> {
+    fn recipients(notices: impl IntoIterator<Item = Notice>) -> Vec<(u128, NotificationKind)> {
         notices.into_iter().map(|notice| (notice.recipient.uuid().as_u128(), notice.kind)).collect()
     }
 
     #[test]
-    fn a_notice_says_who_is_told_of_whose_act_and_when() {
+    fn a_notice_has_the_recipient_and_the_details_of_the_act() {
         let id = Uuid::from_u128(9).into();
         let Act { actor, subject, at } = ACT;
         let expected = Notice { id, kind: Follow, recipient: user(2), actor, subject, at };
@@ -164,14 +164,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_of_their_own_acts() {
+    fn actors_are_not_notified_of_their_own_acts() {
         assert_eq!(ACT.tell(&ids(), user(1), Follow), None);
         assert_eq!(ACT.tell_of_post(&ids(), &mentioning([1])), []);
         assert_eq!(ACT.tell_of_comment(&ids(), Some(user(1)), &mentioning([1]), user(1)), []);
     }
 
     #[test]
-    fn a_comment_tells_each_person_once_and_an_answer_counts_before_a_mention() {
+    fn a_comment_notifies_each_user_once_and_a_reply_takes_precedence_over_a_mention() {
         for (answered, mentioned, post_author, expected) in [
             (None, vec![], 2, vec![(2, Comment)]),
             (Some(3), vec![], 2, vec![(3, Reply), (2, Comment)]),
@@ -180,19 +180,19 @@ mod tests {
             (Some(3), vec![2, 3], 1, vec![(3, Reply), (2, Mention)]),
         ] {
             let notices = ACT.tell_of_comment(&ids(), answered.map(user), &mentioning(mentioned), user(post_author));
-            assert_eq!(told(notices), expected);
+            assert_eq!(recipients(notices), expected);
         }
     }
 
     #[test]
-    fn of_very_many_mentions_the_first_are_told() {
+    fn only_the_first_fifty_mentioned_accounts_are_notified() {
         let mentions = [100; 60].into_iter().chain(100..1_000);
         let notices = ACT.tell_of_post(&ids(), &mentioning(mentions));
-        assert_eq!(told(notices), (100..150).map(|n| (n, Mention)).collect::<Vec<_>>());
+        assert_eq!(recipients(notices), (100..150).map(|n| (n, Mention)).collect::<Vec<_>>());
     }
 
     #[test]
-    fn kinds_are_named_as_clients_name_them() {
+    fn kinds_parse_their_names() {
         for kind in NotificationKind::ALL {
             assert_eq!(kind.as_str().parse(), Ok(kind));
         }

@@ -1,4 +1,4 @@
-//! What users are told of the acts of others.
+//! Notifications: what users are told of the acts of others.
 
 mod model;
 mod ports;

@@ -1,4 +1,4 @@
-//! Notifications, and what their recipients have chosen.
+//! Notifications, and the settings of their recipients.
 
 use std::collections::BTreeSet;
 
@@ -10,31 +10,31 @@ use crate::media::ImageKey;
 use crate::named::named;
 use crate::notices::NotificationKind;
 
-/// How many of those who acted a notification shows at most, the newest ones; the others are behind its list of actors.
+/// How many actors a notification shows at most, the newest ones; its list of actors has the others.
 pub const SHOWN_ACTORS: usize = 3;
 
-/// How many notifications of one account are kept at most, the newest ones (`contract`: Notifications).
+/// The most notifications kept for one account, the newest ones (`contract`: Notifications).
 pub const MAX_NOTIFICATIONS: usize = 1_000;
 
 /// How long a notification is kept after it was made: 90 days (`contract`: Notifications).
 pub const KEPT_MILLIS: i64 = 90 * 24 * 60 * 60 * 1000;
 
-/// What a user is told. One of likes or follows tells of all of a day, UTC, with the same subject.
+/// A notification. Likes and follows are grouped: one notification covers all those of a day (UTC) with the same subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// Names it.
+    /// The id of the notification.
     pub id: NotificationId,
-    /// What kind of act it tells of.
+    /// The kind of act.
     pub kind: NotificationKind,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it last came to tell of somebody more; at first, when it was made.
+    /// When the last actor was added; initially, when it was created.
     pub updated_at: Timestamp,
-    /// Whether the recipient has read it, as it is.
+    /// Whether the recipient has read it in its present state.
     pub read: bool,
-    /// Of how many it tells.
+    /// The number of actors.
     pub count: u64,
-    /// The newest of these, newest first, [`SHOWN_ACTORS`] at most.
+    /// The newest actors, newest first, [`SHOWN_ACTORS`] at most.
     pub actors: Vec<UserPreview>,
     /// The post that the act was about.
     pub post: Option<PostExcerpt>,
@@ -47,10 +47,10 @@ pub struct Notification {
 pub struct Excerpt(String);
 
 impl Excerpt {
-    /// The most characters it has.
+    /// The most characters of an excerpt.
     pub const MAX_CHARS: usize = 140;
 
-    /// That of a text.
+    /// Returns the excerpt of a text.
     pub fn of(mut text: String) -> Self {
         if let Some((end, _)) = text.char_indices().nth(Self::MAX_CHARS) {
             text.truncate(end);
@@ -58,7 +58,7 @@ impl Excerpt {
         Self(text)
     }
 
-    /// Returns the beginning.
+    /// Returns the excerpt as a string slice.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -67,9 +67,9 @@ impl Excerpt {
 /// A post as a notification shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostExcerpt {
-    /// Names it.
+    /// The id of the post.
     pub id: PostId,
-    /// What it begins with.
+    /// The beginning of its text.
     pub content: Excerpt,
     /// Its image.
     pub image: Option<ImageKey>,
@@ -78,28 +78,28 @@ pub struct PostExcerpt {
 /// A comment as a notification shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommentExcerpt {
-    /// Names it.
+    /// The id of the comment.
     pub id: CommentId,
-    /// What it begins with.
+    /// The beginning of its text.
     pub content: Excerpt,
 }
 
 named! {
-    /// Whose acts of a kind a user is told of.
+    /// Whose acts of one kind a user is notified of.
     #[derive(Default)]
     NotificationPolicy "Policy must be everyone, following or none" {
-        /// Everybody's.
+        /// Acts of everybody.
         #[default]
         Everyone = "everyone",
-        /// Those of whom the user follows when they act.
+        /// Acts of those whom the user follows at the time of the act.
         Following = "following",
-        /// Nobody's.
+        /// Acts of nobody.
         None = "none",
     }
 }
 
 impl NotificationPolicy {
-    /// The rule of whether somebody is told, who follows whoever acts or not.
+    /// Returns whether the recipient is notified, who follows the actor or not.
     pub const fn admits(self, recipient_follows: bool) -> bool {
         match self {
             Self::Everyone => true,
@@ -109,7 +109,7 @@ impl NotificationPolicy {
     }
 }
 
-/// What a user is told of, by kind.
+/// A user's policies, one for each kind of act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NotificationSettings([NotificationPolicy; NotificationKind::ALL.len()]);
 
@@ -119,7 +119,7 @@ impl NotificationSettings {
         self.0[kind as usize]
     }
 
-    /// Returns the settings with another policy for a kind.
+    /// Returns the settings with this policy for a kind.
     #[must_use]
     pub const fn with(mut self, kind: NotificationKind, policy: NotificationPolicy) -> Self {
         self.0[kind as usize] = policy;
@@ -132,11 +132,11 @@ impl NotificationSettings {
     }
 }
 
-/// What a user sees of notifications that were just made or changed.
+/// Which of some notifications their recipient sees, and how many are unread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotificationState {
-    /// How many of all of the user's are unread; not counted where the user sees none of those asked about.
+    /// How many of all notifications of the user are unread; 0, without counting, if `seen` is empty.
     pub unread: u64,
-    /// Those that the user sees.
+    /// The notifications among those asked for that the user sees.
     pub seen: BTreeSet<NotificationId>,
 }

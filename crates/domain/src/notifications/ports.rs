@@ -1,4 +1,4 @@
-//! What the use cases of notifications need of an adapter.
+//! The port of notifications.
 
 use async_trait::async_trait;
 
@@ -11,25 +11,25 @@ use crate::notices::NotificationKind;
 use crate::page::{Page, PageRequest};
 use crate::posts::VisibleTo;
 
-/// Keeps what users are told. Each method is one atomic change or one consistent read, and a read takes a number of queries
-/// that does not depend on how many notifications there are.
+/// Stores notifications. Each method is one atomic change or one consistent read, and the number of queries of a read does not
+/// depend on how many notifications there are.
 ///
 /// The repositories of posts, comments and follows store [`Notice`](crate::notices::Notice)s in the transaction of the change
-/// that they tell of, unless the recipient's settings exclude them then:
+/// that they belong to, unless the recipient's settings exclude them at that time:
 ///
-/// - those of likes and follows are gathered: one notification per recipient, kind, subject and day (UTC) of the act, made
-///   with the first of them. Each more raises its count and makes it unread and updated. Where the act is taken back, the
-///   actor is taken out and nothing else changes; with the last actor, the notification is gone. One who acts again on
-///   the day of the same notification is counted again and changes nothing else;
-/// - each other is a notification of its own.
+/// - Likes and follows are grouped: one notification per recipient, kind, subject and day (UTC) of the act, created by the first
+///   act. Each further act raises its count, marks it unread and sets its time of change. When an act is undone, its actor is
+///   removed and nothing else changes; the notification disappears with its last actor. An actor who repeats an undone act on
+///   the same day is counted again, and nothing else changes.
+/// - Every other notice becomes a notification of its own.
 ///
-/// A user's notifications are those with an actor whose post the user may view and whose post and comment are there, of the
-/// newest [`MAX_NOTIFICATIONS`](super::MAX_NOTIFICATIONS) of all of the user's. They are ordered by
-/// [`Notification::updated_at`], then by id, newest first.
+/// A user's notifications are taken from the newest [`MAX_NOTIFICATIONS`](super::MAX_NOTIFICATIONS) of that recipient. Of these,
+/// they are the ones that have an actor, whose post the user may view, and whose post and comment still exist. They are ordered
+/// by [`Notification::updated_at`], then by id, newest first.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait NotificationRepository: Send + Sync {
-    /// Returns a viewer's notifications of some kinds; of every kind when none is named.
+    /// Returns a viewer's notifications of these kinds; of every kind if `kinds` is empty.
     async fn list(
         &self,
         visible: VisibleTo,
@@ -40,17 +40,19 @@ pub trait NotificationRepository: Send + Sync {
     /// Returns how many of a viewer's notifications are unread.
     async fn count_unread(&self, visible: VisibleTo) -> Result<u64>;
 
-    /// Returns which of some notifications, that were just made or changed, the viewer sees, and, if there are any, how many of
-    /// the viewer's are unread.
+    /// Returns which of some notifications, which were just created or changed, the viewer sees, and, if there are any, how many
+    /// of the viewer's notifications are unread.
     async fn find_state(&self, visible: VisibleTo, ids: Vec<NotificationId>) -> Result<NotificationState>;
 
-    /// Marks a recipient's notification and all older ones as read, those out of sight as well; with the instant at which it had last
-    /// changed when it was seen, as it was then: one that has changed since stays as it is, and so does what came in between.
+    /// Marks a notification of a recipient and all older ones as read, including those that the recipient does not see.
     ///
-    /// MUST fail with [`Error::NotFound`](crate::Error::NotFound) when the recipient was never told so, or it is no longer kept.
+    /// `updated_at` is the [`Notification::updated_at`] that the recipient has seen. If the notification has changed since, it
+    /// stays as it is, and so does everything that changed after that instant.
+    ///
+    /// MUST fail with [`Error::NotFound`](crate::Error::NotFound) when the recipient has no such notification (any more).
     async fn mark_read(&self, recipient: UserId, up_to: NotificationId, updated_at: Option<Timestamp>) -> Result<()>;
 
-    /// Returns those of whose acts one of a viewer's notifications tells, newest act first; `None` when there is none.
+    /// Returns the actors of one of a viewer's notifications, newest act first; `None` when there is no such notification.
     async fn list_actors(
         &self,
         visible: VisibleTo,
@@ -58,21 +60,22 @@ pub trait NotificationRepository: Send + Sync {
         page: PageRequest,
     ) -> Result<Option<Page<UserPreview>>>;
 
-    /// Returns what a user has chosen.
+    /// Returns the settings of a user.
     async fn settings(&self, user: UserId) -> Result<NotificationSettings>;
 
-    /// Changes some policies, and returns what the user has chosen then.
+    /// Changes some policies, and returns the settings after that.
     async fn change_settings(
         &self,
         user: UserId,
         changes: &[(NotificationKind, NotificationPolicy)],
     ) -> Result<NotificationSettings>;
 
-    /// Deletes some notifications that were made before an instant, by their ids as well, no more at a time than others can wait for; returns how
-    /// many rows, 0 when nothing is left.
+    /// Deletes a batch of notifications that were created before an instant, and whose ids are from before it as well. The batch
+    /// is small enough that other writes need not wait long. Returns how many rows were deleted, 0 when nothing is left.
     async fn delete_made_before(&self, at: Timestamp) -> Result<usize>;
 
-    /// Deletes some of what some recipients have beyond the newest [`MAX_NOTIFICATIONS`](super::MAX_NOTIFICATIONS), those that
-    /// come after one in an order of its own; returns how many rows and the last recipient, `None` at the end of all.
+    /// Deletes the notifications beyond the newest [`MAX_NOTIFICATIONS`](super::MAX_NOTIFICATIONS) of the next few recipients
+    /// after one, in an order that the adapter chooses. Returns how many rows were deleted and the last of these recipients,
+    /// `None` at the end.
     async fn trim(&self, after: Option<UserId>) -> Result<(usize, Option<UserId>)>;
 }

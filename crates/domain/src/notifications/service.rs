@@ -11,14 +11,14 @@ use crate::notices::NotificationKind;
 use crate::page::{Page, PageRequest};
 use crate::posts::VisibleTo;
 
-/// Shows users what they were told.
+/// Lists users' notifications, marks them as read, and changes users' settings.
 pub struct Notifications {
-    /// Where notifications are kept.
+    /// Stores notifications.
     pub notifications: Arc<dyn NotificationRepository>,
 }
 
 impl Notifications {
-    /// Returns the caller's notifications of some kinds, of every kind when none is named; the one that last changed first.
+    /// Returns the caller's notifications of these kinds, or of every kind if `kinds` is empty; the last changed first.
     ///
     /// # Errors
     /// Those of the repository.
@@ -39,8 +39,8 @@ impl Notifications {
         self.notifications.count_unread(VisibleTo::of(caller)).await
     }
 
-    /// Marks one of the caller's notifications and all older ones as read; with the instant at which it had last changed when the
-    /// caller saw it, nothing that changed after it.
+    /// Marks one of the caller's notifications and all older ones as read. `updated_at` is the time of its last change that the
+    /// caller has seen, if known; what changed after it stays unread.
     ///
     /// # Errors
     /// [`Error::NotFound`] when the caller has no such notification.
@@ -48,7 +48,7 @@ impl Notifications {
         self.notifications.mark_read(caller.id(), up_to, updated_at).await
     }
 
-    /// Returns those of whose acts one of the caller's notifications tells, newest act first.
+    /// Returns the actors of one of the caller's notifications, newest act first.
     ///
     /// # Errors
     /// [`Error::NotFound`] when the caller has no such notification.
@@ -62,7 +62,7 @@ impl Notifications {
         actors.ok_or(Error::NotFound(Resource::Notification))
     }
 
-    /// Returns what the caller is told of.
+    /// Returns the caller's settings.
     ///
     /// # Errors
     /// Those of the repository.
@@ -70,7 +70,7 @@ impl Notifications {
         self.notifications.settings(caller.id()).await
     }
 
-    /// Changes what the caller is told of from now on; kinds that are not named stay as they are.
+    /// Changes the caller's policies for some kinds, from now on; the others stay as they are.
     ///
     /// # Errors
     /// Those of the repository.
@@ -85,14 +85,14 @@ impl Notifications {
 
 /// Deletes notifications that are no longer kept.
 pub struct NotificationSweep {
-    /// Where notifications are kept.
+    /// Stores notifications.
     pub notifications: Arc<dyn NotificationRepository>,
-    /// What they are old by.
+    /// Determines their age.
     pub clock: Arc<dyn Clock>,
 }
 
 impl NotificationSweep {
-    /// Deletes all of them, some at a time; returns how many rows.
+    /// Deletes all of them, in batches; returns how many rows were deleted.
     ///
     /// # Errors
     /// Those of the repository.

@@ -33,7 +33,7 @@ fn empty<T>() -> Page<T> {
 }
 
 #[tokio::test]
-async fn everybody_reads_their_own_and_what_they_may_view() {
+async fn every_call_is_limited_to_the_callers_own_visible_notifications() {
     for roles in [Roles::USER, Roles::NONE.with(Role::Admin, true)] {
         let caller = ada(roles);
         let visible = VisibleTo::of(&caller);
@@ -58,7 +58,7 @@ async fn everybody_reads_their_own_and_what_they_may_view() {
 }
 
 #[tokio::test]
-async fn the_actors_of_no_notification_are_not_found() {
+async fn listing_the_actors_of_a_missing_notification_fails_with_not_found() {
     let notifications = notifications(|mock| {
         mock.expect_list_actors().returning(|_, _, _| Ok(None));
     });
@@ -82,7 +82,7 @@ async fn settings_are_the_callers_own() {
 }
 
 #[tokio::test]
-async fn the_sweep_goes_on_until_nothing_is_left() {
+async fn the_sweep_continues_until_nothing_is_left() {
     let mut mock = MockNotificationRepository::new();
     let mut sequence = Sequence::new();
     let before = Timestamp::from_unix_millis(1_000);
@@ -113,7 +113,7 @@ fn an_excerpt_is_cut_between_characters() {
 }
 
 #[test]
-fn settings_begin_with_everyone_and_change_by_kind() {
+fn the_default_policy_is_everyone_and_each_kind_changes_separately() {
     let settings = NotificationSettings::default();
     assert!(settings.iter().all(|(_, policy)| policy == NotificationPolicy::Everyone));
     let changed = settings.with(NotificationKind::Mention, NotificationPolicy::Following);

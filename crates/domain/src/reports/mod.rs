@@ -1,4 +1,4 @@
-//! What users report to the administrators.
+//! Reports of users to the administrators.
 
 mod model;
 mod ports;

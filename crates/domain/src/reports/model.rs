@@ -1,4 +1,4 @@
-//! Reports, and the rules about them.
+//! Reports, and the rules for them.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use crate::text::texts;
 use uuid::Uuid;
 
 named! {
-    /// What kind of thing is reported.
+    /// The kinds of things that can be reported.
     ReportTargetKind "Target type must be POST, COMMENT or USER" {
         /// A post.
         Post = "POST",
@@ -27,7 +27,7 @@ named! {
 }
 
 named! {
-    /// What is wrong with what is reported.
+    /// The reasons for a report.
     ReportCategory "Category must be SPAM, ABUSE, ILLEGAL or OTHER" {
         /// It is unwanted advertising.
         Spam = "SPAM",
@@ -41,18 +41,18 @@ named! {
 }
 
 named! {
-    /// What became of a report.
+    /// The status of a report.
     ReportStatus "Status must be OPEN, RESOLVED or REJECTED" {
-        /// Nothing yet.
+        /// Not decided yet.
         Open = "OPEN",
-        /// It was found to be right.
+        /// Upheld by an administrator.
         Resolved = "RESOLVED",
-        /// It was found to be wrong.
+        /// Rejected by an administrator.
         Rejected = "REJECTED",
     }
 }
 
-/// What is reported.
+/// The subject of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReportTarget {
     /// A post.
@@ -64,7 +64,7 @@ pub enum ReportTarget {
 }
 
 impl ReportTarget {
-    /// The thing of a kind that an id names.
+    /// Returns the target of this kind and id.
     pub fn of(kind: ReportTargetKind, id: Uuid) -> Self {
         match kind {
             ReportTargetKind::Post => Self::Post(id.into()),
@@ -73,7 +73,7 @@ impl ReportTarget {
         }
     }
 
-    /// Returns what kind of thing it is.
+    /// Returns the kind of the target.
     pub const fn kind(self) -> ReportTargetKind {
         match self {
             Self::Post(_) => ReportTargetKind::Post,
@@ -82,7 +82,7 @@ impl ReportTarget {
         }
     }
 
-    /// Returns the id that names it.
+    /// Returns the id of the target.
     pub const fn id(self) -> Uuid {
         match self {
             Self::Post(id) => id.uuid(),
@@ -93,27 +93,27 @@ impl ReportTarget {
 }
 
 texts! {
-    /// What a reporter says beyond the category: up to 1,000 characters. A blank one is none.
+    /// What the reporter adds to the category: up to 1,000 characters. A blank text counts as none.
     ReportComment(1000, optional "Comment");
-    /// What whoever decides about a report says: up to 1,000 characters. A blank one is none.
+    /// The note of the administrator who decides on a report: up to 1,000 characters. A blank text counts as none.
     ReportNote(1000, optional "Note");
 }
 
-/// What a user reports.
+/// The fields of a new report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportFields {
-    /// What.
+    /// What is reported.
     pub target: ReportTarget,
-    /// What is wrong with it.
+    /// The reason.
     pub category: ReportCategory,
-    /// What else there is to say.
+    /// What the reporter adds.
     pub comment: Option<ReportComment>,
 }
 
-/// A report, which outlives what it is about.
+/// A report. It is kept even after its target is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Names it.
+    /// The id of the report.
     pub id: ReportId,
     /// When it was made.
     pub created_at: Timestamp,
@@ -121,26 +121,27 @@ pub struct Report {
     pub reporter: UserId,
     /// What is reported.
     pub target: ReportTarget,
-    /// What is wrong with it.
+    /// The reason.
     pub category: ReportCategory,
-    /// What else there is to say.
+    /// What the reporter adds.
     pub comment: Option<ReportComment>,
-    /// What became of it.
+    /// Whether it was decided, and how.
     pub status: ReportStatus,
-    /// What whoever decided says.
+    /// The note of the administrator who decided.
     pub note: Option<ReportNote>,
 }
 
-/// How many reports an account makes within an hour (`contract`: Safety).
+/// How many reports an account may make within an hour (`contract`: Safety).
 pub const REPORTS_AN_HOUR: Limit = Limit { most: 20, period_seconds: 3600 };
 
 impl Report {
-    /// Returns why an account that has made so many reports can make no other, given when it made the oldest of them.
+    /// Returns the error for an account that has used up [`REPORTS_AN_HOUR`], where `oldest` is when it made the oldest report
+    /// that counts.
     pub fn too_many(oldest: Timestamp, now: Timestamp) -> Error {
         Error::TooMany(Allowance::used_up(REPORTS_AN_HOUR, oldest, now))
     }
 
-    /// Returns the report after a decision. A decision can be changed, but not taken back.
+    /// Returns the report after a decision. A decision can be changed, but the report cannot be opened again.
     #[must_use]
     pub fn decided(self, decision: &ReportDecision) -> Self {
         let ReportDecision { verdict, note } = decision.clone();
@@ -148,17 +149,17 @@ impl Report {
     }
 }
 
-/// What is found of a report.
+/// The verdict on a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is right.
+    /// The report is upheld.
     Resolved,
-    /// It is wrong.
+    /// The report is rejected.
     Rejected,
 }
 
 impl Verdict {
-    /// Returns what the report becomes.
+    /// Returns the status of a report with this verdict.
     pub const fn status(self) -> ReportStatus {
         match self {
             Self::Resolved => ReportStatus::Resolved,
@@ -183,12 +184,12 @@ impl FromStr for Verdict {
     }
 }
 
-/// What an administrator decides about a report.
+/// An administrator's decision on a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportDecision {
-    /// What is found.
+    /// Whether the report is upheld.
     pub verdict: Verdict,
-    /// What there is to say of it.
+    /// The administrator's note.
     pub note: Option<ReportNote>,
 }
 
@@ -199,18 +200,18 @@ pub struct ReportView {
     pub report: Report,
     /// Who made it.
     pub reporter: UserPreview,
-    /// The comment that it is about, while that is there: no other read shows one by itself.
+    /// The reported comment, while it exists: no other read returns a single comment.
     pub reported_comment: Option<ReportedComment>,
 }
 
-/// A comment that was reported, as it is now.
+/// The current state of a comment that was reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportedComment {
     /// The post that it is on.
     pub post: PostId,
     /// Who wrote it.
     pub author: UserPreview,
-    /// What it says.
+    /// Its text.
     pub content: CommentText,
     /// Whether an administrator has hidden it.
     pub is_hidden: bool,

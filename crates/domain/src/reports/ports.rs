@@ -1,4 +1,4 @@
-//! What the report use cases need of an adapter.
+//! The port of reports.
 
 use async_trait::async_trait;
 
@@ -10,22 +10,22 @@ use crate::idempotency::AttemptId;
 use crate::notices::Notice;
 use crate::page::{Page, PageRequest};
 
-/// What became of an attempt to make a report.
+/// The outcome of making a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reported {
-    /// It was made.
+    /// A new report was stored.
     Created(ReportId),
-    /// The same account has reported the same thing, and that report is open.
+    /// This earlier report by the same account about the same thing is still open.
     AlreadyOpen(ReportId),
 }
 
-/// Keeps reports. Each method is one atomic change or one consistent read.
+/// Stores reports. Each method is one atomic change or one consistent read.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait ReportRepository: Send + Sync {
-    /// Stores a new report, with who is told of it, unless the reporter has an open one about the same thing. MUST fail with
-    /// [`Report::too_many`] when the reporter has made [`REPORTS_AN_HOUR`](super::REPORTS_AN_HOUR) in the hour before, however
-    /// many try at once.
+    /// Stores a new report and its notices, unless the reporter has an open report about the same thing. MUST fail with
+    /// [`Report::too_many`] when the reporter has made [`REPORTS_AN_HOUR`](super::REPORTS_AN_HOUR) in the last hour, even under
+    /// concurrent requests.
     async fn create(&self, report: &Report, notices: &[Notice], attempt: Option<AttemptId>) -> Result<Reported>;
 
     /// Returns a report; `None` when there is none.
@@ -34,7 +34,7 @@ pub trait ReportRepository: Send + Sync {
     /// Returns the reports with a status, or all of them, newest first: by [`Report::created_at`], then by id.
     async fn list(&self, status: Option<ReportStatus>, page: PageRequest) -> Result<Page<ReportView>>;
 
-    /// Applies [`Report::decided`] to the stored report, and records `entry` where that changes it. MUST fail with
+    /// Applies [`Report::decided`] to the stored report, and records `entry` if that changes it. MUST fail with
     /// [`Error::NotFound`](crate::Error::NotFound) when there is no such report.
     async fn decide(&self, id: ReportId, decision: &ReportDecision, entry: &AuditEntry) -> Result<()>;
 }

@@ -15,25 +15,25 @@ use crate::page::{Page, PageRequest};
 use crate::people::PeopleRepository;
 use crate::posts::PostRepository;
 
-/// Takes reports, shows them to administrators and keeps what these decide.
+/// Accepts reports, lists them for administrators and records the decisions.
 pub struct Reports {
-    /// Where reports are kept.
+    /// Stores reports.
     pub reports: Arc<dyn ReportRepository>,
-    /// Where posts are.
+    /// Tells who may view a reported post.
     pub posts: Arc<dyn PostRepository>,
-    /// Where comments are.
+    /// Tells who may view a reported comment.
     pub comments: Arc<dyn CommentRepository>,
-    /// Where users are read as others see them.
+    /// Finds a reported user as the reporter sees them.
     pub people: Arc<dyn PeopleRepository>,
-    /// The accounts, among them those of the administrators.
+    /// Lists the administrators to be notified.
     pub accounts: Arc<dyn AccountRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Makes identifiers.
+    /// Generates ids.
     pub ids: Arc<dyn IdGenerator>,
 }
 
-/// A report that somebody is about to decide on: proof that it exists and that the caller may.
+/// Proof that a report exists and that the caller may decide on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ManagedReport {
     id: ReportId,
@@ -41,7 +41,7 @@ pub struct ManagedReport {
 }
 
 impl Reports {
-    /// Reports something that the reporter may view, whoever blocks whom. The administrators are told.
+    /// Reports something that the reporter may view, blocks between users disregarded, and notifies the administrators.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is no such thing; [`Error::Forbidden`] when the reporter may not view it;
@@ -53,7 +53,7 @@ impl Reports {
             _ => {}
         }
         let ReportFields { target, category, comment } = fields;
-        let (subject, reported) = self.viewable(reporter, target).await?;
+        let (subject, reported) = self.ensure_may_report(reporter, target).await?;
         let (id, now) = (ReportId::new(self.ids.generate()), self.clock.now());
         let admins = self.accounts.list_admins().await?;
         let admins = admins.iter().filter(|admin| admin.enabled).map(|admin| admin.id).filter(|id| *id != reported);
@@ -63,9 +63,9 @@ impl Reports {
         self.reports.create(&report, &notices, attempt.id()).await
     }
 
-    /// Checks that a user may view what they report, as if nobody blocked anybody; returns what administrators are told of,
-    /// and who made it, who is not told.
-    async fn viewable(&self, reporter: &Member, target: ReportTarget) -> Result<(Subject, UserId)> {
+    /// Checks that a user may view what they report, blocks between users disregarded. Returns the subject of the notices, and
+    /// the reported user, who gets none even as an administrator.
+    async fn ensure_may_report(&self, reporter: &Member, target: ReportTarget) -> Result<(Subject, UserId)> {
         match target {
             ReportTarget::Post(id) => {
                 let access = self.posts.find_access(id, reporter.id()).await?;
@@ -111,7 +111,7 @@ impl Reports {
         self.find(id).await
     }
 
-    /// Checks that a report exists, before anything of the decision is looked at.
+    /// Checks that a report exists. Callers do so before they validate the decision.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none.
@@ -131,7 +131,7 @@ impl Reports {
         self.reports.find(id).await?.ok_or(Error::NotFound(Resource::Report))
     }
 
-    /// Decides about a report. A decision can be changed, and nothing happens when it was the same.
+    /// Decides on a report. A decision can be changed; deciding the same again changes nothing.
     ///
     /// # Errors
     /// Those of the repository.

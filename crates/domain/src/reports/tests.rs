@@ -13,7 +13,7 @@ use crate::fixtures::{self, caller, clock, ids, member, person};
 use crate::id::{CommentId, PostId, ReportId, UserId};
 use crate::idempotency::{Attempt, Outcome};
 use crate::limits::Allowance;
-use crate::notices::{MAX_ADMINS_TOLD, Notice, NotificationKind, Subject};
+use crate::notices::{MAX_REPORT_NOTICES, Notice, NotificationKind, Subject};
 use crate::people::{MockPeopleRepository, Person};
 use crate::posts::{MockPostRepository, PostAccess, Visibility};
 use crate::relation::Standing;
@@ -81,7 +81,7 @@ fn report(target: ReportTarget) -> Report {
 }
 
 #[tokio::test]
-async fn a_report_is_stored_and_told_to_enabled_administrators_but_the_reporter_and_the_reported() {
+async fn a_report_notifies_enabled_administrators_except_the_reporter_and_the_reported_user() {
     for (target, subject) in [
         (ReportTarget::Post(POST), Subject::Post(POST)),
         (ReportTarget::Comment(COMMENT), Subject::Comment(POST, COMMENT)),
@@ -116,7 +116,7 @@ async fn a_report_is_stored_and_told_to_enabled_administrators_but_the_reporter_
 }
 
 #[tokio::test]
-async fn of_very_many_administrators_the_first_are_told() {
+async fn only_a_limited_number_of_administrators_is_notified() {
     let mut ports = Ports::default();
     ports.people.expect_find().returning(|_, _| Ok(Some(bob())));
     ports.accounts.expect_list_admins().returning(|| Ok((10..100).map(|n| account(n, true)).collect()));
@@ -124,13 +124,13 @@ async fn of_very_many_administrators_the_first_are_told() {
         .reports
         .expect_create()
         .once()
-        .withf(|_, notices, _| notices.len() == MAX_ADMINS_TOLD)
+        .withf(|_, notices, _| notices.len() == MAX_REPORT_NOTICES)
         .returning(|made, _, _| Ok(Reported::Created(made.id)));
     ports.build().create(&alice(), fields(ReportTarget::User(BOB)), Attempt::Unnamed).await.unwrap();
 }
 
 #[tokio::test]
-async fn only_what_the_reporter_may_view_is_reported_blocks_aside() {
+async fn reporters_may_report_only_what_they_may_view_with_blocks_disregarded() {
     let create = async |mut ports: Ports, target| -> Result<()> {
         ports.accounts.expect_list_admins().returning(|| Ok(vec![]));
         ports.reports.expect_create().returning(|made, _, _| Ok(Reported::Created(made.id)));
@@ -174,7 +174,7 @@ async fn only_what_the_reporter_may_view_is_reported_blocks_aside() {
 }
 
 #[tokio::test]
-async fn a_hidden_post_is_not_reported_and_what_was_reported_before_is_told_again() {
+async fn a_hidden_post_cannot_be_reported_and_a_retried_request_returns_the_earlier_report() {
     let mut ports = Ports::default();
     let hidden = PostAccess { is_hidden: true, ..access(Visibility::Public, Standing::Stranger) };
     ports.posts.expect_find_access().returning(move |_, _| Ok(Some(hidden)));
@@ -191,7 +191,7 @@ async fn a_hidden_post_is_not_reported_and_what_was_reported_before_is_told_agai
 }
 
 #[tokio::test]
-async fn a_decision_is_recorded_with_its_note() {
+async fn a_decision_is_recorded_with_the_actor_and_the_note() {
     for (verdict, action, note) in
         [(Verdict::Resolved, Action::ReportResolved, Some("Hidden")), (Verdict::Rejected, Action::ReportRejected, None)]
     {
@@ -233,7 +233,7 @@ async fn a_decision_is_recorded_with_its_note() {
 }
 
 #[test]
-fn beyond_the_limit_a_reporter_waits_until_the_oldest_report_is_an_hour_old() {
+fn the_limit_resets_when_the_oldest_report_is_an_hour_old() {
     for (now, expected) in [(7, 3_600), (8, 3_600), (1_007, 3_599), (3_600_006, 1), (3_600_007, 0), (-5, 3_601)] {
         let Error::TooMany(allowance) = Report::too_many(NOW, Timestamp::from_unix_millis(now)) else { panic!() };
         assert_eq!(allowance, Allowance { limit: REPORTS_AN_HOUR, remaining: 0, reset_seconds: expected }, "{now}");
@@ -241,7 +241,7 @@ fn beyond_the_limit_a_reporter_waits_until_the_oldest_report_is_an_hour_old() {
 }
 
 #[test]
-fn words_and_texts_are_parsed() {
+fn names_and_texts_parse() {
     for kind in ReportTargetKind::ALL {
         assert_eq!(kind.as_str().parse(), Ok(kind));
         let target = ReportTarget::of(kind, ID);
