@@ -1,4 +1,4 @@
-//! Everything that an account has stored, for its user to take along.
+//! Export of everything that an account has stored, for its user to download.
 
 mod ports;
 mod service;

@@ -15,48 +15,49 @@ use crate::reports::Report;
 
 /// Makes exports.
 pub struct Exports {
-    /// Where accounts are kept.
+    /// Reads the account.
     pub accounts: Arc<dyn AccountRepository>,
-    /// Where sessions are.
+    /// Checks that the caller's session is still valid.
     pub sessions: Arc<dyn SessionRepository>,
-    /// Where posts are.
+    /// Reads the posts.
     pub posts: Arc<dyn PostRepository>,
-    /// Where everything else is read.
+    /// Reads everything else.
     pub exports: Arc<dyn ExportRepository>,
-    /// Where images are kept.
+    /// Reads the images.
     pub images: Arc<dyn ImageStore>,
-    /// How often an account may be exported.
+    /// Limits how often an account may be exported.
     pub limits: Limits,
 }
 
-/// A piece of an export. Of each kind there is at least one, though it may be empty, and those of a kind follow each other.
+/// A part of an export. There is at least one part of each kind except images, though it may be empty, and parts of the same
+/// kind follow each other.
 pub enum ExportPart {
     /// The account.
     Account(Box<Account>),
-    /// Some of its posts.
+    /// A page of its posts.
     Posts(Vec<Post>),
-    /// Some of its comments.
+    /// A page of its comments.
     Comments(Vec<ExportedComment>),
-    /// Some of its relations of a kind.
+    /// A page of its relations of one kind.
     Relations(RelationKind, Vec<ExportedRelation>),
-    /// Some of its reports.
+    /// A page of its reports.
     Reports(Vec<Report>),
-    /// An image of its profile or of a post.
+    /// The profile picture or an image of a post.
     Image(ImageKey, OpenImage),
 }
 
-/// What comes next.
+/// What the next part is read from.
 enum Stage {
     Account,
     Posts(Position),
     Comments(Position),
     Relations(usize, Position),
     Reports(Position),
-    /// The images of these, and then those of the posts from a position on.
+    /// The images with these keys, and then the images of the posts from a position on.
     Images(VecDeque<ImageKey>, Option<Position>),
 }
 
-/// An export that is being made, piece by piece: nothing is read before it is asked for.
+/// An export in progress: each part is read only when it is requested.
 pub struct Export {
     accounts: Arc<dyn AccountRepository>,
     sessions: Arc<dyn SessionRepository>,
@@ -69,10 +70,10 @@ pub struct Export {
 }
 
 impl Exports {
-    /// Begins to export the caller's account.
+    /// Begins an export of the caller's account.
     ///
     /// # Errors
-    /// [`Error::TooMany`] when one was begun within an hour (`contract`: Account life).
+    /// [`Error::TooMany`] when the account began another export within the last hour (`contract`: Account life).
     pub fn begin(&self, caller: &Caller) -> Result<Export> {
         self.limits.count(&Counted::Exports(caller.user))?;
         Ok(Export {
@@ -89,13 +90,13 @@ impl Exports {
 }
 
 impl Export {
-    /// Returns the next piece; `None` at the end.
+    /// Returns the next part; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::InvalidToken`] when the session has ended, or the account was disabled, since it was begun; those of the repositories
-    /// and of the image store. It cannot go on then.
+    /// [`Error::InvalidToken`] when the session has ended or the account was disabled since the export began; those of the
+    /// repositories and of the image store. The export cannot continue after an error.
     pub async fn next(&mut self) -> Result<Option<ExportPart>> {
-        // Whoever reads slowly reads for hours.
+        // An export may last hours if the client reads slowly.
         let session = self.sessions.find(self.session).await?;
         session.and_then(Caller::of).ok_or(Error::InvalidToken)?;
         let request = |from| PageRequest { from, ..PageRequest::PART };
@@ -152,7 +153,7 @@ async fn list_posts(posts: &dyn PostRepository, user: UserId, page: PageRequest)
     Ok(found.map(|view| view.post))
 }
 
-/// Returns the next image that there is: those of hidden posts are served to nobody.
+/// Returns the next image that still exists. Images of hidden posts are skipped: they are served to nobody.
 async fn next_image(
     posts: &dyn PostRepository,
     images: &dyn ImageStore,

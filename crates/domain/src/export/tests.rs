@@ -84,7 +84,7 @@ fn exports(images: MockImageStore) -> Exports {
     let mut sessions = MockSessionRepository::new();
     sessions.expect_find().with(eq(alice().session.id)).returning(|_| Ok(Some(LIVE)));
     accounts.expect_find().with(eq(ALICE)).returning(|_| Ok(Some(account())));
-    // Two pages of everything: the second one is asked for where the first one ends.
+    // Two pages of posts, comments and likes; the second page is requested from where the first one ends.
     posts.expect_list_by_author().returning(|author, visible, viewer, request| {
         assert_eq!((author, visible, viewer), (ALICE, &Visibility::ALL[..], Viewer::ordinary(ALICE)));
         Ok(match request.from {
@@ -123,12 +123,12 @@ fn exports(images: MockImageStore) -> Exports {
 }
 
 #[tokio::test]
-async fn an_export_has_everything_part_by_part_and_then_the_images_there_are() {
+async fn an_export_returns_all_data_page_by_page_and_then_the_images_that_exist() {
     let mut images = MockImageStore::new();
     images.expect_open().times(3).returning(|found, rendition, range| {
         assert_eq!((rendition, range), (Rendition::Original, None));
         let bytes = stream::iter([Ok(Bytes::from_static(b"bytes"))]).boxed();
-        // One was deleted meanwhile.
+        // This one was deleted meanwhile.
         Ok((*found != key(1)).then_some(OpenImage { size: 5, range: Some(0..5), bytes }))
     });
     let mut export = exports(images).begin(&alice()).unwrap();
@@ -159,7 +159,7 @@ async fn an_export_has_everything_part_by_part_and_then_the_images_there_are() {
         "0 Bookmark",
         "0 reports",
         &image(9),
-        // Not that of the hidden post.
+        // Without the image of the hidden post.
         &image(3),
     ];
     assert_eq!(parts, expected);
@@ -177,7 +177,7 @@ async fn an_account_is_exported_once_an_hour() {
 }
 
 #[tokio::test]
-async fn an_account_that_is_gone_is_not_exported() {
+async fn a_missing_account_is_not_exported() {
     let mut accounts = MockAccountRepository::new();
     accounts.expect_find().returning(|_| Ok(None));
     let mut export =
@@ -186,7 +186,7 @@ async fn an_account_that_is_gone_is_not_exported() {
 }
 
 #[tokio::test]
-async fn an_export_ends_with_the_session_that_it_was_begun_in() {
+async fn an_export_fails_once_its_session_has_ended() {
     for end in [Some(SessionState { revoked: true, ..LIVE }), Some(SessionState { enabled: false, ..LIVE }), None] {
         let mut sessions = MockSessionRepository::new();
         sessions.expect_find().times(1).returning(|_| Ok(Some(LIVE)));

@@ -1,4 +1,4 @@
-//! Sending what is in the outbox.
+//! Sending the mails in the outbox, and administering it.
 
 use std::sync::Arc;
 
@@ -10,40 +10,40 @@ use crate::clock::Clock;
 use crate::error::{Error, Resource, Result};
 use crate::id::MailId;
 
-/// Sends mails, one after the other.
+/// Sends mails, one after another.
 pub struct MailDelivery {
-    /// Where they are.
+    /// Stores the mails.
     pub outbox: Arc<dyn Outbox>,
-    /// Draws the tokens in them.
+    /// Generates the tokens in the mails.
     pub tokens: Arc<dyn MailTokens>,
-    /// Where they go.
+    /// Passes the mails to a mail server.
     pub transport: Arc<dyn MailTransport>,
     /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// What became of something in the outbox.
+/// The outcome of processing one entry of the outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
-    /// It was a request that makes no mail.
+    /// It was a request that results in no mail.
     Dropped,
-    /// The server took the mail.
+    /// The mail server accepted the mail.
     Sent,
-    /// It did not.
+    /// The mail server did not accept the mail.
     Failed {
-        /// Which mail.
+        /// The id of the mail.
         id: MailId,
-        /// What it is about.
+        /// The kind of mail.
         kind: MailKind,
-        /// How often it was tried.
+        /// How often it was tried so far.
         attempts: u32,
-        /// Whether it was given up.
+        /// Whether no further attempt will be made.
         is_dead: bool,
     },
 }
 
 impl MailDelivery {
-    /// Returns whether there is something to do.
+    /// Returns whether a mail is due.
     ///
     /// # Errors
     /// Those of the outbox.
@@ -51,11 +51,11 @@ impl MailDelivery {
         self.outbox.is_due(self.clock.now()).await
     }
 
-    /// Sends the mail that has been due for longest; nothing when none is due. Whoever is ended on the way leaves it to be sent
-    /// again: a mail may arrive twice, and is never lost.
+    /// Sends the mail that has been due for longest; returns `None` when none is due. If the process stops in between, the mail
+    /// is sent again: a mail may arrive twice, but is never lost.
     ///
     /// # Errors
-    /// Those of the outbox. A mail that the server did not take is no error.
+    /// Those of the outbox. A mail that the server does not accept is not an error.
     pub async fn deliver_next(&self) -> Result<Option<Delivery>> {
         let token = self.tokens.draw()?;
         let claimed = match self.outbox.claim(&self.tokens.digest(&token), self.clock.now()).await? {
@@ -81,19 +81,19 @@ impl MailDelivery {
     }
 }
 
-/// How many mails an administrator is shown at most.
+/// The most mails in an administrator's list.
 pub const MAILS_LISTED: usize = 100;
 
-/// What the operator and administrators see of the outbox, and do about it.
+/// Administration of the outbox, by the operator and by administrators.
 pub struct OutboxCare {
-    /// Where mails are.
+    /// Stores the mails.
     pub outbox: Arc<dyn Outbox>,
     /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
 impl OutboxCare {
-    /// Returns the first [`MAILS_LISTED`] mails with a status, those that are due first before others.
+    /// Returns the first [`MAILS_LISTED`] mails with a status, in the order in which they are due.
     ///
     /// # Errors
     /// Those of the outbox.
@@ -101,16 +101,16 @@ impl OutboxCare {
         self.outbox.list(status, MAILS_LISTED).await
     }
 
-    /// Has a mail that was not sent tried again at once.
+    /// Makes a mail that was not sent due now.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when there is none of that id, or it was sent.
+    /// [`Error::NotFound`] when there is no mail of that id, or it was sent.
     pub async fn retry(&self, _: &Admin, id: MailId) -> Result<()> {
         let retried = self.outbox.retry(Some(id), self.clock.now()).await?;
         if retried > 0 { Ok(()) } else { Err(Error::NotFound(Resource::Mail)) }
     }
 
-    /// Returns mails with a status, so many, those that are due first before others: for the operator, not for clients.
+    /// Returns at most `limit` mails with a status, in the order in which they are due: for the operator, not for clients.
     ///
     /// # Errors
     /// Those of the outbox.
@@ -118,7 +118,8 @@ impl OutboxCare {
         self.outbox.list(status, limit).await
     }
 
-    /// Has a mail that was not sent tried again at once, or all of these; returns how many: for the operator, not for clients.
+    /// Makes a mail that was not sent due now, or every such mail if `id` is `None`; returns how many: for the operator, not for
+/// clients.
     ///
     /// # Errors
     /// Those of the outbox.
@@ -126,7 +127,7 @@ impl OutboxCare {
         self.outbox.retry(id, self.clock.now()).await
     }
 
-    /// Deletes mails that are kept no longer, and tokens that have expired; returns how many of both.
+    /// Deletes mails that are past their retention and tokens that have expired; returns how many of both together.
     ///
     /// # Errors
     /// Those of the outbox.

@@ -1,7 +1,7 @@
-//! Mail: what is sent to whom, the tokens in it and what they are good for (`contract`: Account life).
+//! Mail to users, and the tokens in it that reset passwords and verify addresses (`contract`: Account life).
 //!
-//! A request puts a mail into the outbox, in the transaction of its change; [`MailDelivery`] sends it later, as often as it
-//! takes. What a mail says is up to the adapter.
+//! A request puts a mail into the outbox, in the transaction of its change; [`MailDelivery`] sends it later, and retries until
+//! the mail server accepts it. The text of a mail is up to the adapter.
 
 mod delivery;
 mod model;

@@ -1,4 +1,4 @@
-//! Mails, the tokens in them, and the rules about both.
+//! Mails, the tokens in them, and the rules for both.
 
 use std::fmt;
 
@@ -16,21 +16,21 @@ const HOUR_MILLIS: i64 = 60 * MINUTE_MILLIS;
 const DAY_MILLIS: i64 = 24 * HOUR_MILLIS;
 
 named! {
-    /// What a mail is about.
+    /// The kinds of mails.
     MailKind "Kind must be one of those of the outbox" {
-        /// Somebody forgot a password. Its token sets another.
+        /// Has a token that sets a new password, for a user who forgot theirs.
         PasswordReset = "password_reset",
-        /// Its token shows that the address of an account is its owner's.
+        /// Has a token that verifies the address of an account.
         EmailVerification = "email_verification",
-        /// Goes to an address that is to become that of an account, which its token makes it.
+        /// Goes to a new address, with a token that verifies it and makes it the address of the account.
         EmailChange = "email_change",
-        /// Tells the present address of an account that another one was given.
+        /// Notifies the present address of an account that a change to another one was requested.
         EmailChanged = "email_changed",
     }
 }
 
 impl MailKind {
-    /// Returns for how long the token in such a mail is good, from when it is sent; nothing when it has none.
+    /// Returns for how long the token in such a mail is valid after it is sent; `None` if it has no token.
     pub const fn token_millis(self) -> Option<i64> {
         match self {
             Self::PasswordReset => Some(30 * MINUTE_MILLIS),
@@ -39,42 +39,42 @@ impl MailKind {
         }
     }
 
-    /// Returns whether an account can ask for so many alone. The others follow from one of these.
+    /// Returns whether [`MAILS_AN_HOUR`] applies to this kind. Mails of the other kinds only accompany one of a limited kind.
     pub const fn is_limited(self) -> bool {
         !matches!(self, Self::EmailChanged)
     }
 }
 
 named! {
-    /// What became of a mail.
+    /// The status of a mail.
     MailStatus "Status must be waiting, sent or dead" {
-        /// It is still to be sent.
+        /// Not sent yet.
         Waiting = "waiting",
-        /// The server has taken it.
+        /// Accepted by the mail server.
         Sent = "sent",
-        /// It was given up.
+        /// Given up after [`PATIENCE_MILLIS`].
         Dead = "dead",
     }
 }
 
-/// A mail about to be put into the outbox.
+/// A mail to be put into the outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMail {
-    /// Names it.
+    /// The id of the mail.
     pub id: MailId,
-    /// Whom it is about.
+    /// The account that it is about.
     pub user: UserId,
-    /// What it is about.
+    /// The kind of mail.
     pub kind: MailKind,
-    /// Where it goes.
+    /// The recipient.
     pub address: Email,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: Timestamp,
 }
 
 impl NewMail {
-    /// Returns why an account that has asked for so many mails of a kind can have no other, given when it asked for the oldest
-    /// of them.
+    /// Returns the error for an account that has used up [`MAILS_AN_HOUR`], where `oldest` is when it requested the oldest mail
+    /// that counts.
     pub fn too_many(oldest: Timestamp, now: Timestamp) -> Error {
         Error::TooMany(Allowance::used_up(MAILS_AN_HOUR, oldest, now))
     }
@@ -83,66 +83,66 @@ impl NewMail {
 /// A mail that is being sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedMail {
-    /// Names it.
+    /// The id of the mail.
     pub id: MailId,
-    /// What it is about.
+    /// The kind of mail.
     pub kind: MailKind,
-    /// Where it goes.
+    /// The recipient.
     pub address: Email,
     /// The name of the account that it is about.
     pub username: Username,
-    /// How often it was tried, this time included.
+    /// How often it was tried, including this attempt.
     pub attempts: u32,
-    /// When it is given up.
+    /// From when on a failed attempt is the last one.
     pub give_up_at: Timestamp,
 }
 
-/// For how long it is tried to send a mail.
+/// For how long sending a mail is retried before it is given up: 2 days.
 pub const PATIENCE_MILLIS: i64 = 2 * DAY_MILLIS;
 
-/// For how long a mail that was sent is kept, so that an operator can see it.
+/// For how long a sent mail is kept, so that an operator can see it: 1 day.
 pub const SENT_KEPT_MILLIS: i64 = DAY_MILLIS;
 
-/// For how long a mail that was given up is kept.
+/// For how long a mail that was given up is kept: 30 days.
 pub const DEAD_KEPT_MILLIS: i64 = 30 * DAY_MILLIS;
 
-/// Returns how long it is waited after so many attempts: 5 s, twice as long each time, up to an hour.
+/// Returns the delay before the next attempt: exponential backoff, from 5 s after the first attempt up to an hour.
 pub fn pause_millis(attempts: u32) -> i64 {
     let doubled = 1_i64.checked_shl(attempts.saturating_sub(1)).filter(|times| *times > 0);
     doubled.and_then(|times| times.checked_mul(5_000)).map_or(HOUR_MILLIS, |pause| pause.min(HOUR_MILLIS))
 }
 
-/// A mail as the operator sees it.
+/// A mail as the operator and administrators see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailView {
-    /// Names it.
+    /// The id of the mail.
     pub id: MailId,
-    /// What it is about.
+    /// The kind of mail.
     pub kind: MailKind,
-    /// Where it goes; of a password reset that was not tried yet, how the account was named.
+    /// The recipient; for a password reset that was not tried yet, the username or address that the request named.
     pub address: String,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: Timestamp,
     /// How often it was tried.
     pub attempts: u32,
-    /// When it is tried next, or forgotten.
+    /// When it is tried next, or deleted.
     pub due_at: Timestamp,
-    /// What went wrong last.
+    /// Why the last attempt failed.
     pub failure: Option<String>,
 }
 
-/// The secret in a mail that shows that somebody reads what is sent to an address: 256 random bits as text. `Debug` does not
+/// The secret in a mail, which proves that its bearer receives mail at that address: 256 random bits as text. `Debug` does not
 /// show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MailToken(String);
 
 impl MailToken {
-    /// The token that these bytes are, in base64 for URLs.
+    /// Creates a token from its text: random bytes in URL-safe base64.
     pub fn new(text: String) -> Self {
         Self(text)
     }
 
-    /// Parses what a client sent: any text, since only the stored digest tells whether it is right.
+    /// Parses what a client sent: any text, since only a comparison with the stored digest can tell whether it is valid.
     ///
     /// # Errors
     /// The violation, in words for the client, for a blank one.
@@ -154,12 +154,12 @@ impl MailToken {
         Ok(Self(token.to_owned()))
     }
 
-    /// Returns the token itself, to be sent or digested.
+    /// Returns the text of the token, to be sent or digested.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    pub(super) fn refused() -> Error {
+    pub(super) fn invalid() -> Error {
         Error::field(FieldName::Token, Violation::new(Incorrect, "Token is not valid, was used or has expired"))
     }
 }
@@ -170,17 +170,17 @@ impl fmt::Debug for MailToken {
     }
 }
 
-/// What is stored of a token, from which nobody can tell the token.
+/// The stored digest of a token, from which the token cannot be derived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenDigest(String);
 
 impl TokenDigest {
-    /// The digest with this notation.
+    /// Creates a digest from its text.
     pub fn new(digest: String) -> Self {
         Self(digest)
     }
 
-    /// Returns its notation.
+    /// Returns its text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! The use cases of users that go by mail: forgotten passwords, and addresses.
+//! The use cases that users complete by mail: resetting a forgotten password, verifying and changing an address.
 
 use std::sync::Arc;
 
@@ -14,28 +14,28 @@ use crate::limits::{ClientAddress, Counted, Requester};
 
 /// Resets passwords and verifies addresses.
 pub struct AccountMail {
-    /// Where sessions are kept.
+    /// Invalidates cached sessions.
     pub sessions: Arc<dyn SessionRepository>,
     /// Checks passwords.
     pub checks: PasswordChecks,
-    /// Where mails wait.
+    /// Stores mails until they are sent.
     pub outbox: Arc<dyn Outbox>,
-    /// What tokens of mails are good for.
+    /// Redeems the tokens in mails.
     pub redemption: Arc<dyn TokenRedemption>,
     /// Digests tokens.
     pub tokens: Arc<dyn MailTokens>,
-    /// Whether there is a server that mails can be handed to.
+    /// Whether a mail server is configured.
     pub is_mail_configured: bool,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Makes identifiers.
+    /// Generates the ids of mails.
     pub ids: Arc<dyn IdGenerator>,
 }
 
-/// What became of a request to verify an address.
+/// The outcome of a request to verify an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verification {
-    /// A mail is on its way.
+    /// A mail with a token will be sent.
     Requested,
     /// The address is verified already.
     Done,
@@ -50,8 +50,8 @@ impl AccountMail {
         if self.is_mail_configured { Ok(()) } else { Err(Error::Disallowed(Disallowed::MailNotConfigured)) }
     }
 
-    /// Has a token that resets its password mailed to the address of an account, if there is one of that name that is enabled and
-    /// has not asked too often. Whoever asks does not learn any of that, nor whether mails can be sent.
+    /// Requests a mail with a token that resets the password of the named account. It is sent only if the account exists, is
+    /// enabled and has not requested too many; the caller learns none of this, nor whether a mail server is configured.
     ///
     /// # Errors
     /// Those of the outbox.
@@ -62,25 +62,26 @@ impl AccountMail {
         self.outbox.request_reset(MailId::new(self.ids.generate()), identifier, self.clock.now()).await
     }
 
-    /// Sets the password of the account that a token was mailed to, and ends every session of it.
+    /// Sets the password of the account that a token was mailed to, and ends all its sessions.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming the token when it is not good; [`Error::Unavailable`] when too many hashes wait.
+    /// [`Error::Invalid`] naming the token when it is not valid; [`Error::Unavailable`] when too many hashes are waiting.
     pub async fn reset_password(&self, client: ClientAddress, token: &MailToken, new: &Password) -> Result<()> {
         self.ensure_configured()?;
         let digest = self.tokens.digest(token);
-        let user = self.redemption.find_reset(&digest, self.clock.now()).await?.ok_or_else(MailToken::refused)?;
+        let user = self.redemption.find_reset(&digest, self.clock.now()).await?.ok_or_else(MailToken::invalid)?;
         let requester = Requester { account: Some(user), address: client };
         let new = self.checks.passwords.hash(new, &requester).await?;
         let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
         let is_good = self.redemption.reset_password(&digest, &new, self.clock.now()).await?;
-        if is_good { Ok(()) } else { Err(MailToken::refused()) }
+        if is_good { Ok(()) } else { Err(MailToken::invalid()) }
     }
 
-    /// Has a token mailed to the caller's address that verifies it, unless it is verified.
+    /// Requests a mail with a token that verifies the caller's address, unless it is verified already.
     ///
     /// # Errors
-    /// [`Error::Disallowed`] where no mail is sent; [`Error::TooMany`] when it was asked for too often within an hour.
+    /// [`Error::Disallowed`] if no mail server is configured; [`Error::TooMany`] when the account has requested too many within
+    /// an hour.
     pub async fn request_verification(&self, caller: &Member) -> Result<Verification> {
         self.ensure_configured()?;
         let account = self.checks.accounts.find(caller.id()).await?.ok_or(Error::NotFound(Resource::User))?;
@@ -91,25 +92,25 @@ impl AccountMail {
         Ok(Verification::Requested)
     }
 
-    /// Takes a token as the proof that its address is that of the account's owner. An address that was asked for becomes that of
+    /// Verifies the address that a token was mailed to. If the token is for a change of the address, the new one becomes that of
     /// the account.
     ///
     /// # Errors
-    /// [`Error::Invalid`] naming the token when it is not good; [`Error::Conflict`] when another account has the address
+    /// [`Error::Invalid`] naming the token when it is not valid; [`Error::Conflict`] when another account has taken the address
     /// meanwhile.
     pub async fn verify_email(&self, token: &MailToken) -> Result<()> {
         self.ensure_configured()?;
         let is_good = self.redemption.verify_email(&self.tokens.digest(token), self.clock.now()).await?;
-        if is_good { Ok(()) } else { Err(MailToken::refused()) }
+        if is_good { Ok(()) } else { Err(MailToken::invalid()) }
     }
 
-    /// Gives the caller's account another address: once that is verified, of which the present address is told; or at once, where
-    /// no mail is sent. Returns the account as it is now.
+    /// Changes the address of the caller's account. The change takes effect once the new address is verified, and the present
+    /// address is notified; if no mail server is configured, it takes effect at once. Returns the account as it is now.
     ///
     /// # Errors
     /// As for [`Authentication::change_password`](crate::accounts::Authentication::change_password), and [`Error::Conflict`] when
-    /// another account has the address, or had it and was deleted; [`Error::TooMany`] also when other addresses, or this one by
-    /// whichever accounts, were asked for too often within an hour.
+    /// another account has the address, or a deleted account had it; [`Error::TooMany`] also when, within an hour, this account
+    /// requested too many changes, or all accounts together requested too many changes to this address.
     pub async fn change_email(
         &self,
         caller: &Member,
@@ -131,10 +132,10 @@ impl AccountMail {
         if self.is_mail_configured {
             let counted = Counted::AddressChanges(email.key());
             self.checks.limits.check(&counted)?;
-            let asked = self.mail(user, MailKind::EmailChange, email);
-            let told = self.mail(user, MailKind::EmailChanged, account.email.clone());
-            self.outbox.create_confirmed(&[asked, told], &confirmed).await?;
-            // Only now: what the account itself may not ask for takes nothing from others.
+            let verification = self.mail(user, MailKind::EmailChange, email);
+            let notice = self.mail(user, MailKind::EmailChanged, account.email.clone());
+            self.outbox.create_confirmed(&[verification, notice], &confirmed).await?;
+            // Counted only now, so that a request refused for this account does not use up the limit of the address for others.
             drop(self.checks.limits.count(&counted));
             return Ok(account);
         }

@@ -55,7 +55,7 @@ fn digest() -> TokenDigest {
     TokenDigest::new("digest of right".to_owned())
 }
 
-/// Tokens, of which the one that is drawn is right.
+/// A token source that always draws [`token`].
 fn tokens() -> MockMailTokens {
     let mut tokens = MockMailTokens::new();
     tokens.expect_draw().returning(|| Ok(token()));
@@ -116,26 +116,26 @@ fn attempt(password: &str) -> PasswordAttempt {
 }
 
 #[track_caller]
-fn expect_token_refused<T: std::fmt::Debug>(outcome: crate::Result<T>) {
+fn expect_invalid_token<T: std::fmt::Debug>(outcome: crate::Result<T>) {
     let Err(Error::Invalid(fields)) = outcome else { panic!("{outcome:?}") };
     assert!(fields.contains(FieldName::Token), "{fields:?}");
 }
 
 #[test]
-fn pauses_double_up_to_an_hour() {
+fn the_retry_delay_doubles_up_to_an_hour() {
     let pauses: Vec<_> = [0, 1, 2, 3, 10, 11, 63, 64, 65, u32::MAX].into_iter().map(pause_millis).collect();
     let hour = 3_600_000;
     assert_eq!(pauses, [5_000, 5_000, 10_000, 20_000, 2_560_000, hour, hour, hour, hour, hour]);
 }
 
 #[test]
-fn a_blank_token_is_missing_and_none_is_shown() {
+fn a_blank_token_is_rejected_and_debug_output_hides_tokens() {
     assert!(MailToken::parse(" \n").is_err());
     assert_eq!(format!("{:?}", token()), "MailToken(..)");
 }
 
 #[tokio::test]
-async fn without_a_server_nothing_goes_by_mail_and_who_forgot_is_not_told() {
+async fn without_a_mail_server_requests_fail_except_forgotten_passwords() {
     Ports::default().account_mail(false).forgot_password(&LoginIdentifier::parse("alice").unwrap()).await.unwrap();
     let mail = Ports::default().account_mail(false);
     for outcome in [
@@ -148,7 +148,7 @@ async fn without_a_server_nothing_goes_by_mail_and_who_forgot_is_not_told() {
 }
 
 #[tokio::test]
-async fn nobody_is_looked_up_when_a_password_was_forgotten() {
+async fn a_forgotten_password_is_stored_without_looking_up_the_account() {
     let mut ports = Ports::default();
     let named = LoginIdentifier::parse("Alice").unwrap();
     ports
@@ -161,14 +161,14 @@ async fn nobody_is_looked_up_when_a_password_was_forgotten() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_not_good_costs_no_hash() {
+async fn an_invalid_token_is_rejected_before_the_password_is_hashed() {
     let mut ports = Ports::default();
     ports.redemption.expect_find_reset().with(eq(digest()), eq(NOW)).returning(|_, _| Ok(None));
-    expect_token_refused(ports.account_mail(true).reset_password(client(), &token(), &password()).await);
+    expect_invalid_token(ports.account_mail(true).reset_password(client(), &token(), &password()).await);
 }
 
 #[tokio::test]
-async fn a_good_token_sets_the_password_and_cached_sessions_are_forgotten() {
+async fn a_valid_token_sets_the_password_and_invalidates_cached_sessions() {
     for is_still_good in [true, false] {
         let mut ports = Ports::default();
         let new = PasswordHash::new("new".to_owned());
@@ -179,7 +179,7 @@ async fn a_good_token_sets_the_password_and_cached_sessions_are_forgotten() {
             .passwords
             .expect_hash()
             .once()
-            .withf(move |_, given| *given == requester)
+            .withf(move |_, actual| *actual == requester)
             .returning(move |_, _| Ok(hashed.clone()));
         ports
             .redemption
@@ -189,12 +189,12 @@ async fn a_good_token_sets_the_password_and_cached_sessions_are_forgotten() {
             .returning(move |_, _, _| Ok(is_still_good));
         ports.sessions.expect_account_changed().once().with(eq(ALICE)).return_const(());
         let reset = ports.account_mail(true).reset_password(client(), &token(), &password()).await;
-        if is_still_good { reset.unwrap() } else { expect_token_refused(reset) }
+        if is_still_good { reset.unwrap() } else { expect_invalid_token(reset) }
     }
 }
 
 #[tokio::test]
-async fn an_address_that_is_verified_gets_no_further_mail() {
+async fn a_verified_address_is_sent_no_verification_mail() {
     let mut ports = Ports::default();
     ports.accounts.expect_find().returning(|_| Ok(Some(alice(true))));
     assert_eq!(ports.account_mail(true).request_verification(&member()).await.unwrap(), Verification::Done);
@@ -210,12 +210,12 @@ async fn a_token_verifies_an_address_once() {
         let mut ports = Ports::default();
         ports.redemption.expect_verify_email().once().with(eq(digest()), eq(NOW)).returning(move |_, _| Ok(is_good));
         let verified = ports.account_mail(true).verify_email(&token()).await;
-        if is_good { verified.unwrap() } else { expect_token_refused(verified) }
+        if is_good { verified.unwrap() } else { expect_invalid_token(verified) }
     }
 }
 
 #[tokio::test]
-async fn a_new_address_counts_once_it_is_verified_and_the_present_one_is_told() {
+async fn changing_the_address_mails_a_token_to_the_new_one_and_notifies_the_present_one() {
     let mut ports = Ports::of_alice();
     ports.accounts.expect_find_id().returning(|_| Ok(None));
     let expected = [mail(MailKind::EmailChange, "new@example.org"), mail(MailKind::EmailChanged, "alice@example.org")];
@@ -227,9 +227,9 @@ async fn a_new_address_counts_once_it_is_verified_and_the_present_one_is_told() 
 }
 
 #[tokio::test]
-async fn without_a_server_a_new_address_counts_at_once_and_is_not_verified() {
+async fn without_a_mail_server_a_new_address_takes_effect_at_once_and_is_unverified() {
     let mut ports = Ports::of_alice();
-    // The same in another letter case is the caller's own.
+    // The same address in another letter case belongs to the caller.
     ports.accounts.expect_find_id().returning(|_| Ok(Some(ALICE)));
     let new = email("ALICE@example.org");
     ports
@@ -244,12 +244,12 @@ async fn without_a_server_a_new_address_counts_at_once_and_is_not_verified() {
 }
 
 #[tokio::test]
-async fn an_address_changes_for_who_knows_the_password_and_not_to_one_that_is_taken() {
+async fn changing_the_address_needs_the_password_and_an_address_that_is_not_taken() {
     let mail = Ports::of_alice().account_mail(true);
     let wrong = mail.change_email(&member(), client(), &attempt("wrong"), email("new@example.org")).await;
     let Err(Error::Invalid(fields)) = wrong else { panic!("{wrong:?}") };
     assert!(fields.contains(FieldName::CurrentPassword));
-    // The one that it has already is no change.
+    // The present address again: nothing is stored.
     mail.change_email(&member(), client(), &attempt("right"), email("alice@example.org")).await.unwrap();
     let mut ports = Ports::of_alice();
     ports.accounts.expect_find_id().returning(|_| Ok(Some(BOB)));
@@ -259,7 +259,7 @@ async fn an_address_changes_for_who_knows_the_password_and_not_to_one_that_is_ta
 }
 
 #[tokio::test]
-async fn so_many_changes_to_one_address_are_asked_for_an_hour_whichever_accounts_ask() {
+async fn changes_to_one_address_are_limited_per_hour_across_all_accounts() {
     let mut ports = Ports::of_alice();
     ports.accounts.expect_find_id().returning(|_| Ok(None));
     ports.outbox.expect_create_confirmed().times(4).returning(|_, _| Ok(()));
@@ -274,7 +274,7 @@ async fn so_many_changes_to_one_address_are_asked_for_an_hour_whichever_accounts
 }
 
 #[tokio::test]
-async fn passwords_are_not_guessed_by_changes_of_the_address() {
+async fn attempts_to_change_the_address_with_wrong_passwords_are_limited() {
     let mail = Ports::of_alice().account_mail(true);
     for n in 0..20 {
         let refused = mail.change_email(&member(), client(), &attempt("wrong"), email("new@example.org")).await;
@@ -287,10 +287,10 @@ fn claimed(kind: MailKind, give_up_at: Timestamp) -> Claim {
     Claim::Mail(ClaimedMail { id, kind, address, username, attempts: 2, give_up_at })
 }
 
-/// Delivers what is claimed to a server that says this; the outbox expects what `expect` says.
+/// Delivers a claimed mail through a transport that returns `response`, with the expectations of `expect` on the outbox.
 async fn deliver(
     claim: Claim,
-    says: Result<(), &'static str>,
+    response: Result<(), &'static str>,
     expect: impl FnOnce(&mut MockOutbox),
 ) -> (Option<Delivery>, Vec<OutgoingMail>) {
     let mut outbox = MockOutbox::new();
@@ -301,7 +301,7 @@ async fn deliver(
     let taken = Arc::clone(&sent);
     transport.expect_send().returning(move |mail| {
         taken.lock().unwrap().push(mail.clone());
-        says.map_err(|why| NotTaken(why.to_owned()))
+        response.map_err(|why| NotTaken(why.to_owned()))
     });
     let delivery = MailDelivery {
         outbox: Arc::new(outbox),
@@ -315,7 +315,7 @@ async fn deliver(
 }
 
 #[tokio::test]
-async fn a_mail_leaves_with_the_token_whose_digest_was_stored() {
+async fn a_mail_is_sent_with_the_token_whose_digest_was_stored() {
     for kind in MailKind::ALL {
         let later = NOW.plus_millis(1);
         let (delivered, sent) = deliver(claimed(kind, later), Ok(()), |outbox| {
@@ -329,7 +329,7 @@ async fn a_mail_leaves_with_the_token_whose_digest_was_stored() {
 }
 
 #[tokio::test]
-async fn a_mail_that_is_not_taken_is_given_up_after_its_time() {
+async fn a_mail_that_is_not_accepted_is_given_up_after_its_deadline() {
     for (give_up_at, is_dead) in [(NOW.plus_millis(1), false), (NOW, true)] {
         let kind = MailKind::PasswordReset;
         let (delivered, _) = deliver(claimed(kind, give_up_at), Err("no such mailbox"), |outbox| {
@@ -345,7 +345,7 @@ async fn a_mail_that_is_not_taken_is_given_up_after_its_time() {
 }
 
 #[tokio::test]
-async fn nothing_leaves_for_a_request_that_makes_no_mail() {
+async fn nothing_is_sent_for_a_dropped_request() {
     for (claim, expected) in [(Claim::Nothing, None), (Claim::Dropped, Some(Delivery::Dropped))] {
         let (delivered, sent) = deliver(claim, Ok(()), |_| {}).await;
         assert_eq!((delivered, sent), (expected, vec![]));
@@ -353,7 +353,7 @@ async fn nothing_leaves_for_a_request_that_makes_no_mail() {
 }
 
 #[tokio::test]
-async fn administrators_see_so_many_mails_and_have_one_tried_again_that_was_not_sent() {
+async fn administrators_list_a_limited_number_of_mails_and_retry_one_that_was_not_sent() {
     let mut outbox = MockOutbox::new();
     outbox.expect_list().once().with(eq(MailStatus::Dead), eq(MAILS_LISTED)).returning(|_, _| Ok(Vec::new()));
     let mut found = vec![0, 1];

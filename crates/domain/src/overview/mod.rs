@@ -1,4 +1,4 @@
-//! How much there is of everything, for administrators.
+//! Totals of what is stored, for administrators.
 
 mod ports;
 mod service;

@@ -1,22 +1,22 @@
-//! What the overview needs of adapters.
+//! The port of the overview.
 
 use async_trait::async_trait;
 
 use crate::clock::Timestamp;
 use crate::error::Result;
 
-/// How much there is of everything.
+/// The totals of what is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Totals {
-    /// Accounts, disabled ones too, none that was deleted.
+    /// Accounts, including disabled ones, excluding deleted ones.
     pub accounts: u64,
-    /// Posts, hidden ones too, none that was deleted.
+    /// Posts, including hidden ones, excluding deleted ones.
     pub posts: u64,
-    /// Comments, hidden ones too, and those that are still to be erased with what was deleted.
+    /// Comments, including hidden ones and those of deleted posts and accounts that are not erased yet.
     pub comments: u64,
     /// Products.
     pub products: u64,
-    /// Sessions that were opened after an instant and have not ended.
+    /// Sessions that were opened after the given instant and have not ended.
     pub open_sessions: u64,
     /// Reports that nobody has decided about.
     pub open_reports: u64,
@@ -24,7 +24,7 @@ pub struct Totals {
     pub waiting_mails: u64,
     /// Mails that were given up.
     pub dead_mails: u64,
-    /// How many bytes the database takes; nothing where it cannot tell.
+    /// The size of the database in bytes; `None` if it cannot be determined.
     pub database_bytes: Option<u64>,
 }
 
@@ -32,6 +32,6 @@ pub struct Totals {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait OverviewRepository: Send + Sync {
-    /// Counts everything, one thing after the other: it takes the longer the more there is, and reads no single moment.
+    /// Counts everything, one table after another: the time grows with the number of rows, and the totals are not of one moment.
     async fn count(&self, sessions_opened_after: Timestamp) -> Result<Totals>;
 }

@@ -7,18 +7,18 @@ use crate::accounts::Session;
 use crate::clock::{Clock, Timestamp};
 use crate::error::Result;
 
-/// Counts everything.
+/// Counts what is stored.
 #[derive(Clone)]
 pub struct Overview {
-    /// Where everything is.
+    /// Counts the rows.
     pub repository: Arc<dyn OverviewRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Overview {
-    /// Returns how much there is of everything, and when it was counted. It is costly: whoever asks remembers the answer for
-    /// others, of whom only administrators may see it.
+    /// Returns the totals, and when counting began. Counting is costly: callers should cache the result, and must show it only
+    /// to administrators.
     ///
     /// # Errors
     /// Those of the repository.
@@ -37,7 +37,7 @@ mod tests {
     use crate::overview::MockOverviewRepository;
 
     #[tokio::test]
-    async fn sessions_count_that_can_be_renewed() {
+    async fn only_renewable_sessions_are_counted() {
         const NOW: Timestamp = Timestamp::from_unix_millis(100 * 24 * 3_600_000);
         let totals = Totals {
             accounts: 1,
