@@ -1,4 +1,4 @@
-//! Who is told of what happens.
+//! Delivery: which message of an event each matching stream receives, if any.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::notifications::NotificationState;
 use crate::posts::{PostAccess, Visibility, VisibleTo};
 use crate::relation::Standing;
 
-/// How many recipients' notifications are counted at once.
-const COUNTED_AT_ONCE: usize = 8;
+/// How many recipients' unread notifications are counted concurrently.
+const COUNT_CONCURRENCY: usize = 8;
 
 /// Pairs of users.
 type Pairs = HashSet<(UserId, UserId)>;
 
-/// How listeners stand to others, as far as it was asked for.
+/// The relations between listeners and authors that were looked up for a batch of events.
 #[derive(Default)]
 struct Relations {
     /// Follower, then followed.
     follows: Pairs,
-    /// Listener, then who is apart from the listener.
-    apart: Pairs,
+    /// Listener, then a user who blocks the listener or is blocked by the listener.
+    blocks: Pairs,
     /// Muter, then muted.
     mutes: Pairs,
 }
@@ -38,7 +38,7 @@ struct Relations {
 impl Relations {
     fn standing(&self, listener: UserId, other: UserId) -> Standing {
         let pair = (listener, other);
-        Standing::of(self.follows.contains(&pair), self.apart.contains(&pair))
+        Standing::of(self.follows.contains(&pair), self.blocks.contains(&pair))
     }
 
     fn access(&self, post: &PostState, listener: UserId) -> PostAccess {
@@ -54,7 +54,7 @@ impl Relations {
 }
 
 impl LiveUpdates {
-    /// Checks that a listener may view the posts among the topics.
+    /// Checks that a listener may view every post among the topics.
     pub(super) async fn ensure_may_view(&self, listener: &Member, topics: &Topics) -> Result<()> {
         let ids: Vec<_> = topics.posts().collect();
         if ids.is_empty() {
@@ -64,8 +64,8 @@ impl LiveUpdates {
         let found: HashMap<_, _> = found.into_iter().map(|state| (state.id, state)).collect();
         let authors: BTreeSet<_> = found.values().map(|state| state.author).collect();
         let listeners = BTreeSet::from([listener.id()]);
-        let (follows, apart) = (self.follows(&listeners, &authors).await?, self.apart(&listeners, &authors).await?);
-        let relations = Relations { follows, apart, ..Relations::default() };
+        let (follows, blocks) = (self.follows(&listeners, &authors).await?, self.blocks(&listeners, &authors).await?);
+        let relations = Relations { follows, blocks, ..Relations::default() };
         for id in ids {
             let state = found.get(&id).ok_or(Error::NotFound(Resource::Post))?;
             relations.access(state, listener.id()).ensure_may_view(listener)?;
@@ -73,7 +73,7 @@ impl LiveUpdates {
         Ok(())
     }
 
-    /// Gives those whom these events may concern what they tell them, in their order. Nobody is given anything when it fails.
+    /// Sends the streams that these events match their messages, in the order of the events. On an error nothing is sent.
     pub(super) async fn deliver(
         &self,
         epoch: u64,
@@ -83,7 +83,7 @@ impl LiveUpdates {
         let posts = self.post_states(matched).await?;
         let comments = self.comment_states(matched).await?;
         let relations = self.relations_of(matched, &posts).await?;
-        let notified = self.notified(matched).await?;
+        let notifications = self.notification_states(matched).await?;
         for (LoggedEvent { number, event, .. }, streams) in matched {
             let post = post_state(*event, &posts);
             let comment = commented(*event).and_then(|id| comments.get(&id));
@@ -91,22 +91,23 @@ impl LiveUpdates {
                 let mut delivery: Option<Arc<Delivery>> = None;
                 for stream in streams {
                     let position = Position { epoch, number: *number, part };
-                    let message = message(*event, part, stream, (post.as_ref(), comment), &relations, &notified);
+                    let message = message(*event, part, stream, (post.as_ref(), comment), &relations, &notifications);
                     let Some(message) = message.filter(|_| position.is_after(stream.position())) else { continue };
-                    let same = delivery.take().filter(|it| it.message == message);
-                    let same = same.unwrap_or_else(|| Arc::new(Delivery { position, message }));
-                    send(stream, &same);
-                    delivery = Some(same);
+                    // Listeners with the same message share one allocation.
+                    let shared = delivery.take().filter(|it| it.message == message);
+                    let shared = shared.unwrap_or_else(|| Arc::new(Delivery { position, message }));
+                    send(stream, &shared);
+                    delivery = Some(shared);
                 }
             }
         }
         Ok(())
     }
 
-    /// Returns the states of the posts that the events are about and that are there.
+    /// Returns the states of the posts that the events are about and that still exist.
     async fn post_states(&self, matched: &[Matched]) -> Result<HashMap<PostId, PostState>> {
-        let is_there = |event: &Event| !matches!(event, Event::PostDeleted(..));
-        let ids = matched.iter().map(|(logged, _)| logged.event).filter(is_there).filter_map(|event| event.post());
+        let exists = |event: &Event| !matches!(event, Event::PostDeleted(..));
+        let ids = matched.iter().map(|(logged, _)| logged.event).filter(exists).filter_map(|event| event.post());
         let ids: Vec<_> = ids.collect::<BTreeSet<_>>().into_iter().collect();
         if ids.is_empty() {
             return Ok(HashMap::new());
@@ -115,7 +116,7 @@ impl LiveUpdates {
         Ok(found.into_iter().map(|state| (state.id, state)).collect())
     }
 
-    /// Returns the states of the comments that the events are about and that are there.
+    /// Returns the states of the comments that the events are about and that still exist.
     async fn comment_states(&self, matched: &[Matched]) -> Result<HashMap<CommentId, CommentState>> {
         let ids: BTreeSet<_> = matched.iter().filter_map(|(logged, _)| commented(logged.event)).collect();
         if ids.is_empty() {
@@ -125,11 +126,11 @@ impl LiveUpdates {
         Ok(found.into_iter().map(|state| (state.id, state)).collect())
     }
 
-    /// Returns how the listeners stand to the authors, where that decides.
+    /// Returns those relations of the listeners to the authors that decide who receives the events.
     async fn relations_of(&self, matched: &[Matched], posts: &HashMap<PostId, PostState>) -> Result<Relations> {
-        let (mut listeners, mut authors) = (BTreeSet::new(), BTreeSet::new());
+        let (mut followers, mut followed) = (BTreeSet::new(), BTreeSet::new());
         let (mut viewers, mut viewed) = (BTreeSet::new(), BTreeSet::new());
-        let (mut readers, mut read) = (BTreeSet::new(), BTreeSet::new());
+        let (mut muters, mut muted) = (BTreeSet::new(), BTreeSet::new());
         for (logged, streams) in matched {
             let Some(post) = post_state(logged.event, posts) else { continue };
             let is_new = matches!(logged.event, Event::PostCreated(..));
@@ -139,22 +140,22 @@ impl LiveUpdates {
                 viewed.insert(author);
             }
             if is_new {
-                readers.extend(streams.iter().map(|stream| stream.listener().id()));
-                read.insert(post.author);
+                muters.extend(streams.iter().map(|stream| stream.listener().id()));
+                muted.insert(post.author);
             }
-            let asks = |stream: &&Arc<Stream>| {
+            let must_follow = |stream: &&Arc<Stream>| {
                 if is_new { stream.topics.contains(Topic::Feed) } else { post.visibility == Visibility::Followers }
             };
-            let asking: Vec<_> = streams.iter().filter(asks).map(|stream| stream.listener().id()).collect();
+            let asking: Vec<_> = streams.iter().filter(must_follow).map(|stream| stream.listener().id()).collect();
             if !asking.is_empty() {
-                authors.insert(post.author);
-                listeners.extend(asking);
+                followed.insert(post.author);
+                followers.extend(asking);
             }
         }
         Ok(Relations {
-            follows: self.follows(&listeners, &authors).await?,
-            apart: self.apart(&viewers, &viewed).await?,
-            mutes: pairs(&readers, &read, |some, others| self.ports.audience.find_mutes(some, others)).await?,
+            follows: self.follows(&followers, &followed).await?,
+            blocks: self.blocks(&viewers, &viewed).await?,
+            mutes: pairs(&muters, &muted, |some, others| self.ports.audience.find_mutes(some, others)).await?,
         })
     }
 
@@ -162,12 +163,12 @@ impl LiveUpdates {
         pairs(listeners, authors, |some, others| self.ports.audience.find_follows(some, others)).await
     }
 
-    async fn apart(&self, listeners: &BTreeSet<UserId>, others: &BTreeSet<UserId>) -> Result<Pairs> {
+    async fn blocks(&self, listeners: &BTreeSet<UserId>, others: &BTreeSet<UserId>) -> Result<Pairs> {
         pairs(listeners, others, |some, others| self.ports.audience.find_apart(some, others)).await
     }
 
-    /// Returns which notifications their recipients see, and how much is unread, by recipient.
-    async fn notified(&self, matched: &[Matched]) -> Result<HashMap<UserId, NotificationState>> {
+    /// Returns, by recipient, which of the notifications the recipient sees and how many are unread.
+    async fn notification_states(&self, matched: &[Matched]) -> Result<HashMap<UserId, NotificationState>> {
         let mut recipients: BTreeMap<UserId, (Member, BTreeSet<_>)> = BTreeMap::new();
         for (logged, streams) in matched {
             if let (Event::Notified(recipient, id, _), Some(stream)) = (logged.event, streams.first()) {
@@ -177,7 +178,7 @@ impl LiveUpdates {
         }
         let recipients: Vec<_> = recipients.into_iter().collect();
         let mut states = HashMap::with_capacity(recipients.len());
-        for some in recipients.chunks(COUNTED_AT_ONCE) {
+        for some in recipients.chunks(COUNT_CONCURRENCY) {
             let found = some.iter().map(async |(recipient, (listener, ids))| {
                 let ids = ids.iter().copied().collect();
                 Ok::<_, Error>((*recipient, self.ports.notifications.find_state(VisibleTo::of(listener), ids).await?))
@@ -188,7 +189,7 @@ impl LiveUpdates {
     }
 }
 
-/// Returns which of some users stand to which of some others as a query says, which is asked about so many at a time.
+/// Returns all pairs of a query over two sets of users, with at most [`QUERY_CHUNK`] of each set in one query.
 async fn pairs<F: Future<Output = Result<Vec<(UserId, UserId)>>>>(
     some: &BTreeSet<UserId>,
     others: &BTreeSet<UserId>,
@@ -204,7 +205,7 @@ async fn pairs<F: Future<Output = Result<Vec<(UserId, UserId)>>>>(
     Ok(found)
 }
 
-/// Returns the state of the post that an event is about, which the event has with it where the post is gone.
+/// Returns the state of the post that an event is about. The event itself has that of a deleted post.
 fn post_state(event: Event, posts: &HashMap<PostId, PostState>) -> Option<PostState> {
     match event {
         Event::PostDeleted(id, author, visibility) => {
@@ -214,7 +215,7 @@ fn post_state(event: Event, posts: &HashMap<PostId, PostState>) -> Option<PostSt
     }
 }
 
-/// Returns the comment that an event tells of.
+/// Returns the comment that an event is about.
 const fn commented(event: Event) -> Option<CommentId> {
     match event {
         Event::Commented(_, comment, _) => Some(comment),
@@ -222,18 +223,18 @@ const fn commented(event: Event) -> Option<CommentId> {
     }
 }
 
-/// Returns what a part of an event tells the listener of a stream; nothing when the listener may not know.
+/// Returns the message of one part of an event for a stream; `None` if it has none or the listener may not see it.
 fn message(
     event: Event,
     part: Part,
     stream: &Stream,
     (post, comment): (Option<&PostState>, Option<&CommentState>),
     relations: &Relations,
-    notified: &HashMap<UserId, NotificationState>,
+    notifications: &HashMap<UserId, NotificationState>,
 ) -> Option<Message> {
     let listener = stream.listener();
     if let Event::Notified(recipient, id, kind) = event {
-        let state = notified.get(&recipient).filter(|state| part == Part::Rest && state.seen.contains(&id))?;
+        let state = notifications.get(&recipient).filter(|state| part == Part::Rest && state.seen.contains(&id))?;
         return Some(Message::Notification(id, kind, state.unread));
     }
     let post = post?;

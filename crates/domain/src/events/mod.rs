@@ -1,8 +1,8 @@
-//! Live updates: what happens is told to those who listen, while they listen.
+//! Live updates: events are delivered to the clients that have a stream open.
 //!
-//! A repository puts an [`Event`] on the [`EventLog`] in the transaction of the change that it tells of, so that there is
-//! never a change without its event. [`LiveUpdates`] reads the log, finds the streams that an event concerns, asks what
-//! their listeners may view, and hands each its [`Delivery`]. Nothing waits for a listener.
+//! A repository appends an [`Event`] to the [`EventLog`] in the transaction of the change, so that there is never a change
+//! without its event. [`LiveUpdates`] reads the log, finds the streams whose topics an event matches, checks what their listeners
+//! may view, and sends each a [`Delivery`]. Nothing waits for a listener.
 
 mod delivery;
 mod model;

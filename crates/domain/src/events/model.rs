@@ -1,4 +1,4 @@
-//! What happens, who listens to what, and what a listener is told.
+//! Events, positions on the log, topics, and the messages that listeners receive.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,27 +14,27 @@ use crate::id::{CommentId, NotificationId, PostId, UserId};
 use crate::notices::NotificationKind;
 use crate::posts::Visibility;
 
-/// Something that happened.
+/// A change that live updates report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A post was published.
     PostCreated(PostId, UserId),
     /// A post was changed.
     PostUpdated(PostId),
-    /// A post was deleted: by whom it was, and who could view it.
+    /// A post was deleted: the post, its author, and its visibility until then.
     PostDeleted(PostId, UserId, Visibility),
-    /// A comment was made: on which post, which one, and by whom.
+    /// A comment was made: the post, the comment, and its author.
     Commented(PostId, CommentId, UserId),
-    /// Likes of a post were made or taken back.
+    /// Likes of a post were added or removed.
     Liked(PostId),
-    /// A user was told something.
+    /// A user was notified: the recipient, the notification, and its kind.
     Notified(UserId, NotificationId, NotificationKind),
-    /// Something of which only a later release knows, as during an upgrade to it.
+    /// An event of a kind that only a later release knows, as during an upgrade to it.
     Unknown,
 }
 
 impl Event {
-    /// Returns the post that it is about.
+    /// Returns the post that the event is about.
     pub const fn post(&self) -> Option<PostId> {
         match *self {
             Self::PostCreated(post, _)
@@ -50,42 +50,42 @@ impl Event {
 /// An event on the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoggedEvent {
-    /// Its place: each has the number after that of the one before.
+    /// Its number: consecutive numbers, in the order of the log.
     pub number: u64,
-    /// What happened.
+    /// The event itself.
     pub event: Event,
-    /// How long ago.
+    /// How long ago it happened.
     pub age: Duration,
 }
 
-/// What an event may tell one listener more than one thing of, in this order.
+/// A part of an event: one event may cause two messages to the same listener, which are sent in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Part {
-    /// What `feed` tells.
+    /// The message of the topic `feed`.
     Feed,
-    /// What all other topics tell.
+    /// The message of any other topic.
     #[default]
     Rest,
 }
 
-/// A place on the log: all that was told up to it.
+/// A position on the log, up to which a listener has received everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Position {
-    /// Which log: a new one begins when the old one is lost.
+    /// Identifies the log: a new epoch begins when the log is lost.
     pub epoch: u64,
-    /// The number of the last event told.
+    /// The number of the last event that was delivered.
     pub number: u64,
-    /// What of it was told last.
+    /// The last part of that event that was delivered.
     pub part: Part,
 }
 
 impl Position {
-    /// Returns the place behind all of an event.
+    /// Returns the position after all parts of an event.
     pub const fn after(epoch: u64, number: u64) -> Self {
         Self { epoch, number, part: Part::Rest }
     }
 
-    /// Returns the number of the last event of which everything was told.
+    /// Returns the number of the last event all of whose parts were delivered.
     pub const fn complete(self) -> u64 {
         match self.part {
             Part::Feed => self.number.saturating_sub(1),
@@ -93,12 +93,12 @@ impl Position {
         }
     }
 
-    /// Returns whether another place, which may be of another log, does not include this one.
+    /// Returns whether this position is after another one, or belongs to another log.
     pub fn is_after(self, other: Self) -> bool {
         self.epoch != other.epoch || other.is_before(self)
     }
 
-    /// Returns whether another place of the same log comes after this one.
+    /// Returns whether this position is before another one of the same log. Epochs are not compared.
     pub fn is_before(self, other: Self) -> bool {
         (self.number, self.part) < (other.number, other.part)
     }
@@ -112,41 +112,41 @@ impl fmt::Display for Position {
     }
 }
 
-/// What is no position.
+/// The error of parsing a text that is not a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoPosition;
+pub struct InvalidPosition;
 
 impl FromStr for Position {
-    type Err = NoPosition;
+    type Err = InvalidPosition;
 
-    fn from_str(text: &str) -> Result<Self, NoPosition> {
-        let (epoch, number) = text.split_once('-').ok_or(NoPosition)?;
+    fn from_str(text: &str) -> Result<Self, InvalidPosition> {
+        let (epoch, number) = text.split_once('-').ok_or(InvalidPosition)?;
         let (number, part) = match number.strip_suffix('p') {
             Some(number) => (number, Part::Feed),
             None => (number, Part::Rest),
         };
         let parse = |digits: &str| {
             let is_plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-            u64::from_str_radix(digits, 16).ok().filter(|_| is_plain).ok_or(NoPosition)
+            u64::from_str_radix(digits, 16).ok().filter(|_| is_plain).ok_or(InvalidPosition)
         };
         Ok(Self { epoch: parse(epoch)?, number: parse(number)?, part })
     }
 }
 
-/// What can be listened to.
+/// What a stream can subscribe to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
-    /// What the listener is told of the acts of others.
+    /// The listener's notifications.
     Notifications,
-    /// New posts of those whom the listener follows.
+    /// New posts by users whom the listener follows.
     Feed,
     /// New PUBLIC posts.
     Public,
-    /// What happens to a post.
+    /// Changes to one post, its comments and its likes.
     Post(PostId),
 }
 
-/// What a stream is about: 1 to [`MAX`](Self::MAX) topics.
+/// The topics of a stream: 1 to [`MAX`](Self::MAX) of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topics(BTreeSet<Topic>);
 
@@ -154,7 +154,7 @@ impl Topics {
     /// The most topics of a stream.
     pub const MAX: usize = 50;
 
-    /// Parses what a client sent: names separated by commas, each counted once.
+    /// Parses what a client sent: names separated by commas. Duplicates count once.
     ///
     /// # Errors
     /// The violation, in words for the client.
@@ -168,12 +168,12 @@ impl Topics {
         }
     }
 
-    /// Returns each topic.
+    /// Returns an iterator over the topics.
     pub fn iter(&self) -> impl Iterator<Item = Topic> {
         self.0.iter().copied()
     }
 
-    /// Returns whether a topic is among them.
+    /// Returns whether the stream has this topic.
     pub fn contains(&self, topic: Topic) -> bool {
         self.0.contains(&topic)
     }
@@ -198,7 +198,7 @@ impl FromStr for Topic {
             "public" => Ok(Self::Public),
             _ => {
                 let id = name.strip_prefix("post:").ok_or_else(unknown)?;
-                // As in paths: clients compare a topic with an id by its text.
+                // Only the hyphenated form, as in paths: clients compare topics and ids as text.
                 let id = Uuid::try_parse(id).ok().filter(|_| id.len() == Hyphenated::LENGTH);
                 id.map(|id| Self::Post(id.into())).ok_or_else(unknown)
             }
@@ -206,7 +206,7 @@ impl FromStr for Topic {
     }
 }
 
-/// What became of a post.
+/// How a post changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostChange {
     /// It was changed.
@@ -215,46 +215,46 @@ pub enum PostChange {
     Deleted,
 }
 
-/// What a listener is told.
+/// A message to a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message {
-    /// The listener was told something: what, and how much is unread now.
+    /// The listener was notified: the notification, its kind, and how many are unread now.
     Notification(NotificationId, NotificationKind, u64),
-    /// One whom the listener follows published a post.
+    /// A user whom the listener follows published a post: the post and its author.
     Feed(PostId, UserId),
-    /// Somebody published a PUBLIC post.
+    /// Somebody published a PUBLIC post: the post and its author.
     Public(PostId, UserId),
     /// Somebody commented on a post.
     Comment(PostId, CommentId),
-    /// How many like a post now.
+    /// The likes of a post changed: the post, and how many users like it now.
     Like(PostId, u64),
-    /// What became of a post.
+    /// A post was changed or deleted.
     Post(PostId, PostChange),
-    /// Something may have been missed that cannot be told any more.
+    /// Messages may have been lost; the client must read the current state.
     Reset,
-    /// Nothing happened: the stream is there.
+    /// A keep-alive without an event.
     Heartbeat,
 }
 
-/// A message, and how far its listener has been told everything with it.
+/// A message with its position on the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// How far.
+    /// The position up to which the listener has received everything once it has this message.
     pub position: Position,
     /// The message.
     pub message: Message,
 }
 
-/// Why a stream ends.
+/// The reason that a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EndReason {
     /// The session was revoked, or the account was disabled or has no role any more.
     SessionEnded,
     /// The token has expired.
     TokenExpired,
-    /// The service stops.
+    /// The service is shutting down.
     ShuttingDown,
-    /// The listener did not take what was there for it.
+    /// The listener did not read fast enough, and its queue is full.
     TooSlow,
 }
 
@@ -262,7 +262,7 @@ impl EndReason {
     /// Every reason.
     pub const ALL: [Self; 4] = [Self::SessionEnded, Self::TokenExpired, Self::ShuttingDown, Self::TooSlow];
 
-    /// Returns its name.
+    /// Returns the name of the reason.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::SessionEnded => "session_ended",

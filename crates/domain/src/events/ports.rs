@@ -1,4 +1,4 @@
-//! What live updates need of adapters.
+//! The ports of live updates.
 
 use std::sync::Arc;
 
@@ -11,37 +11,38 @@ use crate::posts::Visibility;
 
 /// The events of the last five minutes, of all nodes, in one order.
 ///
-/// The repositories put an [`Event`](super::Event) there in the transaction of the change that it tells of:
+/// The repositories append an [`Event`](super::Event) in the transaction of the change:
 ///
 /// | change | event |
 /// |---|---|
 /// | a post is stored | [`Event::PostCreated`](super::Event::PostCreated) |
 /// | a post is edited | [`Event::PostUpdated`](super::Event::PostUpdated) |
 /// | a post is deleted | [`Event::PostDeleted`](super::Event::PostDeleted) |
-/// | a comment is stored, a reply as well | [`Event::Commented`](super::Event::Commented) |
-/// | a like of a post is made or taken back | [`Event::Liked`](super::Event::Liked) |
-/// | a notification is stored, or comes to tell of one more who acts | [`Event::Notified`](super::Event::Notified) |
+/// | a comment or a reply is stored | [`Event::Commented`](super::Event::Commented) |
+/// | a like of a post is added or removed | [`Event::Liked`](super::Event::Liked) |
+/// | a notification is stored, or another actor is added to it | [`Event::Notified`](super::Event::Notified) |
 ///
-/// What changes nothing puts none there. Of two events of which one was committed before the other began, the first one
-/// stands first. An event that was read at one place is at that place for every node, until it is dropped.
+/// A call that changes nothing appends no event. If one transaction committed before another began, its event comes first. Once
+/// an event was read, it has the same number on every node until it is dropped.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait EventLog: Send + Sync {
-    /// Takes in what was committed, by any node, until this is called; what another node is putting in order at this moment may
-    /// be left for the next call.
+    /// Reads the events that any node committed before this call. Those that another node is numbering at this moment may be left
+    /// for the next call.
     async fn refresh(&self) -> Result<()>;
 
-    /// Drops what is older than it has to be.
+    /// Drops events that are past their retention.
     async fn trim(&self) -> Result<()>;
 
-    /// Returns the end of what was taken in.
+    /// Returns the position after the last event that [`refresh`](Self::refresh) has read.
     fn end(&self) -> Position;
 
-    /// Returns the next events after a place, so many at most; `None` when the log does not have all that came after it.
+    /// Returns the next events after a position, at most `most`; `None` when the log no longer has all events after it, or
+    /// when the position is not on this log.
     fn after(&self, position: Position, most: usize) -> Option<Vec<LoggedEvent>>;
 }
 
-/// What decides who may be told of a post, and what there is to tell.
+/// The state of a post that decides who may receive its events, and what they contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostState {
     /// The post.
@@ -54,52 +55,52 @@ pub struct PostState {
     pub visibility: Visibility,
     /// Whether an administrator has hidden it.
     pub is_hidden: bool,
-    /// How many like it.
+    /// How many users like it.
     pub like_count: u64,
 }
 
-/// What decides who may be told of a comment, besides its post.
+/// The state of a comment that, together with its post, decides who may receive its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommentState {
     /// The comment.
     pub id: CommentId,
     /// Who wrote it.
     pub author: UserId,
-    /// The comment at the top of its thread; `None` of that one itself.
+    /// The comment at the top of its thread; `None` if it is at the top itself.
     pub parent: Option<CommentId>,
     /// Whether an administrator has hidden it.
     pub is_hidden: bool,
-    /// Who wrote the comment at the top of its thread, where that is another one and hidden.
+    /// The author of the comment at the top of its thread, if that is a different comment and is hidden.
     pub hidden_thread: Option<UserId>,
 }
 
-/// Tells what many listeners may be told, with a number of queries that does not depend on how many there are.
+/// Looks up what decides who may receive events. The number of queries of a method does not depend on the number of ids.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait EventAudience: Send + Sync {
-    /// Returns the state of some posts, of those that are there.
+    /// Returns the states of those of the posts that exist.
     async fn find_posts(&self, ids: Vec<PostId>) -> Result<Vec<PostState>>;
 
-    /// Returns the state of some comments, of those that are there.
+    /// Returns the states of those of the comments that exist.
     async fn find_comments(&self, ids: Vec<CommentId>) -> Result<Vec<CommentState>>;
 
-    /// Returns which of some users are [apart](crate::relation::Standing::Apart) from which of some others: the user, then the
-    /// other.
+    /// Returns the pairs of a user and one of the others where either [blocks](crate::relation::Standing::Apart) the other: the
+    /// user, then the other.
     async fn find_apart(&self, users: Vec<UserId>, others: Vec<UserId>) -> Result<Vec<(UserId, UserId)>>;
 
-    /// Returns which of some users mute which of some others: muter, then muted.
+    /// Returns the pairs of a user who mutes one of the others: muter, then muted.
     async fn find_mutes(&self, muters: Vec<UserId>, muted: Vec<UserId>) -> Result<Vec<(UserId, UserId)>>;
 
-    /// Returns which of some users follow which of some others: follower, then followed.
+    /// Returns the pairs of a user who follows one of the others: follower, then followed.
     async fn find_follows(&self, followers: Vec<UserId>, followed: Vec<UserId>) -> Result<Vec<(UserId, UserId)>>;
 }
 
-/// Takes what a listener is told to the listener. MUST NOT wait for it.
+/// The sending half of a stream: passes messages to one listener. MUST NOT wait for it.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait Outlet: Send + Sync {
-    /// Hands a message over; returns whether there was room for it.
+    /// Queues a message; returns `false` if the queue is full.
     fn send(&self, delivery: Arc<Delivery>) -> bool;
 
-    /// Ends the stream behind what was handed over.
+    /// Ends the stream after the queued messages.
     fn end(&self, reason: EndReason);
 }

@@ -11,58 +11,58 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::notifications::NotificationRepository;
 
-/// How many events are read at a time.
+/// How many events are read from the log at a time.
 pub(super) const BATCH: usize = 1_000;
 
-/// How many posts, and how many users, are asked about at once.
+/// The most users, or sessions, in one query.
 pub(super) const QUERY_CHUNK: usize = 500;
 
-/// In how many parts the streams are told that they are there, one after the other.
+/// The number of parts into which the streams are divided for heartbeats, so that not all are sent one at the same time.
 pub const HEARTBEAT_PARTS: u64 = 15;
 
-/// What live updates work with.
+/// The ports of [`LiveUpdates`].
 pub struct EventPorts {
-    /// What happened.
+    /// Reads the events.
     pub log: Arc<dyn EventLog>,
-    /// Who may be told of it.
+    /// Looks up who may receive them.
     pub audience: Arc<dyn EventAudience>,
-    /// What users are told of the acts of others.
+    /// Counts unread notifications.
     pub notifications: Arc<dyn NotificationRepository>,
-    /// Whether those who listen still may.
+    /// Checks that the sessions of listeners are still valid.
     pub sessions: Arc<dyn SessionRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Tells those who listen what happens.
+/// Delivers events to the streams of this node.
 ///
-/// One task calls [`dispatch`](Self::dispatch), [`heartbeat`](Self::heartbeat) and [`check`](Self::check), one after the
-/// other, again and again.
+/// A single task calls [`dispatch`](Self::dispatch), [`heartbeat`](Self::heartbeat) and [`check`](Self::check) in a loop, never
+/// two of them concurrently.
 pub struct LiveUpdates {
     pub(super) ports: EventPorts,
     pub(super) streams: Streams,
 }
 
-/// What was told at a time.
+/// The result of one call of [`LiveUpdates::dispatch`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dispatched {
-    /// How old the events were, of those that may concern somebody.
+    /// The ages of those events that matched a stream.
     pub ages: Vec<Duration>,
-    /// Whether there is more to tell.
+    /// Whether the log has more events to dispatch.
     pub is_more: bool,
 }
 
 impl LiveUpdates {
-    /// Creates it without a stream.
+    /// Creates live updates without any stream.
     pub fn new(ports: EventPorts) -> Self {
         Self { ports, streams: Streams::default() }
     }
 
-    /// Tells the streams some of what happened since the last call.
+    /// Delivers a batch of the events since the last call.
     ///
     /// # Errors
-    /// Those of the log: then nothing was told, and the next call does it. Where it cannot be found out who may be told of
-    /// something, those whom it may concern are told that they may have missed something.
+    /// Those of the log: then nothing was delivered, and the next call tries again. Those of the other ports: then every stream
+    /// that the events match is sent [`Message::Reset`], and the events are skipped.
     pub async fn dispatch(&self) -> Result<Dispatched> {
         if self.streams.is_empty() {
             return Ok(Dispatched::default());
@@ -87,7 +87,7 @@ impl LiveUpdates {
         Ok(Dispatched { ages, is_more: self.log().end().is_after(up_to) })
     }
 
-    /// The log has lost what came after what was told.
+    /// Skips to the end of the log and resets every attached stream, after the log has lost events that were not delivered yet.
     fn reset_all(&self) {
         let end = self.log().end();
         self.streams.skip_to(end);
@@ -104,20 +104,21 @@ impl LiveUpdates {
         }
     }
 
-    /// Tells one part of the streams of [`HEARTBEAT_PARTS`] that they are there, and up to where they were told everything.
+    /// Sends a heartbeat to one of the [`HEARTBEAT_PARTS`] parts of the streams, with the position up to which they have received
+    /// everything.
     pub fn heartbeat(&self, part: u64) {
         let position = self.streams.claimed();
         let heartbeat = Arc::new(Delivery { position, message: Message::Heartbeat });
         for stream in self.streams.attached(part % HEARTBEAT_PARTS, HEARTBEAT_PARTS) {
-            // Another node may have told it more than this one has taken in.
-            let replayed = stream.position();
-            if replayed.epoch != position.epoch || !position.is_before(replayed) {
+            // A stream resumed from another node may be ahead of this one; the heartbeat must not move its position back.
+            let resumed_at = stream.position();
+            if resumed_at.epoch != position.epoch || !position.is_before(resumed_at) {
                 self.streams.send(&stream, &heartbeat);
             }
         }
     }
 
-    /// Ends the streams whose listeners may not listen any more.
+    /// Ends the streams whose session or token is no longer valid, and updates the roles of the other listeners.
     ///
     /// # Errors
     /// Those of the sessions.
@@ -140,7 +141,7 @@ impl LiveUpdates {
         Ok(())
     }
 
-    /// Drops events that are no longer kept.
+    /// Drops events that are past their retention.
     ///
     /// # Errors
     /// Those of the log.
@@ -148,12 +149,12 @@ impl LiveUpdates {
         self.log().trim().await
     }
 
-    /// Ends every stream: the service stops.
+    /// Ends every stream because the service is shutting down.
     pub fn close(&self) {
         self.streams.close();
     }
 
-    /// Returns what the streams were told.
+    /// Returns the totals of what the streams were sent.
     pub fn figures(&self) -> StreamFigures {
         self.streams.figures()
     }

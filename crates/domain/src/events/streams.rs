@@ -1,4 +1,4 @@
-//! Who listens.
+//! The open streams of this node, and which of them an event matches.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -17,50 +17,50 @@ pub const MAX_STREAMS_PER_ACCOUNT: usize = 10;
 /// The most streams of one node (contract: Live updates).
 pub const MAX_STREAMS: usize = 10_000;
 
-/// How many events that may concern somebody are delivered at a time: fewer than may wait for a stream.
+/// The most matched events in a batch: fewer than the queue of a stream holds.
 const MAX_MATCHED: usize = 128;
 
-/// To how many streams, each counted once for each event, about.
+/// The approximate limit of a batch in pairs of an event and a stream that it matches.
 const MAX_PAIRS: usize = 10_000;
 
-/// In how many seconds somebody with too many streams is to try again.
+/// The seconds after which an account with too many streams is told to retry.
 const RETRY_SECONDS: u32 = 5;
 
-/// One who listens.
+/// A stream, and its listener.
 pub(super) struct Stream {
     id: u64,
     pub(super) topics: Topics,
-    /// Until when the token is valid.
+    /// When the listener's token expires.
     pub(super) expires_at: Timestamp,
     listener: Mutex<Member>,
-    /// Up to where the listener was told everything before it was attached.
+    /// The position up to which the listener has received everything by replay, before the stream was attached.
     position: Mutex<Position>,
     outlet: Arc<dyn Outlet>,
 }
 
 impl Stream {
-    /// Returns who listens, with the roles that were last known.
+    /// Returns the listener, with the roles of the last check.
     pub(super) fn listener(&self) -> Member {
         *lock(&self.listener)
     }
 
-    /// Returns up to where the listener was told everything before it was attached.
+    /// Returns the position up to which the listener has received everything by replay, before the stream was attached.
     pub(super) fn position(&self) -> Position {
         *lock(&self.position)
     }
 
-    /// Says up to where the listener was told everything.
+    /// Sets the position up to which the listener has received everything by replay.
     pub(super) fn set_position(&self, position: Position) {
         *lock(&self.position) = position;
     }
 
-    /// Changes what is known of the roles of who listens.
+    /// Updates the listener's roles.
     pub(super) fn set_listener(&self, listener: Member) {
         *lock(&self.listener) = listener;
     }
 }
 
-/// By what the streams that an event may concern are found.
+/// The key by which the streams that an event matches are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Channel {
     Notifications(UserId),
@@ -93,7 +93,7 @@ impl Channel {
     }
 }
 
-/// An event, and the streams that it may concern.
+/// An event, and the streams that it matches. Not each of their listeners may see it.
 pub(super) type Matched = (LoggedEvent, Vec<Arc<Stream>>);
 
 /// The streams of this node.
@@ -110,26 +110,28 @@ struct Counts {
     ended: [AtomicU64; EndReason::ALL.len()],
 }
 
-/// What the streams of a node have been told since it was started.
+/// The number of open streams on this node, and the totals since its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamFigures {
-    /// How many are open.
+    /// Open streams.
     pub open: usize,
-    /// How many messages were handed to them.
+    /// Messages sent, excluding heartbeats and resets.
     pub deliveries: u64,
-    /// How often one was told that it may have missed something.
+    /// Resets sent.
     pub resets: u64,
-    /// How many were ended, by why.
+    /// Streams ended by the service, by reason.
     pub ended: BTreeMap<EndReason, u64>,
 }
 
 #[derive(Default)]
 struct State {
     open: HashMap<u64, Open>,
+    /// The ids of the attached streams, by channel.
     channels: BTreeMap<Channel, BTreeSet<u64>>,
+    /// The number of open streams, by account.
     accounts: HashMap<UserId, usize>,
-    next: u64,
-    /// Up to where events were taken for those that are attached: of no meaning while none is open.
+    next_id: u64,
+    /// The position up to which events were claimed for the attached streams. Meaningless while no stream is open.
     claimed: Position,
     is_closed: bool,
 }
@@ -148,7 +150,7 @@ impl Streams {
         lock(&self.state).open.is_empty()
     }
 
-    /// Adds a stream; it is told nothing until it is attached. `end` is that of the log.
+    /// Adds a stream. It receives no events until it is [attached](Self::attach). `end` is the end of the log.
     pub(super) fn add(
         &self,
         listener: Member,
@@ -173,19 +175,19 @@ impl Streams {
             return Err(Error::TooMany(Allowance { limit, remaining: 0, reset_seconds: RETRY_SECONDS }));
         }
         *of_account += 1;
-        let id = state.next;
-        state.next += 1;
+        let id = state.next_id;
+        state.next_id += 1;
         let (listener, position) = (Mutex::new(listener), Mutex::new(state.claimed));
         let stream = Arc::new(Stream { id, topics, expires_at, listener, position, outlet });
         state.open.insert(id, Open { stream: Arc::clone(&stream), is_attached: false });
         Ok(stream)
     }
 
-    /// Attaches a stream to what comes from here on, if it has been told everything that the others have; else returns the position up to which
-    /// events were taken for the others.
+    /// Attaches a stream, so that it receives further events, if its position has caught up with the attached streams. Otherwise
+    /// returns their position, up to which it has to catch up.
     pub(super) fn attach(&self, stream: &Stream) -> Option<Position> {
         let state = &mut *lock(&self.state);
-        // One that was ended meanwhile is told nothing more, whatever it has missed.
+        // A stream that was ended meanwhile needs no replay.
         if !state.open.contains_key(&stream.id) {
             return None;
         }
@@ -203,13 +205,13 @@ impl Streams {
         None
     }
 
-    /// Returns up to where events were taken.
+    /// Returns the position up to which events were claimed.
     pub(super) fn claimed(&self) -> Position {
         lock(&self.state).claimed
     }
 
-    /// Takes the first of some events, which come next on a log: returns those that may concern somebody, each with whom, and up
-    /// to where they were taken. So few that no lock is held, and no thread kept, for long.
+    /// Claims the first of `events`, which come next on the log. Returns those that match streams, with the streams, and the
+    /// position up to which events were claimed. The batch is limited, so that neither the lock nor the thread is held for long.
     pub(super) fn claim(&self, epoch: u64, events: Vec<LoggedEvent>) -> (Vec<Matched>, Position) {
         let state = &mut *lock(&self.state);
         let (mut matched, mut pairs) = (Vec::new(), 0);
@@ -231,7 +233,7 @@ impl Streams {
         (matched, state.claimed)
     }
 
-    /// Leaves out everything up to a place.
+    /// Skips all events up to a position.
     pub(super) fn skip_to(&self, position: Position) {
         lock(&self.state).claimed = position;
     }
@@ -241,14 +243,14 @@ impl Streams {
         lock(&self.state).open.values().map(|open| Arc::clone(&open.stream)).collect()
     }
 
-    /// Returns the attached ones, of some parts of all: the part of a stream is the rest of its number.
+    /// Returns the attached streams whose id modulo `parts` is `part`.
     pub(super) fn attached(&self, part: u64, parts: u64) -> Vec<Arc<Stream>> {
         let state = lock(&self.state);
         let of_part = state.open.values().filter(|open| open.is_attached && open.stream.id % parts == part);
         of_part.map(|open| Arc::clone(&open.stream)).collect()
     }
 
-    /// Hands a stream a message, or ends it when it has no room.
+    /// Sends a stream a message, or ends the stream if its queue is full.
     pub(super) fn send(&self, stream: &Stream, delivery: &Arc<Delivery>) {
         if !stream.outlet.send(Arc::clone(delivery)) {
             return self.end(stream, EndReason::TooSlow);
@@ -256,7 +258,7 @@ impl Streams {
         self.count(delivery.message);
     }
 
-    /// Counts a message that a stream was told.
+    /// Counts a message that a stream was sent.
     pub(super) fn count(&self, message: Message) {
         match message {
             Message::Heartbeat => {}
@@ -265,18 +267,18 @@ impl Streams {
         }
     }
 
-    /// Ends a stream, if it has not ended.
+    /// Ends a stream, unless it has ended already.
     pub(super) fn end(&self, stream: &Stream, reason: EndReason) {
         if self.remove(stream) {
             stream.outlet.end(reason);
-            let place = EndReason::ALL.iter().position(|each| *each == reason);
-            if let Some(count) = place.and_then(|place| self.figures.ended.get(place)) {
+            let index = EndReason::ALL.iter().position(|each| *each == reason);
+            if let Some(count) = index.and_then(|index| self.figures.ended.get(index)) {
                 count.fetch_add(1, Relaxed);
             }
         }
     }
 
-    /// Forgets a stream; returns whether it was there.
+    /// Removes a stream; returns whether it was present.
     pub(super) fn remove(&self, stream: &Stream) -> bool {
         let state = &mut *lock(&self.state);
         if state.open.remove(&stream.id).is_none() {
@@ -301,7 +303,7 @@ impl Streams {
         true
     }
 
-    /// Ends every stream, and lets none in from now on.
+    /// Ends every stream, and rejects new ones from now on.
     pub(super) fn close(&self) {
         lock(&self.state).is_closed = true;
         for stream in self.all() {

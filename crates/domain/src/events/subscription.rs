@@ -1,4 +1,4 @@
-//! A stream from its beginning on.
+//! Opening a stream, and replaying what its listener has missed.
 
 use std::mem;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::error::Result;
 /// Where a stream begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resume {
-    /// With what happens from now on.
+    /// With the next event.
     Now,
-    /// Behind a place up to which its listener was told everything; `None` where that place cannot be read.
+    /// After the position up to which the listener has received everything; `None` if the client sent one that does not parse.
     After(Option<Position>),
 }
 
@@ -23,9 +23,10 @@ impl LiveUpdates {
     /// Opens a stream for a listener whose token is valid until `expires_at`.
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound) or [`Error::Forbidden`](crate::Error::Forbidden) for a post among the topics; [`Error::TooMany`](crate::Error::TooMany) when the account has
-    /// [`MAX_STREAMS_PER_ACCOUNT`](super::MAX_STREAMS_PER_ACCOUNT) streams; [`Error::Unavailable`](crate::Error::Unavailable) when there are
-    /// [`MAX_STREAMS`](super::MAX_STREAMS).
+    /// [`Error::NotFound`](crate::Error::NotFound) or [`Error::Forbidden`](crate::Error::Forbidden) for a post among the topics;
+    /// [`Error::TooMany`](crate::Error::TooMany) when the account has
+    /// [`MAX_STREAMS_PER_ACCOUNT`](super::MAX_STREAMS_PER_ACCOUNT) streams; [`Error::Unavailable`](crate::Error::Unavailable)
+    /// when the node has [`MAX_STREAMS`](super::MAX_STREAMS), or is shutting down.
     pub async fn open(
         self: &Arc<Self>,
         listener: Member,
@@ -36,7 +37,7 @@ impl LiveUpdates {
     ) -> Result<Subscription> {
         self.ensure_may_view(&listener, &topics).await?;
         let is_ahead = match resume {
-            // Another node may have told what this one has not taken in yet.
+            // Another node may have delivered events that this one has not read yet.
             Resume::After(Some(position)) => position.is_after(self.log().end()),
             _ => false,
         };
@@ -54,28 +55,28 @@ impl LiveUpdates {
     }
 }
 
-/// An open stream, until it is dropped.
+/// An open stream, which is closed when this is dropped.
 pub struct Subscription {
     live: Arc<LiveUpdates>,
     stream: Arc<Stream>,
     begins_at: Position,
-    /// Whether the listener is to be told first that it may have missed something.
+    /// Whether the first message is a reset.
     reset: bool,
     is_attached: bool,
 }
 
 impl Subscription {
-    /// Creates it for a stream that was told everything up to some place.
+    /// Creates a subscription that continues from the position of the stream.
     pub(super) fn new(live: &Arc<LiveUpdates>, stream: Arc<Stream>, reset: bool) -> Self {
         Self { live: Arc::clone(live), begins_at: stream.position(), stream, reset, is_attached: false }
     }
 
-    /// Returns where it begins.
+    /// Returns the position at which the stream begins.
     pub fn begins_at(&self) -> Position {
         self.begins_at
     }
 
-    /// Returns some of what the listener has missed; `None` once that is all, and from then on the outlet is given what happens.
+    /// Returns a batch of what the listener has missed; `None` once it has caught up. From then on, new events go to the outlet.
     ///
     /// # Errors
     /// Those of the ports.
@@ -114,7 +115,7 @@ impl Subscription {
         Arc::new(Delivery { position: self.stream.position(), message: Message::Reset })
     }
 
-    /// Returns the event with this stream, if one of its topics is about it.
+    /// Returns the event with this stream, if it matches one of the topics.
     fn matched(&self, logged: LoggedEvent) -> Option<Matched> {
         let topics = &self.stream.topics;
         let is_about = match logged.event {

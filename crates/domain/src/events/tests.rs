@@ -24,7 +24,7 @@ const BOB: UserId = UserId::new(Uuid::from_u128(2));
 const POST: PostId = PostId::new(Uuid::from_u128(10));
 const COMMENT: CommentId = CommentId::new(Uuid::from_u128(11));
 const THREAD: CommentId = CommentId::new(Uuid::from_u128(13));
-const TOLD: NotificationId = NotificationId::new(Uuid::from_u128(12));
+const NOTIFICATION: NotificationId = NotificationId::new(Uuid::from_u128(12));
 const NOW: Timestamp = Timestamp::from_unix_millis(1_000);
 const LATER: Timestamp = Timestamp::from_unix_millis(2_000);
 const EPOCH: u64 = 7;
@@ -77,20 +77,20 @@ impl EventLog for Log {
     }
 }
 
-/// Keeps what a listener is told.
+/// An outlet that records what a listener receives.
 #[derive(Default)]
-struct Ear {
-    heard: Mutex<Vec<Delivery>>,
+struct RecordingOutlet {
+    received: Mutex<Vec<Delivery>>,
     end: Mutex<Option<EndReason>>,
     room: Option<usize>,
 }
 
-impl Outlet for Ear {
+impl Outlet for RecordingOutlet {
     fn send(&self, delivery: Arc<Delivery>) -> bool {
-        let mut heard = self.heard.lock().unwrap();
-        let has_room = self.room.is_none_or(|room| heard.len() < room);
+        let mut received = self.received.lock().unwrap();
+        let has_room = self.room.is_none_or(|room| received.len() < room);
         if has_room {
-            heard.push(*delivery);
+            received.push(*delivery);
         }
         has_room
     }
@@ -100,10 +100,10 @@ impl Outlet for Ear {
     }
 }
 
-impl Ear {
-    /// Returns what was heard since the last call.
+impl RecordingOutlet {
+    /// Returns the messages received since the last call.
     fn take(&self) -> Vec<Message> {
-        self.heard.lock().unwrap().drain(..).map(|delivery| delivery.message).collect()
+        self.received.lock().unwrap().drain(..).map(|delivery| delivery.message).collect()
     }
 
     fn end(&self) -> Option<EndReason> {
@@ -111,7 +111,7 @@ impl Ear {
     }
 }
 
-/// A service with a post of Ada's, in whose place the mocks answer.
+/// Live updates over mocked ports, in which Ada has a post.
 struct World {
     log: Arc<Log>,
     live: Arc<LiveUpdates>,
@@ -124,11 +124,11 @@ struct Setting {
     is_author_enabled: bool,
     /// Whether Bob follows Ada.
     follows: bool,
-    /// Whether Bob and Ada are apart.
-    are_apart: bool,
-    /// Whether Bob and Cleo are apart.
-    is_cleo_apart: bool,
-    /// Whether the comment is there.
+    /// Whether Bob blocks Ada, or the other way round.
+    is_ada_blocked: bool,
+    /// Whether Bob blocks Cleo, or the other way round.
+    is_cleo_blocked: bool,
+    /// Whether the comment exists.
     is_comment_there: bool,
     /// Whether the comment is hidden.
     is_comment_hidden: bool,
@@ -146,8 +146,8 @@ const SETTING: Setting = Setting {
     is_there: true,
     is_author_enabled: true,
     follows: false,
-    are_apart: false,
-    is_cleo_apart: false,
+    is_ada_blocked: false,
+    is_cleo_blocked: false,
     is_comment_there: true,
     is_comment_hidden: false,
     is_thread_hidden: false,
@@ -197,19 +197,19 @@ impl World {
         });
         audience.expect_find_follows().returning(move |followers, followed| {
             let setting = of_follows();
-            let asked = followers.contains(&BOB) && followed.contains(&ADA);
-            Ok(if asked && setting.follows { vec![(BOB, ADA)] } else { vec![] })
+            let is_queried = followers.contains(&BOB) && followed.contains(&ADA);
+            Ok(if is_queried && setting.follows { vec![(BOB, ADA)] } else { vec![] })
         });
         audience.expect_find_apart().returning(move |users, others| {
             let setting = of_blocks();
-            let are_asked = |other| users.contains(&BOB) && others.contains(&other);
-            let apart = [(setting.are_apart, ADA), (setting.is_cleo_apart, CLEO)];
-            let apart = apart.into_iter().filter(|(is_apart, other)| *is_apart && are_asked(*other));
-            Ok(apart.map(|(_, other)| (BOB, other)).collect())
+            let are_queried = |other| users.contains(&BOB) && others.contains(&other);
+            let blocked = [(setting.is_ada_blocked, ADA), (setting.is_cleo_blocked, CLEO)];
+            let blocked = blocked.into_iter().filter(|(is_blocked, other)| *is_blocked && are_queried(*other));
+            Ok(blocked.map(|(_, other)| (BOB, other)).collect())
         });
         audience.expect_find_mutes().returning(move |muters, muted| {
-            let are_asked = muters.contains(&BOB) && muted.contains(&ADA);
-            Ok(if are_asked && of_mutes().mutes { vec![(BOB, ADA)] } else { vec![] })
+            let are_queried = muters.contains(&BOB) && muted.contains(&ADA);
+            Ok(if are_queried && of_mutes().mutes { vec![(BOB, ADA)] } else { vec![] })
         });
         let mut notifications = MockNotificationRepository::new();
         notifications.expect_find_state().returning(move |_, ids| {
@@ -231,24 +231,30 @@ impl World {
         Self { log, live: Arc::new(live) }
     }
 
-    async fn try_open(&self, listener: Member, topics: &str, resume: Resume, ear: &Arc<Ear>) -> Result<Subscription> {
+    async fn try_open(
+        &self,
+        listener: Member,
+        topics: &str,
+        resume: Resume,
+        outlet: &Arc<RecordingOutlet>,
+    ) -> Result<Subscription> {
         let topics = Topics::parse(topics).unwrap();
-        self.live.open(listener, LATER, topics, resume, Arc::clone(ear) as Arc<dyn Outlet>).await
+        self.live.open(listener, LATER, topics, resume, Arc::clone(outlet) as Arc<dyn Outlet>).await
     }
 
     /// Opens a stream that begins now.
-    async fn open(&self, listener: UserId, topics: &str) -> (Subscription, Arc<Ear>) {
+    async fn open(&self, listener: UserId, topics: &str) -> (Subscription, Arc<RecordingOutlet>) {
         self.open_as(member(listener, Roles::USER), topics).await
     }
 
-    async fn open_as(&self, listener: Member, topics: &str) -> (Subscription, Arc<Ear>) {
-        let ear = Arc::default();
-        let mut stream = self.try_open(listener, topics, Resume::Now, &ear).await.unwrap();
+    async fn open_as(&self, listener: Member, topics: &str) -> (Subscription, Arc<RecordingOutlet>) {
+        let outlet = Arc::default();
+        let mut stream = self.try_open(listener, topics, Resume::Now, &outlet).await.unwrap();
         assert_eq!(stream.replay().await.unwrap(), None);
-        (stream, ear)
+        (stream, outlet)
     }
 
-    async fn tell(&self, events: impl IntoIterator<Item = Event>) {
+    async fn publish(&self, events: impl IntoIterator<Item = Event>) {
         self.log.add(events);
         self.dispatch().await;
     }

@@ -119,7 +119,7 @@ impl OutboxCare {
     }
 
     /// Makes a mail that was not sent due now, or every such mail if `id` is `None`; returns how many: for the operator, not for
-/// clients.
+    /// clients.
     ///
     /// # Errors
     /// Those of the outbox.

@@ -29,7 +29,7 @@ fn a_stream_has_at_most_50_topics() {
 }
 
 #[test]
-fn a_position_is_read_as_it_is_shown() {
+fn a_position_parses_its_own_display_form() {
     for number in [0, 1, u64::MAX] {
         for part in [Part::Feed, Part::Rest] {
             let position = Position { epoch: u64::MAX - number, number, part };
@@ -39,12 +39,12 @@ fn a_position_is_read_as_it_is_shown() {
     for other in
         ["", "-", "1", "1-", "-1", "1-g", "+1-1", "1-+1", "1-1p1", "1-p", "10000000000000000-1", "1-1-1", "é-1"]
     {
-        assert_eq!(other.parse::<Position>(), Err(NoPosition), "{other}");
+        assert_eq!(other.parse::<Position>(), Err(InvalidPosition), "{other}");
     }
 }
 
 #[test]
-fn an_event_is_complete_with_its_last_part() {
+fn a_position_completes_its_event_only_with_the_last_part() {
     let feed = Position { epoch: EPOCH, number: 5, part: Part::Feed };
     let rest = Position::after(EPOCH, 5);
     assert_eq!((feed.complete(), rest.complete()), (4, 5));
