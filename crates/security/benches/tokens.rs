@@ -1,4 +1,4 @@
-//! What it costs to know who calls: `cargo bench -p agora-security`.
+//! Benchmarks of issuing and verifying tokens, and of authentication: `cargo bench -p agora-security`.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, missing_docs, reason = "a benchmark fails by panicking")]
@@ -22,15 +22,16 @@ const NOW: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
 const CLAIMS: TokenClaims =
     TokenClaims { user: UserId::new(Uuid::from_u128(1)), session: SessionId::new(Uuid::from_u128(2)) };
 
-struct Still;
+/// A clock that stands still.
+struct FixedClock;
 
-impl Clock for Still {
+impl Clock for FixedClock {
     fn now(&self) -> Timestamp {
         NOW
     }
 }
 
-/// Where every session is known.
+/// A repository in which every session exists.
 fn any_session() -> MockSessionRepository {
     let mut sessions = MockSessionRepository::new();
     sessions.expect_find().returning(|id| {
@@ -57,7 +58,7 @@ fn verify(bencher: Bencher) {
     bencher.bench(|| issuer.verify(&token, NOW).unwrap());
 }
 
-/// Verification, and the session from the cache.
+/// Verifies a token and looks its session up in the cache.
 #[divan::bench]
 fn authenticate(bencher: Bencher) {
     let issuer = issuer();
@@ -66,11 +67,11 @@ fn authenticate(bencher: Bencher) {
         checks: PasswordChecks {
             accounts: Arc::new(MockAccountRepository::new()),
             passwords: Arc::new(MockPasswordHasher::new()),
-            limits: Limits { counters: Arc::new(MockCounters::new()), clock: Arc::new(Still) },
+            limits: Limits { counters: Arc::new(MockCounters::new()), clock: Arc::new(FixedClock) },
         },
-        sessions: Arc::new(CachedSessions::new(Arc::new(any_session()), Arc::new(Still))),
+        sessions: Arc::new(CachedSessions::new(Arc::new(any_session()), Arc::new(FixedClock))),
         tokens: Arc::new(issuer),
-        clock: Arc::new(Still),
+        clock: Arc::new(FixedClock),
         ids: Arc::new(MockIdGenerator::new()),
     };
     let runtime = Builder::new_current_thread().build().unwrap();

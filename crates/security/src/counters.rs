@@ -1,4 +1,4 @@
-//! The counts of the limits, in bounded memory.
+//! The counters of rate limits, in bounded memory.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,19 +7,21 @@ use agora_domain::clock::Timestamp;
 use agora_domain::limits::{Counted, Counters, Window};
 use quick_cache::sync::Cache;
 
-/// Counts in memory, each node for itself. Of what is counted, however long its name, only a keyed digest is kept, so
-/// that the memory has a bound. Once it is full, what was counted long ago or only once goes first.
+/// Rate limit counters in memory, separate for each node.
+///
+/// The key of a counter is a keyed digest of what is counted, however long that is, so that memory is bounded. When a cache is
+/// full, counters that were used long ago or only once are evicted first.
 pub struct BoundedCounters {
     digest: [RandomState; 2],
-    /// Of requests, which every client makes, and of all else: neither makes the other forgotten.
+    /// Two caches, for requests, which every client makes, and for everything else: neither evicts entries of the other.
     windows: [Cache<u128, Arc<Mutex<Option<Window>>>>; 2],
 }
 
 impl BoundedCounters {
-    /// About how many windows of each kind are kept: 16 MiB at most.
+    /// The approximate capacity of each of the two caches, in windows: 16 MiB at most.
     const CAPACITY: usize = 100_000;
 
-    /// Counters at zero.
+    /// Creates counters that are all zero.
     pub fn new() -> Self {
         Self::with_capacity(Self::CAPACITY)
     }
@@ -33,7 +35,8 @@ impl BoundedCounters {
         if matches!(counted, Counted::Requests(..) | Counted::AccountRequests(..)) { requests } else { others }
     }
 
-    /// Nobody outside can find two things of one digest: its keys are drawn at the start and never leave it.
+    /// Returns the key of a counter. Clients cannot search for collisions: the keys of the digest are random for each process,
+    /// and are never revealed.
     fn digest(&self, counted: &Counted) -> u128 {
         let [high, low] = &self.digest;
         u128::from(high.hash_one(counted)) << 64 | u128::from(low.hash_one(counted))
@@ -83,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_is_counted_by_itself() {
+    fn counters_are_independent() {
         let counters = BoundedCounters::new();
         let one = logins(1);
         let Counted::Logins(client) = one else { unreachable!() };
@@ -97,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn none_is_lost_when_many_count_at_once() {
+    fn concurrent_increments_are_not_lost() {
         let counters = BoundedCounters::new();
         thread::scope(|scope| {
             for _ in 0..8 {
@@ -108,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_requests_makes_no_attempt_forgotten() {
+    fn a_flood_of_requests_evicts_no_other_counter() {
         let counters = BoundedCounters::with_capacity(1000);
         counters.add(&logins(0), NOW);
         for address in 1..=100_000 {
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_addresses_takes_bounded_memory_and_does_not_make_a_persistent_one_forgotten() {
+    fn a_flood_of_addresses_takes_bounded_memory_and_does_not_evict_an_active_counter() {
         let counters = BoundedCounters::with_capacity(1000);
         for address in 1..=100_000 {
             counters.add(&logins(address), NOW);

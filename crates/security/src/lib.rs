@@ -1,11 +1,11 @@
-//! Adapters of the ports that guard accounts: password hashing, access tokens, the session cache, the limits' counts.
+//! Adapters of the ports that protect accounts: password hashing, access tokens, the session cache, rate limit counters.
 //!
 //! | type | port | what it adds |
 //! |---|---|---|
-//! | [`BcryptHasher`] | [`PasswordHasher`] | bcrypt off the async threads, with a bounded queue, of which each requester has a share |
-//! | [`JwtIssuer`] | [`TokenIssuer`] | JSON web tokens, HS256 alone |
-//! | [`CachedSessions`] | [`SessionRepository`] | a short memory in front of another session repository |
-//! | [`BoundedCounters`] | [`Counters`] | counts in bounded memory |
+//! | [`BcryptHasher`] | [`PasswordHasher`] | bcrypt on its own threads, with a bounded queue and a share for each requester |
+//! | [`JwtIssuer`] | [`TokenIssuer`] | JSON web tokens, signed with HS256 only |
+//! | [`CachedSessions`] | [`SessionRepository`] | a cache with a short lifetime in front of another session repository |
+//! | [`BoundedCounters`] | [`Counters`] | rate limit counters in bounded memory |
 //! | [`RandomMailTokens`] | [`MailTokens`] | random tokens and their digests |
 //!
 //! [`PasswordHasher`]: agora_domain::accounts::PasswordHasher

@@ -6,11 +6,11 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-/// How many bytes a token has: more than anybody guesses.
+/// The random bytes of a token: too many to guess.
 const BYTES: usize = 32;
 
-/// Draws tokens from the system's random numbers, and digests them with SHA-256: with so many random bits nobody finds a token
-/// by its digest, so that it needs no slow hash.
+/// Generates tokens from the system's random numbers, and digests them with SHA-256. A token of 256 random bits cannot be found
+/// from its digest by trying, so no slow password hash is needed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RandomMailTokens;
 
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_token_is_another_and_its_digest_does_not_hold_it() {
+    fn tokens_are_unique_and_their_digests_do_not_reveal_them() {
         let (one, other) = (RandomMailTokens.draw().unwrap(), RandomMailTokens.draw().unwrap());
         assert_ne!(one, other);
         assert_eq!(BASE64_URL_SAFE_NO_PAD.decode(one.expose()).unwrap().len(), BYTES);

@@ -9,8 +9,8 @@ use agora_workers::{Capacity, Figures, Kind, Workers};
 use async_trait::async_trait;
 use bcrypt::HashParts;
 
-/// Hashes passwords with bcrypt on threads of their own. So many hashes run at once and so many wait; of these places an
-/// account has two and a client address a quarter, at least two. What comes beyond that is refused at once.
+/// Hashes passwords with bcrypt on threads of their own. The number of hashes that run and of those that wait is limited; of both
+/// together, an account may have two and a client address a quarter, at least two. Further requests are refused at once.
 pub struct BcryptHasher {
     cost: u32,
     dummy: PasswordHash,
@@ -18,31 +18,30 @@ pub struct BcryptHasher {
 }
 
 impl BcryptHasher {
-    /// A hasher of this cost (4 to 31, each step doubling the time), of which `parallel` hashes run at once, at least
+    /// Creates a hasher with this cost (4 to 31, each step doubling the time). At most `parallel` hashes run at once, at least
     /// one, and `waiting` more may wait.
     pub fn new(cost: u32, parallel: usize, waiting: usize) -> Self {
         let kind = Kind { thread: "agora-hash", items: "passwords", done: "hashed" };
-        // Two sessions of one person do not get in each other's way. A hash takes a few kilobytes of memory.
+        // Two per account, so that one user may log in on two devices at once. A hash takes only a few kilobytes of memory.
         let capacity = Capacity { parallel, waiting, per_account: 2, memory: 0 };
         Self { cost, dummy: dummy(cost), workers: Workers::new(kind, capacity) }
     }
 
-    /// Returns how busy it is.
+    /// Returns the current load and the totals since the start.
     pub fn figures(&self) -> Figures {
         self.workers.figures()
     }
 }
 
-/// Returns a well-formed hash that costs as much to verify as a real one. Salt and digest are all zeros (`.` in
-/// bcrypt's base 64), so that none had to be computed; no password is known to hash to that, and a match would not
-/// count.
+/// Returns a well-formed hash that costs as much to verify as a real one. Salt and digest are all zeros (`.` in bcrypt's base
+/// 64), so that it need not be computed. No password is known to have this hash, and a match would be ignored.
 fn dummy(cost: u32) -> PasswordHash {
     PasswordHash::new(format!("$2b${cost:02}${}", ".".repeat(22 + 31)))
 }
 
-/// Returns whether the attempt is the hashed password, by one hash whatever the answer.
+/// Returns whether the attempt is the hashed password. Computes exactly one hash in every case.
 fn matches(attempt: &str, hash: &PasswordHash) -> Result<bool> {
-    // bcrypt ignores what follows the 72nd byte or a NUL: such an attempt is no password, however its beginning looks.
+    // bcrypt ignores everything after the 72nd byte or a NUL: such an attempt must not match, even if its beginning does.
     let is_whole = attempt.len() <= Password::MAX_BYTES && !attempt.contains('\0');
     let matches = bcrypt::verify(attempt, hash.as_str()).map_err(Error::internal)?;
     Ok(matches && is_whole)
@@ -52,7 +51,7 @@ fn matches(attempt: &str, hash: &PasswordHash) -> Result<bool> {
 impl PasswordHasher for BcryptHasher {
     async fn hash(&self, password: &Password, requester: &Requester) -> Result<PasswordHash> {
         let (password, cost) = (password.clone(), self.cost);
-        // Not `non_truncating_hash`, which refuses 72 bytes already; no `Password` is longer.
+        // Not `non_truncating_hash`, which rejects exactly 72 bytes as well; no `Password` is longer than that.
         let hash = self.workers.run(requester, 0, move || bcrypt::hash(password.expose(), cost)).await?;
         hash.map(PasswordHash::new).map_err(Error::internal)
     }
@@ -85,7 +84,7 @@ mod tests {
 
     use super::*;
 
-    /// The lowest there is: these tests are not about time.
+    /// The lowest cost, to keep the tests fast.
     const COST: u32 = 4;
 
     fn hasher() -> BcryptHasher {
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_password_matches_its_own_hash_alone() {
+    async fn only_the_right_password_matches_a_hash() {
         let hasher = hasher();
         let hash = hasher.hash(&password("correct horse"), &local()).await.unwrap();
         assert!(hasher.verify(&attempt("correct horse"), Some(hash.clone()), &local()).await.unwrap());
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_of_lower_cost_is_to_be_made_anew() {
+    fn a_hash_of_lower_cost_needs_rehashing() {
         let hasher = BcryptHasher::new(10, 1, 0);
         for (cost, expected) in [(4, true), (9, true), (10, false), (11, false), (31, false)] {
             assert_eq!(hasher.needs_rehash(&dummy(cost)), expected, "{cost}");
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_account_costs_as_much_as_a_known_one() {
+    fn the_dummy_hash_has_the_configured_cost() {
         for cost in [4, 12, 31] {
             assert_eq!(cost_of(&BcryptHasher::new(cost, 1, 0).dummy), cost);
         }
@@ -145,15 +144,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_hash_the_answer_is_no() {
+    async fn verifying_without_a_stored_hash_never_matches() {
         let mut hasher = hasher();
-        // Even if somebody found a password of the dummy.
+        // Even if somebody knew the password of the dummy.
         hasher.dummy = hasher.hash(&password("password"), &local()).await.unwrap();
         assert!(!hasher.verify(&attempt("password"), None, &local()).await.unwrap());
     }
 
     #[tokio::test]
-    async fn all_72_bytes_count_and_more_never_match() {
+    async fn all_72_bytes_are_significant_and_longer_attempts_never_match() {
         let hasher = hasher();
         let longest = "é".repeat(36);
         let hash = hasher.hash(&password(&longest), &local()).await.unwrap();
@@ -176,7 +175,7 @@ mod tests {
     async fn an_attempt_with_nul_never_matches() {
         let hasher = hasher();
         let hash = hasher.hash(&password("password"), &local()).await.unwrap();
-        // bcrypt repeats the key with a NUL between: to it, this is the same password.
+        // bcrypt repeats the key, separated by a NUL: for bcrypt, this is the same password.
         assert!(bcrypt::verify("password\0password", hash.as_str()).unwrap());
         for tried in ["password\0password", "password\0", "\0password"] {
             assert!(!hasher.verify(&attempt(tried), Some(hash.clone()), &local()).await.unwrap(), "{tried:?}");
@@ -194,15 +193,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_hashed_or_verified_while_its_requester_has_no_place() {
+    async fn hashing_and_verifying_are_refused_while_the_requesters_share_is_full() {
         let alice = Requester { account: Some(UserId::new(Uuid::nil())), ..local() };
-        // One hash at a time is made even without a queue.
-        for (hasher, requester, places) in
+        // One hash may run even if both limits are zero.
+        for (hasher, requester, share) in
             [(BcryptHasher::new(COST, 0, 0), local(), 1), (BcryptHasher::new(COST, 2, 100), alice, 2)]
         {
             let hasher = Arc::new(hasher);
             let (mut taken, mut releases) = (JoinSet::new(), Vec::new());
-            for _ in 0..places {
+            for _ in 0..share {
                 let (hasher, (release, released), (start, started)) =
                     (Arc::clone(&hasher), mpsc::channel::<()>(), oneshot::channel());
                 let work = move || start.send(()).is_ok() && released.recv().is_err();

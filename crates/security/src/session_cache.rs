@@ -1,4 +1,4 @@
-//! A short memory of sessions, so that not every request asks the database for one.
+//! A cache of sessions, so that not every request reads one from the database.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,15 +12,16 @@ use agora_domain::page::{Page, PageRequest};
 use async_trait::async_trait;
 use quick_cache::sync::Cache;
 
-/// A session repository that remembers for [`MAX_AGE_MILLIS`](Self::MAX_AGE_MILLIS) what another one found.
+/// A session repository that caches what another one found for [`MAX_AGE_MILLIS`](Self::MAX_AGE_MILLIS).
 ///
-/// What changes through this one is seen at once; what changes on another node, once the memory of it has aged.
+/// Changes through this repository are visible at once; changes on another node, once the cached entry has expired.
 pub struct CachedSessions {
     inner: Arc<dyn SessionRepository>,
     clock: Arc<dyn Clock>,
     cache: Cache<SessionId, Entry>,
-    changes: Mutex<u64>,
-    /// The sessions that were used in another hour than they were before, until that is stored.
+    /// The number of invalidations so far; see [`invalidations`](Self::invalidations).
+    invalidations: Mutex<u64>,
+    /// The hour of last use of sessions, if it has changed and is not stored yet.
     seen: Mutex<HashMap<SessionId, Timestamp>>,
 }
 
@@ -31,27 +32,27 @@ struct Entry {
 }
 
 impl CachedSessions {
-    /// How old a remembered state may be. The port allows 5 seconds; one is left for clocks that are set back a little.
+    /// How old a cached state may be. The port allows 5 seconds; one is left for clocks that are set back a little.
     pub const MAX_AGE_MILLIS: i64 = 4_000;
 
-    /// About how many sessions are remembered.
+    /// The approximate capacity of the cache, in sessions.
     const CAPACITY: usize = 100_000;
 
-    /// A memory in front of `inner`.
+    /// Creates an empty cache in front of `inner`.
     pub fn new(inner: Arc<dyn SessionRepository>, clock: Arc<dyn Clock>) -> Self {
-        let (changes, seen) = (Mutex::new(0), Mutex::new(HashMap::new()));
-        Self { inner, clock, cache: Cache::new(Self::CAPACITY), changes, seen }
+        let (invalidations, seen) = (Mutex::new(0), Mutex::new(HashMap::new()));
+        Self { inner, clock, cache: Cache::new(Self::CAPACITY), invalidations, seen }
     }
 
-    /// About how many sessions are remembered now.
+    /// Returns the approximate number of cached sessions.
     pub fn remembered_sessions(&self) -> usize {
         self.cache.len()
     }
 
-    /// Stores which sessions were used since this was done last.
+    /// Stores when sessions were last used, as far as it has changed since the last call.
     ///
     /// # Errors
-    /// Those of the repository. What was not stored is tried again the next time.
+    /// Those of the repository. What could not be stored is retried by the next call.
     pub async fn store_seen(&self) -> Result<()> {
         let seen: Vec<_> = self.seen().iter().map(|(id, hour)| (*id, *hour)).collect();
         if seen.is_empty() {
@@ -71,48 +72,51 @@ impl CachedSessions {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns how many changes were forgotten, locked. A lookup that read the database before a change must not enter what it read after
-    /// that change was forgotten. So each change is counted, under the lock under which it is forgotten, and a lookup enters its result
-    /// under the same lock, and only if none was counted since it began.
-    fn changes(&self) -> MutexGuard<'_, u64> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks and returns the number of invalidations so far.
+    ///
+    /// A lookup that read the database before a change must not insert its result after the invalidation of that change. So
+    /// each invalidation is counted under the lock that it holds, and a lookup inserts its result under the same lock, only if
+    /// there was no invalidation since it began.
+    fn invalidations(&self) -> MutexGuard<'_, u64> {
+        self.invalidations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn remember(&self, id: SessionId, entry: Entry, changes_before: u64) {
-        let changes = self.changes();
-        if *changes == changes_before {
+    /// Inserts an entry, unless there was an invalidation since the count was `invalidations_before`.
+    fn insert(&self, id: SessionId, entry: Entry, invalidations_before: u64) {
+        let invalidations = self.invalidations();
+        if *invalidations == invalidations_before {
             self.cache.insert(id, entry);
         }
     }
 
-    fn forget(&self, forget: impl FnOnce(&Cache<SessionId, Entry>)) {
-        let mut changes = self.changes();
-        *changes += 1;
-        forget(&self.cache);
+    fn invalidate(&self, remove: impl FnOnce(&Cache<SessionId, Entry>)) {
+        let mut invalidations = self.invalidations();
+        *invalidations += 1;
+        remove(&self.cache);
     }
 
-    /// Forgets when the result is dropped: also after a failed write, or one whose request was cancelled, since what it
-    /// wanted may be written all the same.
-    fn forget_at_end(&self, forget: impl Fn(&Cache<SessionId, Entry>)) -> impl Drop {
-        Finally(move || self.forget(&forget))
+    /// Invalidates entries when the result is dropped, and so also after a write that failed or whose request was cancelled,
+    /// since its change may have been stored all the same.
+    fn invalidate_on_drop(&self, remove: impl Fn(&Cache<SessionId, Entry>)) -> impl Drop {
+        OnDrop(move || self.invalidate(&remove))
     }
 
-    fn forget_of(&self, account: UserId) -> impl Drop {
-        self.forget_at_end(move |cache| cache.retain(|_, entry| entry.state.session.user != account))
+    fn invalidate_account_on_drop(&self, account: UserId) -> impl Drop {
+        self.invalidate_on_drop(move |cache| cache.retain(|_, entry| entry.state.session.user != account))
     }
 
-    fn remembered(&self, id: SessionId, now: Timestamp) -> Option<SessionState> {
+    fn cached(&self, id: SessionId, now: Timestamp) -> Option<SessionState> {
         let Entry { state, read_at } = self.cache.get(&id)?;
-        // An entry from the future was read before the clock was set back: its age is unknown.
+        // An entry from the future was read before the clock was set back, so its age is unknown.
         let is_fresh = read_at <= now && now < read_at.plus_millis(Self::MAX_AGE_MILLIS);
         is_fresh.then_some(state)
     }
 }
 
-/// Does something when dropped.
-struct Finally<F: Fn()>(F);
+/// Calls a function when dropped.
+struct OnDrop<F: Fn()>(F);
 
-impl<F: Fn()> Drop for Finally<F> {
+impl<F: Fn()> Drop for OnDrop<F> {
     fn drop(&mut self) {
         (self.0)();
     }
@@ -121,20 +125,20 @@ impl<F: Fn()> Drop for Finally<F> {
 #[async_trait]
 impl SessionRepository for CachedSessions {
     async fn open(&self, session: &Session, verified: &PasswordHash, user_agent: Option<UserAgent>) -> Result<bool> {
-        // Only what was found is remembered, so nothing is to be forgotten about a new session.
+        // Only sessions that were found are cached, so a new one needs no invalidation.
         self.inner.open(session, verified, user_agent).await
     }
 
     async fn find(&self, id: SessionId) -> Result<Option<SessionState>> {
-        // Taken before the read: the state is at least as old as that.
+        // Taken before the read, so that the entry never counts as younger than its state.
         let read_at = self.clock.now();
-        if let Some(state) = self.remembered(id, read_at) {
+        if let Some(state) = self.cached(id, read_at) {
             return Ok(Some(state));
         }
-        let changes_before = *self.changes();
+        let invalidations_before = *self.invalidations();
         let found = self.inner.find(id).await?;
         if let Some(state) = found {
-            self.remember(id, Entry { state, read_at }, changes_before);
+            self.insert(id, Entry { state, read_at }, invalidations_before);
         }
         Ok(found)
     }
@@ -148,7 +152,7 @@ impl SessionRepository for CachedSessions {
     }
 
     async fn list(&self, user: UserId, opened_after: Timestamp, page: PageRequest) -> Result<Page<SessionView>> {
-        // Of those that the page shows, what is not stored yet is known here.
+        // Times of last use that are not stored yet are only known here.
         let mut found = self.inner.list(user, opened_after, page).await?;
         let seen = self.seen();
         for view in &mut found.items {
@@ -171,37 +175,37 @@ impl SessionRepository for CachedSessions {
     }
 
     async fn revoke_of(&self, user: UserId, id: SessionId, at: Timestamp) -> Result<bool> {
-        let _forget = self.forget_at_end(|cache| {
+        let _invalidate = self.invalidate_on_drop(|cache| {
             cache.remove(&id);
         });
         self.inner.revoke_of(user, id, at).await
     }
 
     async fn revoke_others(&self, user: UserId, keep: SessionId, at: Timestamp) -> Result<()> {
-        let _forget = self.forget_of(user);
+        let _invalidate = self.invalidate_account_on_drop(user);
         self.inner.revoke_others(user, keep, at).await
     }
 
     async fn revoke_all(&self, user: UserId, entry: &AuditEntry) -> Result<()> {
-        let _forget = self.forget_of(user);
+        let _invalidate = self.invalidate_account_on_drop(user);
         self.inner.revoke_all(user, entry).await
     }
 
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()> {
-        let _forget = self.forget_at_end(|cache| {
+        let _invalidate = self.invalidate_on_drop(|cache| {
             cache.remove(&id);
         });
         self.inner.revoke(id, at).await
     }
 
     async fn delete_opened_before(&self, at: Timestamp) -> Result<usize> {
-        let _forget = self.forget_at_end(|cache| cache.retain(|_, entry| entry.state.session.opened_at >= at));
+        let _invalidate = self.invalidate_on_drop(|cache| cache.retain(|_, entry| entry.state.session.opened_at >= at));
         self.inner.delete_opened_before(at).await
     }
 
     fn account_changed(&self, account: UserId) {
         self.inner.account_changed(account);
-        drop(self.forget_of(account));
+        drop(self.invalidate_account_on_drop(account));
     }
 }
 

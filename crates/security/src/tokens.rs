@@ -16,17 +16,17 @@ use uuid::Uuid;
 const ALGORITHM: Algorithm = Algorithm::HS256;
 const ISSUER: &str = "agora";
 
-/// The issuer of tickets: another one, so that none is taken for a token.
+/// The issuer of tickets, which differs so that a ticket is not accepted as an access token.
 const TICKET_ISSUER: &str = "agora/events";
 
-/// A key by which tokens are checked.
-struct CheckingKey {
-    /// Its name in the header of tokens, which tells nothing of the secret.
+/// A key that verifies tokens.
+struct VerifyingKey {
+    /// The key id (`kid`) in the header of tokens, which reveals nothing of the secret.
     id: String,
     key: DecodingKey,
 }
 
-impl CheckingKey {
+impl VerifyingKey {
     fn new(secret: &[u8]) -> Self {
         let digest = Sha256::new().chain_update(b"agora: name of a key").chain_update(secret).finalize();
         let id = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -34,37 +34,38 @@ impl CheckingKey {
     }
 }
 
-/// The clocks of two nodes differ a little. How far in the future the time of issue may lie: with no harm, as far as
-/// any node's clock may be off.
-const ISSUED_AHEAD_SECONDS: i64 = 60;
+/// How far `iat` may lie in the future, since the clocks of nodes differ. A generous leeway does no harm here, so it covers any
+/// plausible error of a node's clock.
+const IAT_LEEWAY_SECONDS: i64 = 60;
 
-/// And for how long a token is taken after its time was over: as little as nodes that keep their clocks right need.
-const EXPIRED_SINCE_SECONDS: i64 = 5;
+/// For how long a token is accepted after `exp`: no longer than nodes with synchronized clocks need.
+const EXP_LEEWAY_SECONDS: i64 = 5;
 
-/// Issues and checks JSON web tokens signed with HS256. A token that names any other algorithm is not valid.
+/// Issues and verifies JSON web tokens signed with HS256. A token with any other algorithm is not valid.
 pub struct JwtIssuer {
     signing_key: EncodingKey,
-    /// In every token's header: by which key it is to be checked.
+    /// The header of every token, with the id of the key.
     header: Header,
-    own: CheckingKey,
-    accepted: Option<CheckingKey>,
+    own: VerifyingKey,
+    /// A key of which tokens are accepted as well while the secret is being changed.
+    accepted: Option<VerifyingKey>,
     validation: Validation,
     ticket_validation: Validation,
     lifetime_seconds: i64,
 }
 
 impl JwtIssuer {
-    /// An issuer with this secret, which all nodes share. Its tokens live as long as given, in whole seconds.
+    /// Creates an issuer with this secret, which all nodes share. The lifetime of tokens is rounded down to whole seconds.
     pub fn new(secret: &[u8], lifetime: Duration) -> Self {
         let validation = |issuer| {
             let mut validation = Validation::new(ALGORITHM);
             validation.set_issuer(&[issuer]);
             validation.set_required_spec_claims(&["iss", "sub", "exp"]);
-            // The library would compare with the system's clock; `verify` compares with the time it is given.
+            // The library would compare with the system's clock; `verify` compares with its argument `now`.
             validation.validate_exp = false;
             validation
         };
-        let own = CheckingKey::new(secret);
+        let own = VerifyingKey::new(secret);
         Self {
             signing_key: EncodingKey::from_secret(secret),
             header: Header { kid: Some(own.id.clone()), ..Header::new(ALGORITHM) },
@@ -76,19 +77,19 @@ impl JwtIssuer {
         }
     }
 
-    /// Takes tokens signed with another secret as well, while nodes change from one to the other. Tokens are still
-    /// signed with the own one.
+    /// Accepts tokens signed with another secret as well, while nodes change from one to the other. New tokens are still signed
+    /// with the own secret.
     #[must_use]
     pub fn accepting(self, secret: &[u8]) -> Self {
-        Self { accepted: Some(CheckingKey::new(secret)), ..self }
+        Self { accepted: Some(VerifyingKey::new(secret)), ..self }
     }
 
-    /// Returns the claims of a token that is rightly signed.
+    /// Returns the claims of a token; `None` if its signature is not valid.
     fn claims<T: DeserializeOwned>(&self, token: &str, validation: &Validation) -> Option<T> {
-        let check = |key: &CheckingKey| jsonwebtoken::decode(token, &key.key, validation).ok();
+        let check = |key: &VerifyingKey| jsonwebtoken::decode(token, &key.key, validation).ok();
         let Some(accepted) = &self.accepted else { return check(&self.own).map(|token| token.claims) };
         let named = jsonwebtoken::decode_header(token).ok()?.kid;
-        // A token without a name of its key may be of either.
+        // A token without a key id may be signed with either key.
         let mut keys = [&self.own, accepted].into_iter().filter(|key| named.as_ref().is_none_or(|id| *id == key.id));
         keys.find_map(check).map(|token| token.claims)
     }
@@ -111,7 +112,7 @@ struct Claims {
 }
 
 impl Claims {
-    /// Returns the token that they are of.
+    /// Returns the verified token with these claims.
     fn token(&self) -> Result<VerifiedToken> {
         let user = UserId::new(Uuid::parse_str(&self.sub).map_err(|_| Error::InvalidToken)?);
         let session = SessionId::new(Uuid::parse_str(&self.sid).map_err(|_| Error::InvalidToken)?);
@@ -120,13 +121,13 @@ impl Claims {
     }
 }
 
-/// The claims in a ticket: those of the token, whose time it keeps, and its own.
+/// The claims in a ticket: those of the access token, with its expiration, and its own.
 #[derive(Serialize, Deserialize)]
 struct TicketClaims {
     #[serde(flatten)]
     token: Claims,
     jti: String,
-    /// Until when it can be used, in milliseconds since 1970.
+    /// When the ticket expires, in milliseconds since 1970.
     until: i64,
 }
 
@@ -146,11 +147,11 @@ impl TokenIssuer for JwtIssuer {
     fn verify(&self, token: &str, now: Timestamp) -> Result<VerifiedToken> {
         let claims: Claims = self.claims(token, &self.validation).ok_or(Error::InvalidToken)?;
         let now = now.unix_seconds();
-        if claims.iat > now.saturating_add(ISSUED_AHEAD_SECONDS) {
+        if claims.iat > now.saturating_add(IAT_LEEWAY_SECONDS) {
             return Err(Error::InvalidToken);
         }
         let token = claims.token()?;
-        let has_expired = claims.exp.saturating_add(EXPIRED_SINCE_SECONDS) <= now;
+        let has_expired = claims.exp.saturating_add(EXP_LEEWAY_SECONDS) <= now;
         if has_expired { Err(Error::ExpiredToken) } else { Ok(token) }
     }
 
@@ -232,12 +233,12 @@ mod tests {
         ])
     }
 
-    /// A token of these claims, rightly signed.
+    /// A token with these claims and a valid signature.
     fn signed(algorithm: Algorithm, claims: &BTreeMap<&'static str, Value>) -> String {
         jsonwebtoken::encode(&Header::new(algorithm), claims, &EncodingKey::from_secret(SECRET)).unwrap()
     }
 
-    /// The token with another header, rightly signed with HS256.
+    /// The token with another header and a valid HS256 signature.
     fn with_header(header: &str, token: &str) -> String {
         let (_, rest) = token.split_once('.').unwrap();
         let (claims, _) = rest.split_once('.').unwrap();
@@ -248,12 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn a_token_tells_what_it_was_issued_for() {
+    fn verifying_a_token_returns_the_claims_it_was_issued_with() {
         assert_eq!(issuer().valid_claims(&valid(), NOW), Some(CLAIMS));
     }
 
     #[test]
-    fn the_header_names_the_algorithm_and_the_key_and_nothing_of_the_secret() {
+    fn the_header_has_the_algorithm_and_a_key_id_derived_from_the_secret() {
         let header = jsonwebtoken::decode_header(valid()).unwrap();
         assert_eq!((header.alg, header.typ.as_deref()), (ALGORITHM, Some("JWT")));
         let id = header.kid.unwrap();
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn while_the_secret_changes_tokens_of_both_are_valid_and_new_ones_are_of_the_new_one() {
+    fn while_the_secret_changes_both_are_accepted_and_the_new_one_signs() {
         const NEW: &[u8] = b"the secret that is to be used from now on";
         let old = valid();
         let changing = JwtIssuer::new(NEW, Duration::from_secs(3600)).accepting(SECRET);
@@ -276,17 +277,17 @@ mod tests {
         let changed = JwtIssuer::new(NEW, Duration::from_secs(3600));
         assert_eq!((changed.valid_claims(&new, NOW), changed.valid_claims(&old, NOW)), (Some(CLAIMS), None));
         assert_eq!(issuer().valid_claims(&new, NOW), None);
-        // Nodes that are told the new secret first accept it before any signs with it.
+        // Nodes first learn to accept the new secret, before any node signs with it.
         assert_eq!(issuer().accepting(NEW).valid_claims(&new, NOW), Some(CLAIMS));
-        // The time that a token is valid holds for both.
+        // Tokens of both secrets expire.
         assert_eq!(changing.valid_claims(&old, at_second(NOW_SECONDS + 3605)), None);
     }
 
     #[test]
-    fn the_name_of_a_key_lets_no_other_key_sign() {
+    fn a_token_with_a_key_id_must_be_signed_with_that_key() {
         let changing = JwtIssuer::new(b"the secret that is to be used from now on", Duration::from_secs(3600));
         let changing = changing.accepting(SECRET);
-        // Signed as by the old secret: without a name, with its own, with that of the new one, and with none there is.
+        // Signed with the old secret: without a key id, with its own, with that of the new secret, and with an unknown one.
         let named = |id: Option<&str>| {
             let header = Header { kid: id.map(str::to_owned), ..Header::new(ALGORITHM) };
             jsonwebtoken::encode(&header, &claims(), &EncodingKey::from_secret(SECRET)).unwrap()
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_valid_for_its_lifetime_by_the_time_given_and_a_little_longer() {
+    fn a_token_is_valid_for_its_lifetime_plus_a_small_leeway() {
         let token = valid();
         for (now, expected) in [
             (at_second(NOW_SECONDS), true),
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_token_is_told_from_an_invalid_one() {
+    fn expired_and_invalid_tokens_have_different_errors() {
         let (later, expired) = (at_second(NOW_SECONDS + 7200), valid());
         assert!(matches!(issuer().verify(&expired, later), Err(Error::ExpiredToken)));
         for invalid in ["", &expired[1..]] {
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lifetime_beyond_all_time_does_not_overflow() {
+    fn the_longest_lifetime_does_not_overflow() {
         let forever = JwtIssuer::new(SECRET, Duration::MAX);
         let token = forever.issue(CLAIMS, NOW).unwrap();
         for now in [NOW, Timestamp::from_unix_millis(i64::MAX)] {
@@ -408,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_output_keeps_the_secret() {
+    fn debug_output_hides_the_secret() {
         assert_eq!(format!("{:?}", issuer()), "JwtIssuer { lifetime_seconds: 3600, .. }");
     }
 }

@@ -24,17 +24,17 @@ fn state(id: SessionId, user: UserId, revoked: bool) -> SessionState {
     SessionState { session, revoked, enabled: true, roles: Roles::USER, last_seen_at: session.opened_at }
 }
 
-/// A clock, and the hand that sets it.
+/// A clock, and the milliseconds that it shows, for tests to set.
 fn clock() -> (Arc<MockClock>, Arc<AtomicI64>) {
-    let hand = Arc::new(AtomicI64::new(START));
+    let millis = Arc::new(AtomicI64::new(START));
     let mut clock = MockClock::new();
-    let shown = Arc::clone(&hand);
+    let shown = Arc::clone(&millis);
     clock.expect_now().returning(move || Timestamp::from_unix_millis(shown.load(Ordering::SeqCst)));
-    (Arc::new(clock), hand)
+    (Arc::new(clock), millis)
 }
 
-/// A cache in front of a repository where every session is Alice's, or Bob's from 100 on, and may be looked up so
-/// many times.
+/// A cache in front of a repository in which every session below 100 is Alice's and every other Bob's, and which expects exactly
+/// `lookups` calls of `find`.
 fn cached(lookups: usize, expect: impl FnOnce(&mut MockSessionRepository)) -> CachedSessions {
     let mut inner = MockSessionRepository::new();
     inner.expect_find().times(lookups).returning(|id| {
@@ -46,7 +46,7 @@ fn cached(lookups: usize, expect: impl FnOnce(&mut MockSessionRepository)) -> Ca
 }
 
 #[tokio::test]
-async fn a_session_is_looked_up_once() {
+async fn a_session_is_read_once_and_then_cached() {
     let sessions = cached(1, |_| ());
     for _ in 0..3 {
         assert_eq!(sessions.find(session(1)).await.unwrap(), Some(state(session(1), ALICE, false)));
@@ -54,7 +54,7 @@ async fn a_session_is_looked_up_once() {
 }
 
 #[tokio::test]
-async fn an_unknown_session_is_looked_up_every_time() {
+async fn an_unknown_session_is_not_cached() {
     let mut inner = MockSessionRepository::new();
     inner.expect_find().times(2).returning(|_| Ok(None));
     let sessions = CachedSessions::new(Arc::new(inner), clock().0);
@@ -64,7 +64,7 @@ async fn an_unknown_session_is_looked_up_every_time() {
 }
 
 #[tokio::test]
-async fn a_failed_lookup_is_reported_and_not_remembered() {
+async fn a_failed_lookup_is_returned_and_not_cached() {
     let mut inner = MockSessionRepository::new();
     inner.expect_find().times(2).returning(|_| Err(Error::unavailable("no connection")));
     let sessions = CachedSessions::new(Arc::new(inner), clock().0);
@@ -74,21 +74,21 @@ async fn a_failed_lookup_is_reported_and_not_remembered() {
 }
 
 #[tokio::test]
-async fn memory_ends_with_its_age_and_when_the_clock_is_set_back() {
+async fn entries_expire_by_age_and_when_the_clock_is_set_back() {
     const { assert!(CachedSessions::MAX_AGE_MILLIS < 5_000) };
     for (later, lookups) in [(0, 1), (3_999, 1), (4_000, 2), (4_001, 2), (i64::MAX - START, 2), (-1, 2)] {
         let mut inner = MockSessionRepository::new();
         inner.expect_find().times(lookups).returning(|id| Ok(Some(state(id, ALICE, false))));
-        let (clock, hand) = clock();
+        let (clock, millis) = clock();
         let sessions = CachedSessions::new(Arc::new(inner), clock);
         sessions.find(session(1)).await.unwrap();
-        hand.fetch_add(later, Ordering::SeqCst);
+        millis.fetch_add(later, Ordering::SeqCst);
         sessions.find(session(1)).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn a_revoked_session_is_forgotten_at_once_and_no_other() {
+async fn revoking_a_session_invalidates_it_and_no_other() {
     let sessions = cached(3, |inner| {
         inner.expect_revoke().once().withf(|id, _| *id == session(1)).returning(|_, _| Ok(()));
     });
@@ -100,27 +100,27 @@ async fn a_revoked_session_is_forgotten_at_once_and_no_other() {
 }
 
 #[tokio::test]
-async fn the_sessions_of_an_account_that_are_ended_are_forgotten_at_once_and_no_others() {
+async fn revoking_the_sessions_of_an_account_invalidates_them_and_no_others() {
     let sessions = cached(7, |inner| {
         inner.expect_revoke_others().once().returning(|_, _, _| Ok(()));
         inner.expect_revoke_all().once().returning(|_, _| Err(Error::unavailable("lost acknowledgement")));
     });
-    let look = async || {
+    let find_each = async || {
         for id in [1, 2, 100] {
             sessions.find(session(id)).await.unwrap();
         }
     };
-    look().await;
+    find_each().await;
     sessions.revoke_others(ALICE, session(1), Timestamp::from_unix_millis(START)).await.unwrap();
-    look().await;
+    find_each().await;
     let (id, actor, at) = (AuditId::new(Uuid::nil()), Actor::CommandLine, Timestamp::from_unix_millis(START));
     let (action, target, details) = (Action::SessionsEnded, Target::User(ALICE), None);
     assert!(sessions.revoke_all(ALICE, &AuditEntry { id, at, actor, action, target, details }).await.is_err());
-    look().await;
+    find_each().await;
 }
 
 #[tokio::test]
-async fn a_failed_revocation_is_forgotten_too() {
+async fn a_failed_revocation_invalidates_the_session_too() {
     let sessions = cached(2, |inner| {
         inner.expect_revoke().once().returning(|_, _| Err(Error::unavailable("lost acknowledgement")));
     });
@@ -130,7 +130,7 @@ async fn a_failed_revocation_is_forgotten_too() {
 }
 
 #[tokio::test]
-async fn a_changed_account_is_forgotten_at_once_and_no_other() {
+async fn a_changed_account_invalidates_its_sessions_and_no_others() {
     let sessions = cached(5, |inner| {
         inner.expect_account_changed().once().withf(|account| *account == ALICE).return_const(());
     });
@@ -144,7 +144,7 @@ async fn a_changed_account_is_forgotten_at_once_and_no_other() {
 }
 
 #[tokio::test]
-async fn deleted_sessions_are_forgotten_at_once() {
+async fn deleting_sessions_invalidates_them() {
     for (cutoff, lookups) in [(START, 1), (START + 1, 2)] {
         let sessions = cached(lookups, |inner| {
             inner.expect_delete_opened_before().once().returning(|_| Ok(7));
@@ -156,7 +156,7 @@ async fn deleted_sessions_are_forgotten_at_once() {
 }
 
 #[tokio::test]
-async fn opening_is_passed_on() {
+async fn opening_a_session_is_delegated() {
     let opened = state(session(1), ALICE, false).session;
     let sessions = cached(0, |inner| {
         inner.expect_open().once().withf(move |session, _, _| *session == opened).returning(|_, _, _| Ok(true));
@@ -164,18 +164,17 @@ async fn opening_is_passed_on() {
     sessions.open(&opened, &PasswordHash::new(String::new()), None).await.unwrap();
 }
 
-/// A repository whose first lookup, after it has read, waits to be let go; so does each revocation, after it has
-/// written.
+/// A repository whose first lookup waits for `resume` after it has read, as does each revocation after it has written.
 #[derive(Default)]
-struct Slow {
+struct PausingRepository {
     revoked: AsyncMutex<bool>,
     lookups: AtomicI64,
     reached: Notify,
-    let_go: Notify,
+    resume: Notify,
 }
 
 #[async_trait]
-impl SessionRepository for Slow {
+impl SessionRepository for PausingRepository {
     async fn open(&self, _: &Session, _: &PasswordHash, _: Option<UserAgent>) -> Result<bool> {
         Ok(true)
     }
@@ -204,7 +203,7 @@ impl SessionRepository for Slow {
         let revoked = *self.revoked.lock().await;
         if self.lookups.fetch_add(1, Ordering::SeqCst) == 0 {
             self.reached.notify_one();
-            self.let_go.notified().await;
+            self.resume.notified().await;
         }
         Ok(Some(state(id, ALICE, revoked)))
     }
@@ -220,7 +219,7 @@ impl SessionRepository for Slow {
     async fn revoke(&self, _: SessionId, _: Timestamp) -> Result<()> {
         *self.revoked.lock().await = true;
         self.reached.notify_one();
-        self.let_go.notified().await;
+        self.resume.notified().await;
         Ok(())
     }
 
@@ -234,38 +233,38 @@ async fn is_revoked(sessions: &CachedSessions) -> bool {
 }
 
 #[tokio::test]
-async fn a_lookup_that_read_before_a_change_does_not_enter_what_it_read() {
-    let slow = Arc::new(Slow::default());
-    let sessions = Arc::new(CachedSessions::new(Arc::clone(&slow) as Arc<dyn SessionRepository>, clock().0));
+async fn a_lookup_that_read_before_an_invalidation_does_not_cache_its_result() {
+    let pausing = Arc::new(PausingRepository::default());
+    let sessions = Arc::new(CachedSessions::new(Arc::clone(&pausing) as Arc<dyn SessionRepository>, clock().0));
     let lookup = tokio::spawn({
         let sessions = Arc::clone(&sessions);
         async move { is_revoked(&sessions).await }
     });
-    slow.reached.notified().await;
-    *slow.revoked.lock().await = true;
+    pausing.reached.notified().await;
+    *pausing.revoked.lock().await = true;
     sessions.account_changed(ALICE);
-    slow.let_go.notify_one();
+    pausing.resume.notify_one();
     assert!(!lookup.await.unwrap(), "the lookup itself read the state before the change");
     assert!(is_revoked(&sessions).await);
 }
 
 #[tokio::test]
-async fn a_cancelled_revocation_is_forgotten_too() {
-    let slow = Arc::new(Slow { lookups: AtomicI64::new(1), ..Slow::default() });
-    let sessions = Arc::new(CachedSessions::new(Arc::clone(&slow) as Arc<dyn SessionRepository>, clock().0));
+async fn a_cancelled_revocation_invalidates_the_session_too() {
+    let pausing = Arc::new(PausingRepository { lookups: AtomicI64::new(1), ..PausingRepository::default() });
+    let sessions = Arc::new(CachedSessions::new(Arc::clone(&pausing) as Arc<dyn SessionRepository>, clock().0));
     assert!(!is_revoked(&sessions).await);
     let revocation = tokio::spawn({
         let sessions = Arc::clone(&sessions);
         async move { sessions.revoke(session(1), Timestamp::from_unix_millis(START)).await }
     });
-    slow.reached.notified().await;
+    pausing.reached.notified().await;
     revocation.abort();
     assert!(revocation.await.unwrap_err().is_cancelled());
     assert!(is_revoked(&sessions).await);
 }
 
 #[tokio::test]
-async fn a_session_that_is_ended_by_its_user_is_forgotten() {
+async fn revoking_a_users_own_session_invalidates_it() {
     let sessions = cached(2, |inner| {
         inner.expect_revoke_of().once().returning(|_, _, _| Ok(true));
     });
@@ -279,7 +278,7 @@ fn hour(n: i64) -> Timestamp {
 }
 
 #[tokio::test]
-async fn what_was_used_is_stored_once_and_shown_before() {
+async fn last_use_is_listed_before_it_is_stored_and_is_stored_once() {
     let view =
         |n| SessionView { session: state(session(n), ALICE, false).session, last_seen_at: hour(1), user_agent: None };
     let mut inner = MockSessionRepository::new();
@@ -299,7 +298,7 @@ async fn what_was_used_is_stored_once_and_shown_before() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_stored_is_tried_again_with_what_came_meanwhile() {
+async fn last_use_that_could_not_be_stored_is_retried_with_later_ones() {
     let mut inner = MockSessionRepository::new();
     inner.expect_set_seen().once().returning(|_| Err(Error::unavailable("no connection")));
     inner.expect_set_seen().once().withf(|seen| seen.len() == 2).returning(|_| Ok(()));
