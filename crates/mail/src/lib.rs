@@ -1,6 +1,6 @@
-//! The mail adapter: what mails say, and the SMTP server that they are handed to.
+//! The mail adapter: the texts of mails, and sending them through an SMTP server.
 //!
-//! Texts are files of plain text, of which an operator can replace each: see [`Templates`]. [`Smtp`] is the domain's
+//! The texts are plain text files, each of which an operator can replace: see [`Templates`]. [`Smtp`] is the domain's
 //! [`MailTransport`](agora_domain::mail::MailTransport) over lettre.
 
 #![forbid(unsafe_code)]

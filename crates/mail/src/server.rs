@@ -1,4 +1,4 @@
-//! From the settings to a server that can be connected to.
+//! The settings of the SMTP server, and connecting to it.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,38 +11,39 @@ use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use url::Url;
 
-/// Why a setting names no server, in words for an operator that do not repeat it.
+/// Why a setting of the mail server is invalid, in words for an operator. Messages do not repeat the setting, which may contain a
+/// password.
 #[derive(Debug, Clone, Error)]
 pub enum ServerError {
-    /// It is no such URL.
+    /// The URL does not parse, or does not have the scheme or the host that it needs.
     #[error("it must be smtp://USER:PASSWORD@HOST:PORT or smtps://USER:PASSWORD@HOST:PORT")]
     Url,
-    /// It says more than it may.
+    /// The URL has a path, a fragment or a query other than `?tls=none`.
     #[error("behind the port it may only have ?tls=none")]
-    Surplus,
-    /// It would send passwords and tokens over a network in clear.
+    UnsupportedPart,
+    /// The URL would send passwords and tokens over a network unencrypted.
     #[error("?tls=none is for a server on this machine alone")]
     NotLoopback,
-    /// It is no address to send from.
+    /// The sender is not a valid address.
     #[error("it must be an email address such as no-reply@example.org or Agora <no-reply@example.org>")]
     Sender,
-    /// What TLS needs could not be set up.
+    /// TLS could not be set up.
     #[error("cannot set up TLS: {0}")]
     Tls(String),
 }
 
-/// How the connection is kept secret.
+/// How the connection is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Security {
-    /// It begins in clear, and is encrypted before anything is said.
+    /// It begins unencrypted, and is encrypted by STARTTLS before credentials or mails are sent.
     StartTls,
-    /// It is encrypted from its beginning.
+    /// It is encrypted from its beginning (implicit TLS).
     Tls,
-    /// It stays on this machine.
+    /// It is unencrypted, and allowed only to a loopback address.
     None,
 }
 
-/// What a URL says of a server.
+/// The parts of a server's URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Server {
     host: String,
@@ -64,10 +65,10 @@ impl Server {
         let is_in_clear = match url.query() {
             None => false,
             Some("tls=none") if !is_implicit => true,
-            Some(_) => return Err(ServerError::Surplus),
+            Some(_) => return Err(ServerError::UnsupportedPart),
         };
         if !matches!(url.path(), "" | "/") || url.fragment().is_some() {
-            return Err(ServerError::Surplus);
+            return Err(ServerError::UnsupportedPart);
         }
         let is_loopback = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
         if is_in_clear && !is_loopback {
@@ -90,7 +91,7 @@ impl Server {
     }
 }
 
-/// Checks that a URL names a server, there or not.
+/// Checks that a URL is valid for a server, without connecting to it.
 ///
 /// # Errors
 /// [`ServerError`].
@@ -98,7 +99,7 @@ pub fn check_url(url: &str) -> Result<(), ServerError> {
     Server::parse(url).map(drop)
 }
 
-/// Checks that a text is an address to send from, with or without a name.
+/// Checks that a text is a valid sender: an address with or without a display name.
 ///
 /// # Errors
 /// [`ServerError`].
@@ -110,20 +111,20 @@ pub(crate) fn parse_sender(sender: &str) -> Result<Mailbox, ServerError> {
     sender.parse().map_err(|_| ServerError::Sender)
 }
 
-/// How long it may take to reach one of a server's addresses.
-const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// The timeout of connecting to one of a server's addresses.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How a connection is encrypted.
+/// How a connection is encrypted, with the parameters of TLS.
 enum Encryption {
-    /// Before anything is said.
-    AtOnce(TlsParameters),
-    /// Once the server has said that it does.
-    Asked(TlsParameters),
+    /// From its beginning.
+    Implicit(TlsParameters),
+    /// By STARTTLS.
+    StartTls(TlsParameters),
     /// Not at all.
     None,
 }
 
-/// Connects to a server.
+/// Opens connections to a server.
 pub(crate) struct Connector {
     address: (String, u16),
     encryption: Encryption,
@@ -132,13 +133,13 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    /// Connects to the server that a URL names, as the machine that a domain belongs to.
+    /// Creates a connector for the server with this URL, which introduces itself with this domain.
     pub(crate) fn new(url: &str, domain: &str) -> Result<Self, ServerError> {
         let Server { host, port, security, credentials } = Server::parse(url)?;
         let parameters = || TlsParameters::new(host.clone()).map_err(|error| ServerError::Tls(error.to_string()));
         let encryption = match security {
-            Security::StartTls => Encryption::Asked(parameters()?),
-            Security::Tls => Encryption::AtOnce(parameters()?),
+            Security::StartTls => Encryption::StartTls(parameters()?),
+            Security::Tls => Encryption::Implicit(parameters()?),
             Security::None => Encryption::None,
         };
         let hello = if domain.is_ascii() { ClientId::Domain(domain.to_owned()) } else { ClientId::default() };
@@ -146,17 +147,18 @@ impl Connector {
         Ok(Self { address: (host, port), encryption, hello, credentials })
     }
 
-    /// Connects, encrypts and logs in, as the server is to be spoken to.
+    /// Connects to the server, encrypts the connection and logs in.
     pub(crate) async fn connect(&self) -> Result<AsyncSmtpConnection, lettre::transport::smtp::Error> {
         let (host, port) = &self.address;
-        let at_once = match &self.encryption {
-            Encryption::AtOnce(parameters) => Some(parameters.clone()),
-            Encryption::Asked(_) | Encryption::None => None,
+        let implicit = match &self.encryption {
+            Encryption::Implicit(parameters) => Some(parameters.clone()),
+            Encryption::StartTls(_) | Encryption::None => None,
         };
         let address = (host.as_str(), *port);
-        let connecting = AsyncSmtpConnection::connect_tokio1(address, Some(CONNECT_TIME), &self.hello, at_once, None);
+        let connecting =
+            AsyncSmtpConnection::connect_tokio1(address, Some(CONNECT_TIMEOUT), &self.hello, implicit, None);
         let mut connection = connecting.await?;
-        if let Encryption::Asked(parameters) = &self.encryption {
+        if let Encryption::StartTls(parameters) = &self.encryption {
             connection.starttls(parameters.clone(), &self.hello).await?;
         }
         if let Some(credentials) = &self.credentials {
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_says_where_the_server_is_and_how_it_is_spoken_to() {
+    fn a_url_has_the_host_the_port_the_security_and_the_credentials() {
         for (url, expected) in [
             ("smtp://mail.example.org", server("mail.example.org", 587, Security::StartTls, None)),
             ("smtps://mail.example.org/", server("mail.example.org", 465, Security::Tls, None)),
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_server_or_would_send_in_clear_is_refused_without_being_repeated() {
+    fn invalid_and_unencrypted_remote_urls_are_rejected_without_repeating_them() {
         for url in [
             "",
             "mail.example.org",

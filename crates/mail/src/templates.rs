@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use agora_domain::mail::{MailKind, OutgoingMail};
 use thiserror::Error;
 
-/// The file of a kind of mail, and what it holds where the operator has none.
+/// Returns the file name of a kind of mail, and the built-in text that is used when the operator has no such file.
 const fn built_in(kind: MailKind) -> (&'static str, &'static str) {
     match kind {
         MailKind::PasswordReset => ("password-reset.txt", include_str!("../templates/password-reset.txt")),
@@ -20,36 +20,36 @@ const fn built_in(kind: MailKind) -> (&'static str, &'static str) {
 const USERNAME: &str = "username";
 const TOKEN: &str = "token";
 
-/// The most bytes of a file: a mail is a few lines.
-const LONGEST: u64 = 64 * 1024;
+/// The most bytes of a template file: a mail has only a few lines.
+const MAX_FILE_BYTES: u64 = 64 * 1024;
 
-/// What is wrong with a text.
+/// Why the templates cannot be loaded.
 #[derive(Debug, Error)]
 pub enum TemplateError {
-    /// There is no such directory.
+    /// The directory does not exist.
     #[error("there is no directory {0}")]
     NoDirectory(PathBuf),
-    /// It cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {0}: {1}")]
     Unreadable(PathBuf, std::io::Error),
-    /// It cannot be used.
+    /// A file is not a valid template.
     #[error("{0}: {1}")]
     Unusable(PathBuf, String),
 }
 
-/// The texts of all mails. Each is a line `Subject: ...`, an empty line, and the text, in which `{username}` and `{token}`
-/// stand for what they say.
+/// The templates of all mails. Each is a line `Subject: ...`, an empty line, and the text, in which `{username}` and `{token}`
+/// are placeholders.
 #[derive(Debug, Clone)]
 pub struct Templates([(MailKind, Template); MailKind::ALL.len()]);
 
-/// The text of a kind of mail.
+/// The template of one kind of mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Template {
     subject: String,
     body: String,
 }
 
-/// A mail's text.
+/// The text of one mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rendered {
     pub(crate) subject: String,
@@ -57,7 +57,7 @@ pub(crate) struct Rendered {
 }
 
 impl Templates {
-    /// Returns the texts of a directory; where it has none of a kind, or there is no directory, those that come with the program.
+    /// Loads the templates of a directory. Kinds without a file there get the built-in one, as do all without a directory.
     ///
     /// # Errors
     /// [`TemplateError`].
@@ -74,12 +74,12 @@ impl Templates {
             let parsed = Template::parse(kind, &text);
             templates.push((kind, parsed.map_err(|problem| TemplateError::Unusable(path, problem))?));
         }
-        // One of each kind was pushed.
+        // Always succeeds: one template of each kind was pushed.
         let all = <[_; MailKind::ALL.len()]>::try_from(templates);
         all.map(Self).map_err(|_| TemplateError::Unusable(PathBuf::new(), "a text is missing".to_owned()))
     }
 
-    /// Returns what a mail says.
+    /// Returns the text of a mail.
     pub(crate) fn render(&self, mail: &OutgoingMail) -> Option<Rendered> {
         let (_, template) = self.0.iter().find(|(kind, _)| *kind == mail.kind)?;
         let token = mail.token.as_ref().map_or("", |token| token.expose());
@@ -88,14 +88,14 @@ impl Templates {
     }
 }
 
-/// Returns the text of a file; nothing when there is none.
+/// Returns the text of a file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<String>, TemplateError> {
     let unreadable = |error| TemplateError::Unreadable(path.to_owned(), error);
     match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(unreadable(error)),
-        Ok(file) if file.len() > LONGEST => {
-            Err(TemplateError::Unusable(path.to_owned(), format!("it has more than {LONGEST} bytes")))
+        Ok(file) if file.len() > MAX_FILE_BYTES => {
+            Err(TemplateError::Unusable(path.to_owned(), format!("it has more than {MAX_FILE_BYTES} bytes")))
         }
         Ok(_) => fs::read_to_string(path).map(Some).map_err(unreadable),
     }
@@ -123,22 +123,22 @@ impl Template {
     }
 }
 
-/// Returns the text before the first name in braces, the name, and the text after it.
+/// Returns the text before the first placeholder, the name of the placeholder, and the text after it.
 fn split(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while let Some(at) = text.get(from..)?.find('{') {
-        let begun = from + at + 1;
-        let rest = text.get(begun..)?;
+        let name_start = from + at + 1;
+        let rest = text.get(name_start..)?;
         let length = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
         if length > 0 && rest[length..].starts_with('}') {
-            return Some((&text[..begun - 1], &rest[..length], &rest[length + 1..]));
+            return Some((&text[..name_start - 1], &rest[..length], &rest[length + 1..]));
         }
-        from = begun;
+        from = name_start;
     }
     None
 }
 
-/// Returns the names in braces.
+/// Returns the names of the placeholders.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -148,7 +148,7 @@ fn names(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the text with values in place of the names in braces; what stands in a value stays as it is.
+/// Returns the text with the placeholders replaced by their values. Placeholders within a value are not replaced.
 fn filled<'a>(text: &'a str, value: impl Fn(&str) -> &'a str) -> String {
     let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, name, after)) = split(rest) {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_has_a_text_that_shows_its_token() {
+    fn every_kind_has_a_built_in_template_with_its_token() {
         let templates = Templates::load(None).unwrap();
         for kind in MailKind::ALL {
             let Rendered { subject, body } = templates.render(&mail(kind, "Ada")).unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_not_verified_is_not_told_what_somebody_calls_themselves() {
+    fn mails_to_unverified_addresses_do_not_contain_the_username() {
         let templates = Templates::load(None).unwrap();
         for kind in [MailKind::EmailVerification, MailKind::EmailChange] {
             let Rendered { subject, body } = templates.render(&mail(kind, "win at casino.example")).unwrap();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_operator_replaces_texts_one_by_one() {
+    fn the_operator_can_replace_single_templates() {
         let directory = tempfile::tempdir().unwrap();
         let text = "Subject: {username}, your code\r\n\r\nhttps://app.example.org/reset?token={token}\r\n{ } {1} {username}\r\n";
         fs::write(directory.path().join("password-reset.txt"), text).unwrap();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_would_be_of_no_use_are_refused() {
+    fn invalid_templates_are_rejected() {
         for (kind, text, words) in [
             (MailKind::PasswordReset, "", "Subject:"),
             (MailKind::PasswordReset, "Subject: x\n{token}", "Subject:"),

@@ -1,4 +1,4 @@
-//! Handing mails to a server.
+//! Sending mails through an SMTP server.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -17,73 +17,73 @@ use tokio::time::timeout;
 use crate::server::{Connector, ServerError, parse_sender};
 use crate::templates::Templates;
 
-/// How long a server is waited for.
+/// The timeouts of the steps of an SMTP session.
 #[derive(Debug, Clone, Copy)]
-struct Patience {
-    /// Until it is ready for a mail.
-    greeting: Duration,
-    /// Until it has heard from whom and to whom the mail is.
+struct Timeouts {
+    /// To connect, encrypt and log in.
+    connect: Duration,
+    /// To send the envelope, up to the reply to DATA.
     envelope: Duration,
-    /// Until it has read the mail and said whether it takes it.
-    verdict: Duration,
-    /// Until it has said goodbye.
-    goodbye: Duration,
+    /// To send the mail, up to the reply that accepts or refuses it.
+    acceptance: Duration,
+    /// To end the session with QUIT.
+    quit: Duration,
 }
 
-impl Patience {
-    /// A server may look at a mail for ten minutes before it says whether it takes it (RFC 5321, 4.5.3.2.6). Given up before, a mail that
-    /// it takes all the same would be sent again.
-    const USUAL: Self = Self {
-        greeting: Duration::from_secs(30),
+impl Timeouts {
+    /// A server may take ten minutes to decide whether it accepts a mail (RFC 5321, 4.5.3.2.6). If the client gave up earlier and
+    /// the server accepted the mail all the same, it would be sent again.
+    const DEFAULT: Self = Self {
+        connect: Duration::from_secs(30),
         envelope: Duration::from_secs(30),
-        verdict: Duration::from_secs(10 * 60),
-        goodbye: Duration::from_secs(10),
+        acceptance: Duration::from_secs(10 * 60),
+        quit: Duration::from_secs(10),
     };
 }
 
-/// A server that mails are handed to, one at a time.
+/// A client of an SMTP server, with a new connection for each mail.
 pub struct Smtp {
     connector: Connector,
     sender: Mailbox,
     templates: Templates,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 impl Smtp {
-    /// Speaks to the server that a URL names, in the name of a sender. Nothing is connected before there is a mail.
+    /// Creates a client of the server with this URL, which sends mails from `sender`. It connects only when there is a mail.
     ///
     /// # Errors
     /// [`ServerError`].
     pub fn new(url: &str, sender: &str, templates: Templates) -> Result<Self, ServerError> {
         let sender = parse_sender(sender)?;
         let connector = Connector::new(url, sender.email.domain())?;
-        Ok(Self { connector, sender, templates, patience: Patience::USUAL })
+        Ok(Self { connector, sender, templates, timeouts: Timeouts::DEFAULT })
     }
 
-    /// Tries whether the server can be reached, is who it says, and takes the credentials. Nothing is sent.
+    /// Checks that the server can be reached, has a valid certificate, and accepts the credentials. No mail is sent.
     ///
     /// # Errors
     /// [`NotTaken`].
     pub async fn probe(&self) -> Result<(), NotTaken> {
-        self.end(self.connect().await?);
+        self.quit(self.connect().await?);
         Ok(())
     }
 
     async fn connect(&self) -> Result<AsyncSmtpConnection, NotTaken> {
-        in_time(self.patience.greeting, self.connector.connect()).await
+        with_timeout(self.timeouts.connect, self.connector.connect()).await
     }
 
-    /// Ends a connection, while nobody waits for it: whatever the server says to that, what it has said before holds.
-    fn end(&self, mut connection: AsyncSmtpConnection) {
-        let goodbye = self.patience.goodbye;
-        tokio::spawn(async move { timeout(goodbye, connection.quit()).await.is_ok() });
+    /// Ends a session in the background. The reply to QUIT does not matter: the server has already replied to the mail.
+    fn quit(&self, mut connection: AsyncSmtpConnection) {
+        let time = self.timeouts.quit;
+        tokio::spawn(async move { timeout(time, connection.quit()).await.is_ok() });
     }
 
     fn message(&self, mail: &OutgoingMail) -> Result<Message, NotTaken> {
         let unfit = |what: &str| NotTaken(format!("{what} cannot be put into a mail"));
         let address: Address = mail.address.as_str().parse().map_err(|_| unfit("the address"))?;
         let text = self.templates.render(mail).ok_or_else(|| unfit("this kind of text"))?;
-        // The same however often it is sent, so that who gets it twice can tell.
+        // The same for every attempt, so that a mail that arrives twice is recognized as a duplicate.
         let id = format!("<{}@{}>", mail.id, self.sender.email.domain());
         let automatic = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
         Message::builder()
@@ -98,19 +98,19 @@ impl Smtp {
     }
 }
 
-/// Waits for the server, but not for ever.
-async fn in_time<T, E: Display>(time: Duration, work: impl Future<Output = Result<T, E>>) -> Result<T, NotTaken> {
+/// Awaits a step of a session, and fails if it takes longer than `time`.
+async fn with_timeout<T, E: Display>(time: Duration, work: impl Future<Output = Result<T, E>>) -> Result<T, NotTaken> {
     match timeout(time, work).await {
         Ok(done) => done.map_err(|error| NotTaken(error.to_string())),
         Err(_) => Err(NotTaken(format!("the server took longer than {} s", time.as_secs()))),
     }
 }
 
-/// Says from whom and to whom a mail is, and that it comes now.
-async fn announce(connection: &mut AsyncSmtpConnection, envelope: &Envelope) -> Result<(), String> {
+/// Sends the envelope of a mail (MAIL and RCPT), and DATA.
+async fn send_envelope(connection: &mut AsyncSmtpConnection, envelope: &Envelope) -> Result<(), String> {
     let mut addresses = envelope.from().into_iter().chain(envelope.to());
     let mut parameters = Vec::new();
-    // An address is the only part of a mail that may be beyond ASCII.
+    // Only addresses need an extension of the server if they are not ASCII; the other parts of a mail are encoded.
     if addresses.any(|address| !AsRef::<str>::as_ref(address).is_ascii()) {
         let needed = [Extension::SmtpUtfEight, Extension::EightBitMime];
         if !needed.into_iter().all(|extension| connection.server_info().supports_feature(extension)) {
@@ -118,25 +118,25 @@ async fn announce(connection: &mut AsyncSmtpConnection, envelope: &Envelope) -> 
         }
         parameters = vec![MailParameter::SmtpUtfEight, MailParameter::Body(MailBodyParameter::EightBitMime)];
     }
-    let said = async {
+    let commands = async {
         connection.command(Mail::new(envelope.from().cloned(), parameters)).await?;
         for address in envelope.to() {
             connection.command(Rcpt::new(address.clone(), Vec::new())).await?;
         }
         connection.command(Data).await
     };
-    said.await.map(drop).map_err(|error: lettre::transport::smtp::Error| error.to_string())
+    commands.await.map(drop).map_err(|error: lettre::transport::smtp::Error| error.to_string())
 }
 
 #[async_trait]
 impl MailTransport for Smtp {
     async fn send(&self, mail: &OutgoingMail) -> Result<(), NotTaken> {
         let message = self.message(mail)?;
-        // Of its own for each mail: on one that was given up, the answer to the last mail would count as one to the next.
+        // A new connection for each mail: after a timeout, the late reply to one mail would be taken for the reply to the next.
         let mut connection = self.connect().await?;
-        in_time(self.patience.envelope, announce(&mut connection, message.envelope())).await?;
-        in_time(self.patience.verdict, connection.message(&message.formatted())).await?;
-        self.end(connection);
+        with_timeout(self.timeouts.envelope, send_envelope(&mut connection, message.envelope())).await?;
+        with_timeout(self.timeouts.acceptance, connection.message(&message.formatted())).await?;
+        self.quit(connection);
         Ok(())
     }
 }
@@ -152,16 +152,16 @@ mod tests {
 
     use super::*;
 
-    /// Takes a connection and a mail, and says nothing yet to that.
-    async fn take_mail(listener: &TcpListener) -> BufReader<TcpStream> {
+    /// Accepts a connection and receives a mail, without replying to the mail yet.
+    async fn receive_mail(listener: &TcpListener) -> BufReader<TcpStream> {
         let mut stream = BufReader::new(listener.accept().await.unwrap().0);
-        let (mut line, mut said) = (String::new(), "220 ready\r\n");
+        let (mut line, mut reply) = (String::new(), "220 ready\r\n");
         while line != ".\r\n" {
-            stream.write_all(said.as_bytes()).await.unwrap();
+            stream.write_all(reply.as_bytes()).await.unwrap();
             line.clear();
             assert!(stream.read_line(&mut line).await.unwrap() > 0);
-            said = match &*line {
-                _ if said.is_empty() || said.starts_with("354") => "",
+            reply = match &*line {
+                _ if reply.is_empty() || reply.starts_with("354") => "",
                 "DATA\r\n" => "354 go on\r\n",
                 _ => "250 fine\r\n",
             };
@@ -169,11 +169,11 @@ mod tests {
         stream
     }
 
-    async fn server(patience: Patience) -> (TcpListener, Smtp) {
+    async fn server(timeouts: Timeouts) -> (TcpListener, Smtp) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("smtp://{}?tls=none", listener.local_addr().unwrap());
         let smtp = Smtp::new(&url, "agora@example.org", Templates::load(None).unwrap()).unwrap();
-        (listener, Smtp { patience, ..smtp })
+        (listener, Smtp { timeouts, ..smtp })
     }
 
     fn mail() -> OutgoingMail {
@@ -182,45 +182,45 @@ mod tests {
         OutgoingMail { id, kind: MailKind::PasswordReset, address, username, token: None }
     }
 
-    /// What no test waits for to its end.
+    /// A timeout that never elapses in these tests.
     const LONG: Duration = Duration::from_secs(60);
     const SHORT: Duration = Duration::from_millis(100);
 
-    const PATIENT: Patience = Patience { greeting: LONG, envelope: LONG, verdict: LONG, goodbye: LONG };
+    const ALL_LONG: Timeouts = Timeouts { connect: LONG, envelope: LONG, acceptance: LONG, quit: LONG };
 
     #[tokio::test]
-    async fn a_server_that_says_nothing_is_given_up() {
-        let (_listener, smtp) = server(Patience { greeting: SHORT, ..PATIENT }).await;
-        for given_up in [smtp.probe().await, smtp.send(&mail()).await] {
-            let said = given_up.unwrap_err().0;
-            assert!(said.contains("took longer"), "{said}");
+    async fn connecting_to_a_silent_server_times_out() {
+        let (_listener, smtp) = server(Timeouts { connect: SHORT, ..ALL_LONG }).await;
+        for result in [smtp.probe().await, smtp.send(&mail()).await] {
+            let failure = result.unwrap_err().0;
+            assert!(failure.contains("took longer"), "{failure}");
         }
     }
 
     #[tokio::test]
-    async fn a_server_that_does_not_say_whether_it_knows_the_address_is_given_up() {
-        let (listener, smtp) = server(Patience { envelope: SHORT, ..PATIENT }).await;
+    async fn waiting_for_the_reply_to_the_envelope_times_out() {
+        let (listener, smtp) = server(Timeouts { envelope: SHORT, ..ALL_LONG }).await;
         let mail = mail();
         let served = async {
             let mut stream = BufReader::new(listener.accept().await.unwrap().0);
             let mut line = String::new();
-            for said in ["220 ready\r\n", "250 fine\r\n"] {
-                stream.write_all(said.as_bytes()).await.unwrap();
+            for reply in ["220 ready\r\n", "250 fine\r\n"] {
+                stream.write_all(reply.as_bytes()).await.unwrap();
                 stream.read_line(&mut line).await.unwrap();
             }
             stream
         };
         let (sent, _stream) = tokio::join!(smtp.send(&mail), served);
-        let said = sent.unwrap_err().0;
-        assert!(said.contains("took longer"), "{said}");
+        let failure = sent.unwrap_err().0;
+        assert!(failure.contains("took longer"), "{failure}");
     }
 
     #[tokio::test]
-    async fn what_a_server_says_to_goodbye_is_not_waited_for() {
-        let (listener, smtp) = server(PATIENT).await;
+    async fn sending_does_not_wait_for_the_reply_to_quit() {
+        let (listener, smtp) = server(ALL_LONG).await;
         let mail = mail();
         let served = async {
-            let mut stream = take_mail(&listener).await;
+            let mut stream = receive_mail(&listener).await;
             stream.write_all(b"250 taken\r\n").await.unwrap();
             stream
         };
@@ -229,22 +229,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_server_says_too_late_is_no_answer_to_the_next_mail() {
-        let (listener, impatient) = server(Patience { verdict: SHORT, ..PATIENT }).await;
+    async fn a_late_reply_is_not_taken_for_the_reply_to_the_next_mail() {
+        let (listener, impatient) = server(Timeouts { acceptance: SHORT, ..ALL_LONG }).await;
         let mail = mail();
-        let (given_up, mut late) = tokio::join!(impatient.send(&mail), take_mail(&listener));
-        let said = given_up.unwrap_err().0;
-        assert!(said.contains("took longer"), "{said}");
-        // Of the same server by then.
-        let patient = Smtp { patience: PATIENT, ..impatient };
+        let (timed_out, mut late) = tokio::join!(impatient.send(&mail), receive_mail(&listener));
+        let failure = timed_out.unwrap_err().0;
+        assert!(failure.contains("took longer"), "{failure}");
+        // The same client, with long timeouts from now on.
+        let patient = Smtp { timeouts: ALL_LONG, ..impatient };
         let refused = async {
-            let mut stream = take_mail(&listener).await;
+            let mut stream = receive_mail(&listener).await;
             let _ = late.write_all(b"250 taken\r\n").await;
             stream.write_all(b"554 refused\r\n").await.unwrap();
             stream
         };
         let (sent, _stream) = tokio::join!(patient.send(&mail), refused);
-        let said = sent.unwrap_err().0;
-        assert!(said.contains("refused"), "{said}");
+        let failure = sent.unwrap_err().0;
+        assert!(failure.contains("refused"), "{failure}");
     }
 }
