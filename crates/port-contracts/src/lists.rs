@@ -1,4 +1,4 @@
-//! Every list there is, as a list of places: for what holds of all lists alike.
+//! A uniform interface to every list, for tests of properties that all lists share. Entries are represented by their [`Keyset`].
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::Repositories;
 use crate::run::done_or_missing;
 use crate::world::{ANYBODY, World, display_name, entities, post_text, product_filter};
 
-/// The text of the posts that are added, and their hashtag.
+/// The hashtag in the text of the posts that are added.
 pub const TAG: &str = "#walked";
 
 /// One of the lists.
@@ -43,56 +43,56 @@ pub enum List {
     PostsByTag,
     /// The following feed of somebody who follows the author.
     Feed,
-    /// Those who like the host's post.
+    /// The users who like the host's post.
     Likers,
     /// The comments on the host's post.
     Comments,
-    /// Those that answer none, with others in between that do.
+    /// The top-level comments on the host's post, oldest first, with replies stored in between.
     TopLevelComments,
-    /// The same, the newest first.
+    /// The top-level comments, newest first.
     NewestComments,
-    /// The replies to one of them.
+    /// The replies to the host's comment.
     Replies,
-    /// Those who like it.
+    /// The users who like the host's comment.
     CommentLikers,
-    /// Those who follow the host.
+    /// The followers of the host.
     Followers,
-    /// Those whom the host follows.
+    /// The users whom the host follows.
     Followed,
-    /// Those who follow the host, as somebody sees them.
+    /// The followers of the host, with profiles and counts.
     FollowingPeople,
-    /// Those whom the host follows, as somebody sees them.
+    /// The users whom the host follows, with profiles and counts.
     FollowedPeople,
-    /// Those whom the author blocks.
+    /// The users whom the author blocks.
     Blocked,
-    /// Those whom the viewer mutes.
+    /// The users whom the viewer mutes.
     Muted,
-    /// Those who want to be found.
+    /// The directory of discoverable users.
     Directory,
     /// The catalog.
     Products,
-    /// The products that filters pass.
+    /// The catalog with filters.
     FilteredProducts,
-    /// The catalog in short.
+    /// The catalog with fewer fields.
     ShortProducts,
-    /// Posts that are found by a word.
+    /// Posts found by a word.
     FoundPosts,
-    /// Users who are found by the beginning of a name.
+    /// Users found by their display name.
     FoundPeople,
-    /// Products that are found by a word.
+    /// Products found by words.
     FoundProducts,
     /// The audit log.
     AuditLog,
     /// All reports.
     Reports,
-    /// The open ones.
+    /// The open reports.
     OpenReports,
     /// The sessions of the author.
     Sessions,
 }
 
 impl List {
-    /// All of them.
+    /// Every list.
     pub const EACH: [Self; 30] = [
         Self::Accounts,
         Self::Posts,
@@ -126,7 +126,7 @@ impl List {
         Self::Sessions,
     ];
 
-    /// Returns whether it runs from new to old.
+    /// Returns whether the list is ordered from newest to oldest.
     pub const fn is_newest_first(self) -> bool {
         match self {
             Self::Posts | Self::PostsByAuthor | Self::Feed | Self::Likers | Self::Followers | Self::Followed => true,
@@ -139,13 +139,13 @@ impl List {
         }
     }
 
-    /// Returns whether its entries are for good.
+    /// Returns whether its entries cannot be removed.
     pub const fn is_for_good(self) -> bool {
         let are_accounts = matches!(self, Self::Accounts | Self::Directory | Self::FoundPeople);
         are_accounts || matches!(self, Self::AuditLog | Self::Reports | Self::OpenReports)
     }
 
-    /// Returns the ids at these places, in the list's order.
+    /// Returns the ids of these keysets, in the order of the list.
     pub fn in_order(self, places: impl IntoIterator<Item = Keyset>) -> Vec<Uuid> {
         let mut places: Vec<_> = places.into_iter().collect();
         places.sort_unstable();
@@ -156,24 +156,24 @@ impl List {
     }
 }
 
-/// Whose lists they are.
+/// The users, posts and comments whose lists are read.
 #[derive(Debug, Clone, Copy)]
 pub struct People {
     /// Writes posts.
     pub author: UserId,
     /// Follows the author.
     pub viewer: UserId,
-    /// Has the post, follows and is followed.
+    /// Wrote `post`; follows and is followed.
     pub host: UserId,
-    /// What is liked and commented on.
+    /// The post that is liked and commented on.
     pub post: PostId,
-    /// A comment on another post of the host, which is liked and answered.
+    /// The host's comment on `commented`, which is liked and answered.
     pub comment: CommentId,
-    /// That post.
+    /// Another post of the host.
     pub commented: PostId,
 }
 
-/// The lists of some people, whose entries are told by their places: what is shown at one has the place's id.
+/// Access to every list of some [`People`]. An entry with a [`Keyset`] has the id of that keyset.
 #[derive(Clone)]
 pub struct Lists {
     db: Repositories,
@@ -182,7 +182,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// The lists of people that are there.
+    /// Creates access to the lists of existing people.
     pub fn of(db: &Repositories, people: People) -> Self {
         Self { db: db.clone(), world: Arc::new(World::new(db)), people }
     }
@@ -198,7 +198,7 @@ impl Lists {
         Self { db: db.clone(), world: Arc::new(world), people }
     }
 
-    /// The same lists through another node.
+    /// Returns access to the same lists through another node.
     #[must_use]
     pub fn through(&self, db: &Repositories) -> Self {
         Self { db: db.clone(), ..self.clone() }
@@ -300,7 +300,7 @@ impl Lists {
         })
     }
 
-    /// Returns the needles of a query, once more of what they are looked for in is packed.
+    /// Packs a part of the search index, so that searches span packed and unpacked texts; then returns the needles of a query.
     async fn needles(&self, query: &str) -> Result<Needles> {
         self.db.search_index.pack().await?;
         Ok(Needles::of(&Query::parse(query).unwrap(), None))
@@ -392,19 +392,19 @@ impl Lists {
         }
     }
 
-    /// Changes the text of a post that is found, so that it is found as before.
+    /// Edits the text of a post such that the same searches find it.
     pub async fn rewrite(&self, id: Uuid, number: u64) {
         let text = format!("Good morning {TAG} {number}");
         let edit = PostEdit { text: Some(post_text(&text)), entities: entities(&text), ..PostEdit::default() };
         done_or_missing(self.db.posts.edit(id.into(), ANYBODY, &edit, self.world.now()).await).unwrap();
     }
 
-    /// Packs some of what is found.
+    /// Packs a part of the search index.
     pub async fn pack(&self) {
         self.db.search_index.pack().await.unwrap();
     }
 
-    /// Takes the entry of an id off a list, if it is there, and unless it is [for good](List::is_for_good).
+    /// Removes the entry with an id from a list, if it is there and its list is not [permanent](List::is_for_good).
     pub async fn remove(&self, list: List, id: Uuid) {
         let People { author, viewer, host, post, comment, .. } = self.people;
         let (db, user) = (&self.db, UserId::new(id));
@@ -431,7 +431,7 @@ impl Lists {
         }
     }
 
-    /// Returns a page of the feed of posts made before an instant.
+    /// Reads a page of the feed, bounded to posts made before an instant.
     pub(crate) async fn read_bounded(&self, made_before: Timestamp, page: PageRequest) -> Page<Uuid> {
         let feed = FeedRequest { made_before: Some(made_before), page };
         let page =

@@ -23,7 +23,7 @@ use agora_domain::reports::ReportRepository;
 use agora_domain::search::{SearchIndex, SearchRepository};
 use agora_domain::texts::TextBacklog;
 
-/// Declares the ports, each a field, and what takes all of them from one adapter.
+/// Declares the struct of all ports, and a constructor from one adapter that implements each of them.
 macro_rules! repositories {
     ($($(#[$doc:meta])* $name:ident: $Port:ident,)+) => {
         /// The repositories of one fresh, empty database.
@@ -33,7 +33,7 @@ macro_rules! repositories {
         }
 
         impl Repositories {
-            /// Returns those of an adapter that implements each port.
+            /// Returns the repositories of an adapter that implements each port.
             pub fn of<D: $($Port +)+ 'static>(database: &Arc<D>) -> Self {
                 Self { $($name: database.clone(),)+ }
             }
@@ -48,35 +48,35 @@ repositories! {
     sessions: SessionRepository,
     /// Posts and likes.
     posts: PostRepository,
-    /// What users take along.
+    /// Exports of accounts.
     exports: ExportRepository,
-    /// What administrators did.
+    /// The audit log.
     audit: AuditRepository,
-    /// What users report.
+    /// Reports.
     reports: ReportRepository,
     /// Deleted accounts.
     deletions: DeletionRepository,
-    /// Mails that wait to be sent.
+    /// Mails to be sent.
     outbox: Outbox,
-    /// What tokens of mails are good for.
+    /// The redemption of tokens in mails.
     redemption: TokenRedemption,
     /// Blocks and mutes.
     blocks: BlockRepository,
     /// Bookmarks.
     bookmarks: BookmarkRepository,
-    /// Posts whose entities are not extracted yet.
+    /// Posts and comments whose entities are not extracted yet.
     texts: TextBacklog,
     /// Comments.
     comments: CommentRepository,
-    /// What users are told.
+    /// Notifications.
     notifications: NotificationRepository,
-    /// What happened.
+    /// The event log.
     events: EventLog,
-    /// Who may be told of it.
+    /// Who may receive events.
     event_audience: EventAudience,
     /// Follows.
     follows: FollowRepository,
-    /// How much there is of everything.
+    /// The totals of what is stored.
     overview: OverviewRepository,
     /// Users as others see them.
     people: PeopleRepository,
@@ -84,15 +84,15 @@ repositories! {
     products: ProductRepository,
     /// The whole catalog.
     catalog: Catalog,
-    /// Things found by their words.
+    /// Full-text search.
     search: SearchRepository,
-    /// The index from which they are found, of which few things are packed together.
+    /// The search index. Adapters under test pack few texts into a bucket.
     search_index: SearchIndex,
-    /// Requests that are sent again.
+    /// Idempotent requests.
     idempotency: IdempotencyRepository,
-    /// The record of the images that no row names.
+    /// The record of the images that no row references.
     images: UnreferencedImages,
-    /// The images that rows name.
+    /// The images that rows reference.
     named_images: ImageReferences,
     /// The images of posts that have no preview yet.
     previews: PreviewBacklog,

@@ -1,4 +1,4 @@
-//! How the cases read lists and do things at once.
+//! Helpers of the cases: reading lists page by page, and running tasks concurrently.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use agora_domain::page::{Page, PageRequest, PageSize, Position};
 use agora_domain::{Error, Result};
 use tokio::sync::Barrier;
 
-/// Fails unless the outcome is an error of this shape.
+/// Panics unless the outcome is an error that matches the pattern.
 macro_rules! assert_fails {
     ($outcome:expr, $pattern:pat) => {
         match $outcome {
@@ -18,7 +18,7 @@ macro_rules! assert_fails {
 }
 pub(crate) use assert_fails;
 
-/// Takes a change for done where there was nothing to change.
+/// Ignores [`Error::NotFound`], for a change whose target may have been deleted meanwhile.
 pub(crate) fn done_or_missing<T>(outcome: Result<T>) -> Result<()> {
     match outcome {
         Ok(_) | Err(Error::NotFound(_)) => Ok(()),
@@ -26,8 +26,8 @@ pub(crate) fn done_or_missing<T>(outcome: Result<T>) -> Result<()> {
     }
 }
 
-/// Runs the tasks at the same time, on all threads; returns their outcomes in their order.
-pub(crate) async fn together<F>(tasks: impl IntoIterator<Item = F>) -> Vec<F::Output>
+/// Runs the tasks concurrently, on all threads, and returns their outputs in the order of the tasks.
+pub(crate) async fn concurrently<F>(tasks: impl IntoIterator<Item = F>) -> Vec<F::Output>
 where
     F: Future<Output: Send> + Send + 'static,
 {
@@ -48,7 +48,7 @@ where
     outcomes
 }
 
-/// Reads a list to its end, so many entries at a time. Between two pages, `meanwhile` runs with what was read so far.
+/// Reads a list to its end in pages of `size`. Between two pages, `meanwhile` is called with the entries read so far.
 pub(crate) async fn walk<T>(
     size: usize,
     mut read: impl AsyncFnMut(PageRequest) -> Result<Page<T>>,
@@ -68,8 +68,8 @@ pub(crate) async fn walk<T>(
     }
 }
 
-/// Reads a list that stays as it is, so many entries at a time, and checks that it is the same from its end, and that
-/// no page was asked for in vain.
+/// Reads a list that does not change, in pages of `size`. Checks that it is the same when read from its end, and that only an
+/// empty list has an empty page.
 pub(crate) async fn pages<T: Debug + PartialEq>(
     size: usize,
     mut read: impl AsyncFnMut(PageRequest) -> Result<Page<T>>,
@@ -82,7 +82,7 @@ pub(crate) async fn pages<T: Debug + PartialEq>(
     }
     let count = pages.iter().map(|page| page.items.len()).sum::<usize>();
     assert_eq!(pages.len(), count.div_ceil(size).max(1), "the last page names no next one");
-    // Back again, over the same pages.
+    // Backwards over the same pages.
     let mut last = pages.len() - 1;
     while let Some(from) = pages[last].prev {
         let page = read(request(from)).await.unwrap();

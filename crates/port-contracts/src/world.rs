@@ -1,5 +1,4 @@
-//! What the cases are written with: valid entities in one call each, with ids and instants that only depend on the
-//! order of the calls.
+//! Fixtures of the cases: valid entities in one call each, with ids and instants that depend only on the order of the calls.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,8 +24,7 @@ use uuid::Uuid;
 
 use crate::Repositories;
 
-/// Texts that an adapter could damage by escaping, normalising or interpreting them. Each is trimmed and fit to be a
-/// username.
+/// Texts that an adapter could damage by escaping, normalising or interpreting them. Each is trimmed and valid as a username.
 pub(crate) const ODD_TEXTS: [&str; 14] = [
     "👩‍👩‍👧‍👦 🏳️‍🌈 👍🏽",
     "שלום \u{202e}עולם",
@@ -44,15 +42,15 @@ pub(crate) const ODD_TEXTS: [&str; 14] = [
     "<b>&amp;</b>",
 ];
 
-/// Milliseconds since 1970 that show how precisely and how far time is kept: around the epoch, before it, and the
-/// last millisecond of the year 9999.
+/// Milliseconds since 1970 that test the precision and the range of stored times: before and around the epoch, and the last
+/// millisecond of the year 9999.
 pub(crate) const INSTANTS: [i64; 8] =
     [-2_208_988_800_001, -1001, -1, 0, 1, 1_709_210_096_789, 1_709_210_096_790, 253_402_300_799_999];
 
-/// Somebody without any relation, to whom lists show what they show to everybody.
+/// A viewer without relations to anybody, to whom lists show what everybody may see.
 pub(crate) const ANYBODY: Viewer = Viewer::ordinary(UserId::new(Uuid::nil()));
 
-/// Returns the instant `n` milliseconds after an ordinary one.
+/// Returns the instant `n` milliseconds after a fixed one in November 2023.
 pub(crate) const fn at(n: i64) -> Timestamp {
     Timestamp::from_unix_millis(1_700_000_000_000 + n)
 }
@@ -62,14 +60,14 @@ pub(crate) const fn uuid(n: u64) -> Uuid {
     Uuid::from_u64_pair(0x018b_cfe5_6800_7000, 0x8000_0000_0000_0000 | n)
 }
 
-/// The same entries in an order that is neither ascending nor descending: the odd ones backwards, then the even ones.
+/// Returns the entries in an order that is neither ascending nor descending: those at odd indexes backwards, then the others.
 pub(crate) fn shuffled<T>(entries: impl IntoIterator<Item = T>) -> Vec<T> {
     let (even, odd): (Vec<_>, Vec<_>) = entries.into_iter().enumerate().partition(|(i, _)| i % 2 == 0);
     odd.into_iter().rev().chain(even).map(|(_, entry)| entry).collect()
 }
 
-/// Numbers below others without an evident order, always the same.
-pub(crate) fn dice() -> impl FnMut(i64) -> i64 {
+/// Returns a pseudo-random number generator with a fixed seed: each call returns a number from 0 to below its argument.
+pub(crate) fn pseudo_random() -> impl FnMut(i64) -> i64 {
     let mut state = 1_u64;
     move |sides| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -97,7 +95,7 @@ pub(crate) fn post_text(text: &str) -> PostText {
     PostText::parse(text).unwrap()
 }
 
-/// Returns what a text names that mentions nobody.
+/// Returns the entities of a text that mentions nobody.
 pub(crate) fn entities(text: &str) -> Option<Entities> {
     Some(Entities::of(&Candidates::find(text).resolve(&BTreeMap::new())))
 }
@@ -118,7 +116,7 @@ pub(crate) fn author(account: &Account) -> Author {
     Author { id, username, email, display_name, biography, profile_picture }
 }
 
-/// Returns which image is the picture of an account.
+/// Returns the key of the profile picture of an account.
 pub(crate) fn picture_key(account: &Account) -> Option<ImageKey> {
     account.profile_picture.as_ref().map(|picture| picture.key.clone())
 }
@@ -157,13 +155,12 @@ pub(crate) fn untouched(post: &Post, account: &Account) -> PostView {
     }
 }
 
-/// Returns these images as a post has them, of which nothing more is known.
+/// Returns these images as attachments without preview and alt text.
 pub(crate) fn attached(keys: impl IntoIterator<Item = ImageKey>) -> Vec<Attachment> {
     keys.into_iter().map(Attachment::bare).collect()
 }
 
-/// Makes entities, and stores them where the name does not begin with `new`; an image that one names is recorded
-/// before.
+/// Creates entities. Methods whose names begin with `new` only return them; the others store them, after recording their images.
 pub(crate) struct World {
     db: Repositories,
     made: AtomicU64,
@@ -183,7 +180,7 @@ impl World {
         uuid(self.next()).into()
     }
 
-    /// So many ids, ascending.
+    /// Returns `count` ids in ascending order.
     pub(crate) fn ids<T: From<Uuid>>(&self, count: usize) -> Vec<T> {
         (0..count).map(|_| self.id()).collect()
     }
@@ -193,19 +190,19 @@ impl World {
         at(self.next().cast_signed())
     }
 
-    /// Returns an open report of something that is reported once.
+    /// Returns an open report of a post of its own.
     pub(crate) fn new_report(&self, reporter: UserId) -> Report {
         let (id, created_at, target) = (self.id(), self.now(), ReportTarget::Post(self.id()));
         let (category, status) = (ReportCategory::Spam, ReportStatus::Open);
         Report { id, created_at, reporter, target, category, comment: None, status, note: None }
     }
 
-    /// Returns the record of an act that is done now.
+    /// Returns an audit entry of now.
     pub(crate) fn entry(&self) -> AuditEntry {
         self.entry_at(self.now())
     }
 
-    /// Returns the record of an act that is done at an instant.
+    /// Returns an audit entry of an instant.
     pub(crate) fn entry_at(&self, at: Timestamp) -> AuditEntry {
         let (id, actor, action, target) = (self.id(), Actor::CommandLine, Action::ProductsImported, Target::Catalog);
         AuditEntry { id, at, actor, action, target, details: None }
@@ -216,19 +213,19 @@ impl World {
         ImageKey::new(uuid(self.next()).into_bytes(), ImageFormat::Png)
     }
 
-    /// Returns such an image as somebody's picture.
+    /// Returns a profile picture with an image that is not on record.
     pub(crate) fn new_picture(&self) -> ProfilePicture {
         ProfilePicture::new(self.new_image())
     }
 
-    /// Returns the key of an image that a row may name.
+    /// Returns the key of an image that is on record, so that a row may reference it.
     pub(crate) async fn image(&self) -> ImageKey {
         let key = self.new_image();
         self.announce(Some(&key)).await;
         key
     }
 
-    /// So many of them, recorded one after the other.
+    /// Returns the keys of `count` images, recorded one after another.
     pub(crate) async fn images(&self, count: usize) -> Vec<ImageKey> {
         let mut keys = Vec::with_capacity(count);
         for _ in 0..count {
@@ -237,20 +234,20 @@ impl World {
         keys
     }
 
-    /// Records an image, if any, as it is done before it is stored.
+    /// Records an image, if any, as is done before its file is stored.
     pub(crate) async fn announce(&self, key: Option<&ImageKey>) {
         if let Some(key) = key {
             self.db.images.announce(key, self.now()).await.unwrap();
         }
     }
 
-    /// Returns what is on record. It is marked by that.
-    pub(crate) async fn unnamed(&self) -> HashSet<ImageKey> {
+    /// Marks all recorded images for deletion, and returns their keys.
+    pub(crate) async fn recorded_images(&self) -> HashSet<ImageKey> {
         let marked = self.db.images.mark_for_deletion(at(1_000_000_000), self.now(), 10_000).await.unwrap();
         marked.into_iter().collect()
     }
 
-    /// Returns an account with role USER, a name, and nothing else that can be left out.
+    /// Returns an account with role USER and a name, without any optional field.
     pub(crate) fn new_account(&self, name: &str) -> NewAccount {
         let n = self.next();
         let account = Account {
@@ -269,7 +266,7 @@ impl World {
         NewAccount { account, password: PasswordHash::new(format!("$hash${n}")), entry: None }
     }
 
-    /// Like [`new_account`](Self::new_account), altered.
+    /// Returns an account like [`new_account`](Self::new_account), after `alter`.
     pub(crate) fn new_account_with(&self, name: &str, alter: impl FnOnce(&mut Account)) -> NewAccount {
         let mut new = self.new_account(name);
         alter(&mut new.account);
@@ -291,7 +288,7 @@ impl World {
         self.account_with(name, |account| account.roles = Roles::ADMIN_AND_USER).await
     }
 
-    /// So many accounts, oldest first.
+    /// Creates `N` accounts, oldest first.
     pub(crate) async fn accounts<const N: usize>(&self) -> [Account; N] {
         let mut accounts = Vec::with_capacity(N);
         for _ in 0..N {
@@ -300,7 +297,7 @@ impl World {
         accounts.try_into().unwrap()
     }
 
-    /// Returns the ids of so many accounts, oldest first.
+    /// Creates `N` accounts, and returns their ids, oldest first.
     pub(crate) async fn users<const N: usize>(&self) -> [UserId; N] {
         self.accounts().await.map(|account| account.id)
     }
@@ -311,19 +308,19 @@ impl World {
         session
     }
 
-    /// An account of which somebody knows the present password; where there is none, any.
+    /// Returns the proof that the current password of an account was confirmed; with an empty hash for an unknown account.
     pub(crate) async fn confirmed(&self, user: UserId) -> Confirmed {
         let password = self.db.accounts.find_password(user).await.unwrap();
         Confirmed { user, password: password.unwrap_or_else(|| PasswordHash::new(String::new())) }
     }
 
-    /// Opens a session as after a login with the account's present password; returns whether it was opened.
+    /// Opens a session as after a login with the account's current password; returns whether it was opened.
     pub(crate) async fn open(&self, session: &Session) -> bool {
         let password = self.db.accounts.find_password(session.user).await.unwrap().unwrap();
         self.db.sessions.open(session, &password, None).await.unwrap()
     }
 
-    /// Returns a PUBLIC post with text, without an image.
+    /// Returns a PUBLIC post with a text and without images.
     pub(crate) fn new_post(&self, author: UserId) -> Post {
         let now = self.now();
         Post {
@@ -353,7 +350,7 @@ impl World {
         self.post_with(author, |_| {}).await
     }
 
-    /// Returns a post with this text, and with what it names.
+    /// Creates a post with this text and its entities.
     pub(crate) async fn post_saying(&self, author: UserId, text: &str) -> Post {
         self.post_with(author, |post| (post.text, post.entities) = (post_text(text), entities(text))).await
     }
@@ -388,13 +385,13 @@ impl World {
         NewComment { comment, reply: None, entities: Some(Entities::default()), notices: vec![] }
     }
 
-    /// Returns an answer to a comment on the same post, in the thread of `thread`.
+    /// Returns a reply to the comment `to`, in the thread of `thread`.
     pub(crate) fn new_reply(&self, thread: &Comment, to: CommentId, author: UserId) -> NewComment {
         let reply = Some(Reply { thread: thread.id, to });
         NewComment { reply, ..self.new_comment(thread.post, author) }
     }
 
-    /// Stores an answer to the first comment of a thread.
+    /// Creates a reply to the top-level comment of a thread.
     pub(crate) async fn reply(&self, thread: &Comment, author: UserId) -> Comment {
         let reply = self.new_reply(thread, thread.id, author);
         self.db.comments.create(&reply, None).await.unwrap();
@@ -416,7 +413,7 @@ impl World {
         self.comment_with(post, author, |_| {}).await
     }
 
-    /// Returns a product without variants and images.
+    /// Returns a product without variants or images.
     pub(crate) fn new_product(&self, sku: &str) -> Product {
         let now = self.now();
         Product {

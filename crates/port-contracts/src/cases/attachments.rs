@@ -9,10 +9,10 @@ use agora_domain::media::{AltText, Attachment, AttachmentsEdit, ImageKey, MediaI
 use agora_domain::posts::{Post, PostEdit, PostHiding};
 
 use crate::Repositories;
-use crate::run::together;
+use crate::run::concurrently;
 use crate::world::{ANYBODY, World, at, attached, biography, picture_key, post_text};
 
-/// An image of which everything is known.
+/// Returns an attachment with preview and alt text.
 fn described(key: ImageKey) -> Attachment {
     let preview = Some(Preview { width: u32::MAX, height: 1, blurhash: "LEHV6nWB2yk8pyo0adR*.7kCMdnj".to_owned() });
     Attachment { key, preview, alt: AltText::parse("A \"cat\"\n\u{1f408}").unwrap() }
@@ -31,7 +31,7 @@ fn keys(images: &[Attachment]) -> HashSet<ImageKey> {
     images.iter().map(|image| image.key.clone()).collect()
 }
 
-pub async fn a_post_has_several_images_with_what_is_known_of_them(db: Repositories) {
+pub async fn a_post_stores_several_images_with_preview_and_alt_text(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
     let bare = || attached(Some(w.new_image()));
@@ -43,7 +43,7 @@ pub async fn a_post_has_several_images_with_what_is_known_of_them(db: Repositori
     }
 }
 
-pub async fn each_image_of_a_post_is_named_and_comes_on_record_when_it_is_given_up(db: Repositories) {
+pub async fn each_image_of_a_post_is_referenced_and_recorded_when_released(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
     let four: Vec<Attachment> = [(); 4].map(|()| described(w.new_image())).into();
@@ -63,13 +63,13 @@ pub async fn each_image_of_a_post_is_named_and_comes_on_record_when_it_is_given_
         named
     };
     assert_eq!(named().await, keys(&four));
-    // In another order, and without one.
+    // Reorders the images and removes one.
     let three = [four[2].clone(), four[0].clone(), four[3].clone()];
     let edited = db.posts.edit(post.id, ANYBODY, &set(&three), w.now()).await.unwrap();
     assert_eq!(edited.replaced_images, [four[1].key.clone()]);
     assert_eq!((stored(&db, &post).await.attachments, named().await), (three.to_vec(), keys(&three)));
-    assert_eq!(w.unnamed().await, [four[1].key.clone()].into());
-    // With another one, hidden under other keys, and deleted.
+    assert_eq!(w.recorded_images().await, [four[1].key.clone()].into());
+    // Adds an image, hides the post with copies of the images, and deletes it.
     let more = described(w.image().await);
     let two = [four[3].clone(), more];
     db.posts.edit(post.id, ANYBODY, &set(&two), w.now()).await.unwrap();
@@ -79,10 +79,10 @@ pub async fn each_image_of_a_post_is_named_and_comes_on_record_when_it_is_given_
     assert_eq!((stored(&db, &post).await.attachments, named().await), (copies.to_vec(), HashSet::new()));
     assert_eq!(db.posts.delete(post.id, w.now()).await.unwrap().attachments, copies);
     let given_up = [keys(&four), keys(&two), keys(&copies)].into_iter().flatten().collect();
-    assert_eq!(w.unnamed().await, given_up);
+    assert_eq!(w.recorded_images().await, given_up);
 }
 
-pub async fn a_post_with_an_image_that_is_not_on_record_is_refused_with_all_of_it(db: Repositories) {
+pub async fn a_post_with_an_unrecorded_image_is_refused_entirely(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
     let post = w.post(ada).await;
@@ -101,10 +101,10 @@ pub async fn a_post_with_an_image_that_is_not_on_record_is_refused_with_all_of_i
         refused(db.posts.edit(post.id, ANYBODY, &set(&images), w.now()).await.unwrap_err());
         assert_eq!(stored(&db, &post).await, post);
     }
-    assert_eq!(w.unnamed().await, keys(&known));
+    assert_eq!(w.recorded_images().await, keys(&known));
 }
 
-pub async fn an_upload_is_found_by_its_owner_until_a_post_has_it_or_it_is_marked(db: Repositories) {
+pub async fn an_upload_is_found_by_its_owner_until_used_or_marked(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let uploads = [described(w.new_image()), described(w.new_image()), described(w.new_image())];
@@ -126,27 +126,27 @@ pub async fn an_upload_is_found_by_its_owner_until_a_post_has_it_or_it_is_marked
     assert_eq!(found(ada).await, [uploads[0].clone(), uploads[2].clone()]);
     assert_eq!(db.images.mark_for_deletion(at(1), w.now(), 10).await.unwrap(), [uploads[0].key.clone()]);
     assert_eq!(found(ada).await, uploads[2..]);
-    // What a post gives up is nobody's upload any more.
+    // An image that a post has released is no upload any more.
     db.posts.delete(post.id, w.now()).await.unwrap();
     assert_eq!(found(ada).await, uploads[2..]);
 }
 
-pub async fn of_posts_that_take_one_upload_at_once_one_has_it(db: Repositories) {
+pub async fn concurrent_posts_with_one_upload_succeed_once(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
     let upload = described(w.new_image());
     db.images.announce_upload(ada, &upload, w.now()).await.unwrap();
-    let outcomes = together((0..20).map(|_| {
+    let outcomes = concurrently((0..20).map(|_| {
         let db = db.clone();
         let post = Post { attachments: vec![upload.clone()], ..w.new_post(ada) };
         async move { db.posts.create(&post, &[], None).await.is_ok() }
     }))
     .await;
     assert_eq!(outcomes.into_iter().filter(|has_it| *has_it).count(), 1);
-    assert_eq!(w.unnamed().await, HashSet::new());
+    assert_eq!(w.recorded_images().await, HashSet::new());
 }
 
-pub async fn images_get_previews_the_newest_first_and_posts_stay_of_their_version(db: Repositories) {
+pub async fn previews_are_added_newest_first_without_a_new_version_of_the_post(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
     assert_eq!(db.previews.next(None).await.unwrap(), None);
@@ -159,7 +159,7 @@ pub async fn images_get_previews_the_newest_first_and_posts_stay_of_their_versio
     let key = |post: &Post| post.attachments[0].key.clone();
     let next = async |before: Option<&Post>| db.previews.next(before.map(|post| post.id)).await.unwrap();
     for n in [2, 1, 0] {
-        // Those behind one that is passed over.
+        // Continues after the post that is passed over.
         assert_eq!(next(posts.get(n + 1)).await, Some((posts[n].id, key(&posts[n]))));
     }
     assert_eq!(next(Some(&posts[0])).await, None);
@@ -167,17 +167,17 @@ pub async fn images_get_previews_the_newest_first_and_posts_stay_of_their_versio
     for (post, preview) in posts[1..].iter().rev().zip([preview.clone(), None]) {
         assert_eq!(next(None).await, Some((post.id, key(post))));
         for _ in 0..2 {
-            // Another node may have been quicker.
+            // Twice, as another node may have stored it already.
             db.previews.store(post.id, &key(post), preview.clone(), w.now()).await.unwrap();
         }
         let attachments = vec![Attachment { preview, ..Attachment::bare(key(post)) }];
         assert_eq!(stored(&db, post).await, Post { attachments, ..post.clone() });
     }
     assert_eq!(next(None).await, Some((posts[0].id, key(&posts[0]))));
-    assert_eq!(w.unnamed().await, HashSet::new());
+    assert_eq!(w.recorded_images().await, HashSet::new());
 }
 
-pub async fn a_preview_that_comes_too_late_puts_an_image_on_record_that_no_row_names(db: Repositories) {
+pub async fn a_late_preview_records_the_image_if_no_row_references_it(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
     let preview = described(w.new_image()).preview;
@@ -193,16 +193,16 @@ pub async fn a_preview_that_comes_too_late_puts_an_image_on_record_that_no_row_n
     db.posts.edit(posts[0].id, ANYBODY, &set(&[first.clone(), moved.clone()]), w.now()).await.unwrap();
     db.posts.edit(posts[1].id, ANYBODY, &set(&[described(w.image().await)]), w.now()).await.unwrap();
     db.posts.delete(posts[2].id, w.now()).await.unwrap();
-    // They were collected meanwhile.
+    // Their images were collected meanwhile.
     db.images.forget(&[replaced.key.clone(), deleted.key.clone()]).await.unwrap();
     for (post, image) in posts.iter().zip([&moved, &replaced, &deleted]) {
         late(post, &image.key).await;
     }
     assert_eq!(stored(&db, &posts[0]).await.attachments, [first, moved], "it is named still");
-    assert_eq!(w.unnamed().await, keys(&[replaced, deleted]));
+    assert_eq!(w.recorded_images().await, keys(&[replaced, deleted]));
 }
 
-pub async fn pictures_get_thumbnails_the_newest_user_first(db: Repositories) {
+pub async fn thumbnails_of_pictures_are_added_newest_user_first(db: Repositories) {
     let w = World::new(&db);
     let bare = |account: &mut Account| {
         account.profile_picture = Some(ProfilePicture { key: w.new_image(), small: Rendition::Original });
@@ -225,16 +225,16 @@ pub async fn pictures_get_thumbnails_the_newest_user_first(db: Repositories) {
     }
     assert_eq!(next(None).await, None, "also of what can have no thumbnail");
 
-    // What is said of a profile besides changes nothing of that.
+    // Other changes of a profile do not affect the thumbnail.
     let words = ProfileChanges { biography: Some(biography("Counts")), ..ProfileChanges::default() };
     for account in &accounts {
         db.accounts.update_profile(account.id, &words, w.now()).await.unwrap();
     }
     assert_eq!(next(None).await, None);
-    assert_eq!(w.unnamed().await, HashSet::new());
+    assert_eq!(w.recorded_images().await, HashSet::new());
 }
 
-pub async fn a_thumbnail_that_comes_too_late_puts_a_picture_on_record_that_no_row_names(db: Repositories) {
+pub async fn a_late_thumbnail_records_the_picture_if_no_row_references_it(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_picture())).await;
     let old = picture_key(&ada).unwrap();
@@ -244,5 +244,5 @@ pub async fn a_thumbnail_that_comes_too_late_puts_a_picture_on_record_that_no_ro
     db.images.forget(std::slice::from_ref(&old)).await.unwrap();
     db.previews.store_small(ada.id, &old, Rendition::Thumbnail, w.now()).await.unwrap();
     assert_eq!(db.accounts.find(ada.id).await.unwrap().unwrap().profile_picture, Some(new));
-    assert_eq!(w.unnamed().await, HashSet::from([old]));
+    assert_eq!(w.recorded_images().await, HashSet::from([old]));
 }

@@ -20,7 +20,7 @@ async fn entries(db: &Repositories) -> Vec<AuditEntry> {
     log(db, AuditFilter::default()).await.into_iter().rev().map(|view| view.entry).collect()
 }
 
-pub async fn an_act_leaves_one_entry_and_what_changes_nothing_none(db: Repositories) {
+pub async fn each_change_stores_one_entry_and_a_call_without_change_none(db: Repositories) {
     let w = World::new(&db);
     let mut expected = Vec::new();
     let mut act = |has_changed: bool| {
@@ -76,7 +76,7 @@ pub async fn an_act_leaves_one_entry_and_what_changes_nothing_none(db: Repositor
     assert_eq!(entries(&db).await, expected);
 }
 
-pub async fn entries_are_found_by_who_acted_on_what_and_how(db: Repositories) {
+pub async fn entries_are_filtered_by_actor_target_and_action(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let gone: UserId = w.id();
@@ -114,7 +114,7 @@ pub async fn entries_are_found_by_who_acted_on_what_and_how(db: Repositories) {
     assert_eq!(db.audit.list(AuditFilter::default(), PageRequest::FIRST).await.unwrap().items.len(), all.len());
 }
 
-pub async fn every_act_on_every_kind_of_thing_comes_back(db: Repositories) {
+pub async fn every_action_and_target_is_stored_and_returned(db: Repositories) {
     let w = World::new(&db);
     let targets = [
         Target::User(w.id()),

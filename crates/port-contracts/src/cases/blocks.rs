@@ -1,4 +1,4 @@
-//! Blocks and mutes, and what they leave out of lists.
+//! Blocks and mutes, and what they exclude from lists.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use agora_domain::posts::{FeedRequest, PostView, Visibility, VisibleTo};
 use agora_domain::relation::Standing;
 use agora_domain::search::{Needles, PeopleSearch, PostSearch, Query};
 
-use super::notifications::{KINDS, Telling, member};
+use super::notifications::{KINDS, Scenario, member};
 use crate::Repositories;
-use crate::run::{assert_fails, pages, together};
+use crate::run::{assert_fails, concurrently, pages};
 use crate::world::{ANYBODY, World, at, display_name};
 
-/// How each of two stands to the other.
+/// Returns the standing of each of two users towards the other.
 async fn standing(db: &Repositories, one: UserId, other: UserId) -> [Standing; 2] {
     let there = db.follows.find_standing(one, other).await.unwrap().unwrap();
     [there, db.follows.find_standing(other, one).await.unwrap().unwrap()]
 }
 
-/// Whether each of two blocks the other, as both are told.
+/// Returns whether each of two users blocks the other. Checks that both users' views agree.
 async fn blocking(db: &Repositories, one: UserId, other: UserId) -> [bool; 2] {
     let seen = db.people.find(other, one).await.unwrap().unwrap();
     let back = db.people.find(one, other).await.unwrap().unwrap();
@@ -35,7 +35,7 @@ async fn blocking(db: &Repositories, one: UserId, other: UserId) -> [bool; 2] {
     [seen.relationship.blocking, seen.blocks_viewer]
 }
 
-pub async fn a_block_keeps_both_apart_until_it_is_taken_back(db: Repositories) {
+pub async fn a_block_applies_to_both_users_until_it_is_removed(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob, cleo] = w.users().await;
     assert!(!db.blocks.unblock(ada, bob).await.unwrap());
@@ -53,7 +53,7 @@ pub async fn a_block_keeps_both_apart_until_it_is_taken_back(db: Repositories) {
     assert!(!db.blocks.unblock(ada, bob).await.unwrap());
 }
 
-pub async fn each_may_block_the_other_and_one_block_is_enough(db: Repositories) {
+pub async fn mutual_blocks_are_independent_and_one_suffices(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     for (first, second) in [(ada, bob), (bob, ada)] {
@@ -68,7 +68,7 @@ pub async fn each_may_block_the_other_and_one_block_is_enough(db: Repositories) 
     }
 }
 
-pub async fn a_block_ends_follows_and_keeps_others_away(db: Repositories) {
+pub async fn a_block_removes_follows_and_prevents_new_ones(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob, cleo] = w.users().await;
     for (follower, followed) in [(ada, bob), (bob, ada), (cleo, ada), (cleo, bob)] {
@@ -90,7 +90,7 @@ pub async fn a_block_ends_follows_and_keeps_others_away(db: Repositories) {
     assert_eq!(standing(&db, bob, ada).await, [Standing::Follower, Standing::Stranger]);
 }
 
-pub async fn whoever_follows_while_being_blocked_does_not_in_the_end(db: Repositories) {
+pub async fn a_block_wins_over_concurrent_follows(db: Repositories) {
     let w = World::new(&db);
     for _ in 0..12 {
         let [ada, bob] = w.users().await;
@@ -110,7 +110,7 @@ pub async fn whoever_follows_while_being_blocked_does_not_in_the_end(db: Reposit
             });
             task
         });
-        together(follows.collect::<Vec<_>>()).await;
+        concurrently(follows.collect::<Vec<_>>()).await;
         assert_eq!(standing(&db, ada, bob).await, [Standing::Apart; 2]);
         for user in [ada, bob] {
             let found = db.people.find(user, user).await.unwrap().unwrap();
@@ -119,7 +119,7 @@ pub async fn whoever_follows_while_being_blocked_does_not_in_the_end(db: Reposit
     }
 }
 
-/// A post of Cleo that Ada and Bob like, comment on and answer on, and posts of all of them; both follow Cleo, who follows both.
+/// Ada, Bob and Cleo have posts. Ada and Bob like Cleo's post, comment on it and reply there; both follow Cleo, who follows both.
 struct Gathering {
     db: Repositories,
     ada: UserId,
@@ -129,7 +129,7 @@ struct Gathering {
     comment: Comment,
 }
 
-/// Whom the lists show to a viewer, by the names of the lists.
+/// The users that each list shows to a viewer, with the name of the list.
 type Shown = Vec<(&'static str, BTreeSet<UserId>)>;
 
 fn authors(views: Vec<PostView>) -> BTreeSet<UserId> {
@@ -166,7 +166,7 @@ impl Gathering {
         Self { db: db.clone(), ada, bob, cleo, post, comment }
     }
 
-    /// The authors of the posts in each timeline.
+    /// Returns the authors of the posts in each timeline.
     async fn timelines(&self, viewer: Viewer) -> Shown {
         let (db, tag) = (&self.db, Hashtag::parse("party").unwrap());
         let visible = VisibleTo { viewer, followed: &Visibility::ALL, others: &[Visibility::Public] };
@@ -181,7 +181,7 @@ impl Gathering {
         ]
     }
 
-    /// The people in each list, and of comments and likes those who made them.
+    /// Returns the users in each other list; for comments and likes, those who made them.
     async fn others(&self, viewer: Viewer) -> Shown {
         let Self { db, post, comment, cleo, .. } = self;
         let view = db.posts.find(*post, viewer).await.unwrap().unwrap().view;
@@ -250,7 +250,7 @@ impl Gathering {
     }
 }
 
-pub async fn nobody_is_listed_to_those_apart_from_them_but_to_who_sees_all(db: Repositories) {
+pub async fn lists_hide_blocked_users_except_from_administrators(db: Repositories) {
     let (gathering, w) = (Gathering::new(&db).await, World::new(&db));
     let Gathering { ada, bob, cleo, .. } = gathering;
     for packed in [false, true] {
@@ -268,7 +268,7 @@ pub async fn nobody_is_listed_to_those_apart_from_them_but_to_who_sees_all(db: R
                 for (list, shown) in gathering.timelines(viewer).await.into_iter().chain(gathering.others(viewer).await)
                 {
                     for guest in [ada, bob] {
-                        // Nobody follows themselves.
+                        // The feed has only followed authors, and nobody follows themselves.
                         let is_own_feed = list == "feed" && (viewer.id == guest || viewer.id != cleo);
                         let is_shown = missing != Some(guest) && !is_own_feed;
                         assert_eq!(shown.contains(&guest), is_shown, "{list}: {guest} to {viewer:?}");
@@ -280,7 +280,7 @@ pub async fn nobody_is_listed_to_those_apart_from_them_but_to_who_sees_all(db: R
     }
 }
 
-pub async fn posts_of_the_muted_are_in_no_timeline_but_everywhere_else(db: Repositories) {
+pub async fn posts_of_muted_users_are_missing_only_from_timelines(db: Repositories) {
     let (gathering, w) = (Gathering::new(&db).await, World::new(&db));
     let Gathering { ada, bob, cleo, .. } = gathering;
     let expect = async |is_muted: bool| {
@@ -312,7 +312,7 @@ pub async fn posts_of_the_muted_are_in_no_timeline_but_everywhere_else(db: Repos
     assert!(!db.blocks.unmute(cleo, bob).await.unwrap());
 }
 
-pub async fn pages_are_full_whoever_is_left_out(db: Repositories) {
+pub async fn pages_are_full_although_blocked_users_are_left_out(db: Repositories) {
     let w = World::new(&db);
     let [viewer, loud, quiet] = w.users().await;
     w.block(viewer, loud).await;
@@ -339,7 +339,7 @@ pub async fn pages_are_full_whoever_is_left_out(db: Repositories) {
     }
 }
 
-pub async fn a_name_of_somebody_apart_is_not_found_by_the_author(db: Repositories) {
+pub async fn mentions_do_not_resolve_across_a_block(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob, cleo) = (w.account("ada").await.id, w.account("bob").await.id, w.account("cleo").await.id);
     w.block(ada, bob).await;
@@ -350,7 +350,7 @@ pub async fn a_name_of_somebody_apart_is_not_found_by_the_author(db: Repositorie
     }
 }
 
-pub async fn those_blocked_and_muted_are_listed_newest_first_and_keep_their_place(db: Repositories) {
+pub async fn blocked_and_muted_users_are_listed_newest_first_and_keep_their_position(db: Repositories) {
     let w = World::new(&db);
     let [host, ada, bob, disabled] = w.users().await;
     let end = Some(at(1_000_000));
@@ -382,7 +382,7 @@ pub async fn those_blocked_and_muted_are_listed_newest_first_and_keep_their_plac
     assert!(none.items.is_empty());
 }
 
-pub async fn a_mute_ends(db: Repositories) {
+pub async fn a_mute_expires_at_its_end(db: Repositories) {
     let w = World::new(&db);
     let [host, ada, bob, cleo] = w.users().await;
     for (user, end) in [(ada, Some(at(2_000_000))), (bob, Some(at(1_000_000))), (cleo, None)] {
@@ -409,11 +409,11 @@ pub async fn a_mute_ends(db: Repositories) {
     assert_eq!(end(i64::from(i32::MAX)).await, 0, "for good");
 }
 
-pub async fn a_block_and_a_mute_take_out_what_was_told_and_a_mute_keeps_out_what_follows(db: Repositories) {
+pub async fn blocks_and_mutes_remove_notifications_and_mutes_prevent_new_ones(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let [recipient, bob, cleo] = w.users().await;
-    let telling = Telling::new(&db, &w, recipient).await;
-    let told = async || {
+    let scenario = Scenario::new(&db, &w, recipient).await;
+    let shown = async || {
         let found = db.notifications.list(member(recipient), &[], PageRequest::FIRST).await.unwrap().items;
         assert_eq!(db.notifications.count_unread(member(recipient)).await.unwrap(), found.len() as u64);
         for notification in &found {
@@ -429,31 +429,31 @@ pub async fn a_block_and_a_mute_take_out_what_was_told_and_a_mute_keeps_out_what
     for is_block in [false, true] {
         for kind in KINDS {
             for actor in [bob, cleo] {
-                telling.act(kind, actor, w.now()).await;
+                scenario.act(kind, actor, w.now()).await;
             }
         }
-        assert_eq!(told().await, all(&[bob, cleo]));
+        assert_eq!(shown().await, all(&[bob, cleo]));
         if is_block {
             w.block(recipient, bob).await;
-            assert_eq!(told().await, all(&[cleo]));
+            assert_eq!(shown().await, all(&[cleo]));
             continue;
         }
         w.mute(recipient, bob, None).await;
-        assert_eq!(told().await, all(&[cleo]));
+        assert_eq!(shown().await, all(&[cleo]));
         for kind in KINDS {
-            telling.undo(kind, bob).await;
-            telling.act(kind, bob, w.now()).await;
+            scenario.undo(kind, bob).await;
+            scenario.act(kind, bob, w.now()).await;
         }
-        assert_eq!(told().await, all(&[cleo]), "what the muted do is not told");
+        assert_eq!(shown().await, all(&[cleo]), "what the muted do is not told");
         assert!(db.blocks.unmute(recipient, bob).await.unwrap());
-        assert_eq!(told().await, all(&[cleo]), "and does not come back");
+        assert_eq!(shown().await, all(&[cleo]), "and does not come back");
         for kind in KINDS {
-            telling.undo(kind, bob).await;
+            scenario.undo(kind, bob).await;
         }
     }
 }
 
-pub async fn listeners_are_told_apart_by_blocks_and_mutes(db: Repositories) {
+pub async fn blocks_and_mutes_are_found_for_many_listeners(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob, cleo] = w.users().await;
     w.block(ada, bob).await;
@@ -470,7 +470,7 @@ pub async fn listeners_are_told_apart_by_blocks_and_mutes(db: Repositories) {
     assert_eq!(db.event_audience.find_mutes(vec![ada], vec![cleo]).await.unwrap(), []);
 }
 
-pub async fn of_an_unknown_user_nothing_is_kept(db: Repositories) {
+pub async fn blocking_or_muting_an_unknown_user_is_not_found(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
     let unknown = w.id();

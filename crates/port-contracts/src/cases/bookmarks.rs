@@ -1,4 +1,4 @@
-//! Posts that users keep for themselves.
+//! Bookmarks, and the public timeline.
 
 use agora_domain::accounts::Viewer;
 use agora_domain::error::Resource;
@@ -49,7 +49,7 @@ pub async fn a_bookmark_is_set_and_unset_any_number_of_times(db: Repositories) {
     }
 }
 
-pub async fn bookmarks_are_listed_newest_first_and_keep_their_place(db: Repositories) {
+pub async fn bookmarks_are_listed_newest_first_and_keep_their_position(db: Repositories) {
     let w = World::new(&db);
     let [ada, ben] = w.users().await;
     let (one, two) = (w.post(ada).await.id, w.post(ada).await.id);
@@ -62,7 +62,7 @@ pub async fn bookmarks_are_listed_newest_first_and_keep_their_place(db: Reposito
     assert_eq!(listed(&db, member(ben)).await, [two, one], "a new bookmark is the newest");
 }
 
-pub async fn bookmarks_show_what_may_be_viewed_now(db: Repositories) {
+pub async fn bookmarks_list_only_posts_that_may_be_viewed_now(db: Repositories) {
     let w = World::new(&db);
     let [ada, ben] = w.users().await;
     let mut posts = Vec::new();
@@ -80,7 +80,7 @@ pub async fn bookmarks_show_what_may_be_viewed_now(db: Repositories) {
     let shown = PostEdit { visibility: Some(Visibility::Public), ..PostEdit::default() };
     db.posts.edit(posts[0], ANYBODY, &shown, w.now()).await.unwrap();
     assert_eq!(listed(&db, member(ben)).await, posts, "in its place again");
-    // Runs of hidden ones between those that are shown: no page is short.
+    // Long runs of invisible posts between visible ones must not make a page short.
     let stranger = w.account("Cleo").await.id;
     for visibility in [Visibility::Public, Visibility::Private, Visibility::Public, Visibility::Private] {
         let runs = if visibility == Visibility::Private { 30 } else { 1 };
@@ -109,7 +109,7 @@ pub async fn a_bookmark_on_an_unknown_post_is_not_found(db: Repositories) {
     assert!(listed(&db, member(ada)).await.is_empty());
 }
 
-pub async fn the_public_timeline_holds_what_is_public_by_enabled_accounts(db: Repositories) {
+pub async fn the_public_timeline_has_public_posts_of_enabled_accounts(db: Repositories) {
     let w = World::new(&db);
     let [ada, ben, viewer] = w.users().await;
     w.follow(viewer, ada).await;
@@ -126,7 +126,7 @@ pub async fn the_public_timeline_holds_what_is_public_by_enabled_accounts(db: Re
     assert_eq!(listed().await, [own, of_disabled, public]);
     db.accounts.set_enabled(ben, false, &w.entry()).await.unwrap();
     assert_eq!(listed().await, [own, public]);
-    // Runs of hidden ones between those that are shown: no page is short.
+    // Long runs of invisible posts between visible ones must not make a page short.
     for n in 0..60 {
         w.post_with(ben, |post| post.created_at = at(n)).await;
         w.post_with(ben, |_| {}).await;

@@ -49,14 +49,14 @@ async fn store(db: &Repositories, changes: Vec<CatalogChange>) -> agora_domain::
     catalog.commit(None).await
 }
 
-pub async fn a_snapshot_is_of_one_moment_and_reads_everything_oldest_first(db: Repositories) {
+pub async fn a_snapshot_reads_one_moment_of_the_catalog_oldest_first(db: Repositories) {
     let w = World::new(&db);
     assert_eq!(stored(&db).await, []);
     let mut expected = Vec::new();
     for n in 0..7 {
         expected.push(w.new_product(&format!("P{n}")));
     }
-    // Two of one instant are in the order of their ids.
+    // Two of the same instant are ordered by id.
     expected[4].created_at = expected[3].created_at;
     (expected[5].variants, expected[5].images) = (variants(&[3, 0]), images(2));
     for product in shuffled(&expected) {
@@ -85,7 +85,7 @@ pub async fn products_are_found_by_their_skus_in_any_letter_case(db: Repositorie
     assert_eq!(found, [one, two]);
 }
 
-pub async fn changes_are_there_once_they_are_committed(db: Repositories) {
+pub async fn changes_are_visible_to_others_after_the_commit(db: Repositories) {
     let w = World::new(&db);
     let before = w.product("changed").await;
     let (one, two) = (w.new_product("one"), Product { variants: variants(&[2, 1]), ..w.new_product("two") });
@@ -99,7 +99,7 @@ pub async fn changes_are_there_once_they_are_committed(db: Repositories) {
     assert_eq!(stored(&db).await, [changed, one, two]);
 }
 
-pub async fn a_transaction_that_is_dropped_changes_nothing(db: Repositories) {
+pub async fn a_dropped_transaction_changes_nothing(db: Repositories) {
     let w = World::new(&db);
     let before = w.product("kept").await;
     let mut catalog = db.catalog.change().await.unwrap();
@@ -108,11 +108,11 @@ pub async fn a_transaction_that_is_dropped_changes_nothing(db: Repositories) {
     catalog.store(changes).await.unwrap();
     drop(catalog);
     assert_eq!(stored(&db).await, [before]);
-    // Nor is anybody kept from changing it.
+    // The catalog can be changed again.
     w.product("new").await;
 }
 
-pub async fn a_product_is_replaced_with_all_that_belongs_to_it(db: Repositories) {
+pub async fn updating_a_product_replaces_its_variants_and_images(db: Repositories) {
     let w = World::new(&db);
     let before = w
         .product_with("Sku", |product| {
@@ -133,7 +133,7 @@ pub async fn a_product_is_replaced_with_all_that_belongs_to_it(db: Repositories)
     assert_eq!(db.products.find(after.id).await.unwrap(), Some(after));
 }
 
-pub async fn a_sku_that_is_taken_fails_the_transaction(db: Repositories) {
+pub async fn a_taken_sku_fails_the_transaction(db: Repositories) {
     let w = World::new(&db);
     let taken = w.product("Taken").await;
     let changes = vec![CatalogChange::Create(w.new_product("free")), CatalogChange::Create(w.new_product("TAKEN"))];
@@ -141,7 +141,7 @@ pub async fn a_sku_that_is_taken_fails_the_transaction(db: Repositories) {
     assert_eq!(stored(&db).await, [taken]);
 }
 
-pub async fn readers_go_on_and_another_writer_waits_for_a_transaction(db: Repositories) {
+pub async fn readers_do_not_wait_for_a_transaction_but_writers_do(db: Repositories) {
     let w = World::new(&db);
     let before = w.product("edited").await;
     let mut catalog = db.catalog.change().await.unwrap();

@@ -12,7 +12,7 @@ use agora_domain::posts::{Post, PostAccess};
 use agora_domain::relation::Standing;
 
 use crate::Repositories;
-use crate::run::{assert_fails, pages, together, walk};
+use crate::run::{assert_fails, concurrently, pages, walk};
 use crate::world::{ANYBODY, INSTANTS, ODD_TEXTS, World, at, comment_text, shuffled, summary};
 
 async fn list(db: &Repositories, post: PostId) -> Vec<Comment> {
@@ -20,7 +20,7 @@ async fn list(db: &Repositories, post: PostId) -> Vec<Comment> {
     comments.into_iter().map(|view| view.comment).collect()
 }
 
-/// What decides about a comment at the top level of a post of somebody whom the caller does not follow.
+/// Returns the access state of a top-level comment on a post whose author the caller does not follow.
 fn access_of(id: CommentId, author: UserId, post: &Post) -> CommentAccess {
     let post = PostAccess {
         id: post.id,
@@ -61,7 +61,7 @@ pub async fn comments_are_listed_with_every_field_oldest_first(db: Repositories)
     assert_eq!(count(&db, post, ada.id).await, INSTANTS.len() as u64);
 }
 
-pub async fn comments_of_one_instant_are_listed_by_id(db: Repositories) {
+pub async fn comments_created_at_the_same_instant_are_listed_by_id(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let post = w.post(ada).await.id;
@@ -75,7 +75,7 @@ pub async fn comments_of_one_instant_are_listed_by_id(db: Repositories) {
     }
 }
 
-pub async fn odd_texts_of_comments_are_kept_exactly(db: Repositories) {
+pub async fn unusual_comment_texts_are_stored_exactly(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let post = w.post(ada).await.id;
@@ -127,7 +127,7 @@ pub async fn the_callers_newest_comment_on_a_post_is_found(db: Repositories) {
     let (written, other) = (w.post(ada.id).await, w.post(cleo.id).await.id);
     let post = written.id;
     let ids: Vec<CommentId> = w.ids(5);
-    // Stored in another order than that of their instants and ids.
+    // Stored in an order that differs from that of their instants and ids.
     for (id, millis) in [(ids[1], 20), (ids[3], 20), (ids[2], 20), (ids[4], 10), (ids[0], 19)] {
         w.comment_with(post, bob.id, |comment| (comment.id, comment.created_at) = (id, at(millis))).await;
     }
@@ -135,7 +135,7 @@ pub async fn the_callers_newest_comment_on_a_post_is_found(db: Repositories) {
     w.comment(other, bob.id).await;
     let newest = async |caller, post| db.comments.find_access(CommentTarget::NewestOn(post), caller).await.unwrap();
     for id in [ids[3], ids[2], ids[1], ids[0], ids[4]] {
-        // An edit makes no comment newer.
+        // An edit does not make a comment newer.
         db.comments.update(ids[4], &comment_text("Edited"), &Entities::default(), w.now()).await.unwrap();
         let access = newest(bob.id, post).await;
         assert_eq!(access, Some(access_of(id, bob.id, &written)));
@@ -147,7 +147,7 @@ pub async fn the_callers_newest_comment_on_a_post_is_found(db: Repositories) {
     assert_eq!(newest(bob.id, other).await.unwrap().post.author, cleo.id);
 }
 
-pub async fn an_update_changes_content_and_time_of_change_only(db: Repositories) {
+pub async fn an_update_changes_only_content_and_time_of_change(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let post = w.post(ada).await.id;
@@ -203,7 +203,7 @@ pub async fn a_post_without_comments_lists_one_empty_page(db: Repositories) {
     assert_eq!((page.items, page.prev, page.next), (vec![], None, None));
 }
 
-pub async fn paging_skips_and_repeats_nothing_while_comments_come_and_go(db: Repositories) {
+pub async fn paging_survives_new_and_deleted_comments(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let post = w.post(ada).await.id;
@@ -226,12 +226,12 @@ pub async fn paging_skips_and_repeats_nothing_while_comments_come_and_go(db: Rep
     assert_eq!(listed.len(), 12, "those that came in behind the page are listed as well");
 }
 
-pub async fn comments_made_at_once_all_count(db: Repositories) {
+pub async fn concurrent_comments_all_count(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let post = w.post(ada).await.id;
     let comments: Vec<_> = (0..50).map(|_| w.new_comment(post, ada)).collect();
-    together(comments.iter().cloned().map(|comment| {
+    concurrently(comments.iter().cloned().map(|comment| {
         let db = db.clone();
         async move { db.comments.create(&comment, None).await.unwrap() }
     }))

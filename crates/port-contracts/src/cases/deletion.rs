@@ -1,4 +1,4 @@
-//! Accounts that are deleted at once, and erased in parts.
+//! Deletion of accounts, and erasure of their data in batches.
 
 use agora_domain::Error;
 use agora_domain::accounts::{
@@ -24,14 +24,14 @@ use uuid::Uuid;
 
 use super::notifications::member;
 use crate::Repositories;
-use crate::run::{assert_fails, pages, together};
+use crate::run::{assert_fails, concurrently, pages};
 use crate::world::{World, at, attached};
 
 async fn delete(db: &Repositories, w: &World, user: UserId) {
     db.deletions.delete(&w.confirmed(user).await, w.now()).await.unwrap();
 }
 
-/// Erases all that is left of an account; the images that go with it.
+/// Erases an account completely, and returns the images of its rows.
 async fn erase(db: &Repositories, w: &World, user: UserId) -> Vec<ImageKey> {
     let (mut images, mut from) = (Vec::new(), ErasurePosition::default());
     for _ in 0..1_000 {
@@ -46,7 +46,7 @@ async fn erase(db: &Repositories, w: &World, user: UserId) -> Vec<ImageKey> {
     panic!("it comes to no end");
 }
 
-pub async fn a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named_by_nobody(db: Repositories) {
+pub async fn deleting_an_account_removes_it_revokes_its_sessions_and_releases_its_picture(db: Repositories) {
     let w = World::new(&db);
     let picture = w.new_image();
     let named = picture.clone();
@@ -63,7 +63,7 @@ pub async fn a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named
     db.outbox.create(std::slice::from_ref(&mail)).await.unwrap();
     assert_eq!(db.deletions.next_unerased().await.unwrap(), None);
     assert_eq!(db.deletions.delete(&w.confirmed(ada.id).await, w.now()).await.unwrap(), Some(picture.clone()));
-    assert_eq!(w.unnamed().await, [picture].into());
+    assert_eq!(w.recorded_images().await, [picture].into());
     assert_eq!(db.accounts.find(ada.id).await.unwrap(), None);
     assert_eq!(db.accounts.list(PageRequest::FIRST).await.unwrap().items, std::slice::from_ref(&bob));
     for name in [ada.username.as_str(), ada.email.as_str(), &format!("DELETED {}", ada.id)] {
@@ -78,7 +78,7 @@ pub async fn a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named
     assert_eq!(db.outbox.list(MailStatus::Waiting, 9).await.unwrap(), []);
     assert_fails!(db.deletions.delete(&w.confirmed(ada.id).await, w.now()).await, Error::NotFound(Resource::User));
     assert_fails!(db.deletions.delete(&w.confirmed(w.id()).await, w.now()).await, Error::NotFound(Resource::User));
-    // What was let through before changes nothing any more.
+    // Requests that were authorized before the deletion have no effect any more.
     let profile = ProfileChanges { profile_picture: Some(Some(w.new_picture())), ..ProfileChanges::default() };
     assert_fails!(db.accounts.update_profile(ada.id, &profile, w.now()).await, Error::NotFound(Resource::User));
     assert_fails!(db.accounts.set_enabled(ada.id, true, &w.entry()).await, Error::NotFound(Resource::User));
@@ -96,12 +96,12 @@ pub async fn a_deleted_account_is_gone_its_sessions_end_and_its_picture_is_named
     assert_fails!(db.deletions.delete(&w.confirmed(ada.id).await, w.now()).await, Error::NotFound(Resource::User));
 }
 
-pub async fn the_last_enabled_admin_is_not_deleted_however_many_try_at_once(db: Repositories) {
+pub async fn concurrent_deletions_leave_the_last_enabled_admin(db: Repositories) {
     let w = World::new(&db);
     let (one, other, off) = (w.admin("One").await.id, w.admin("Other").await.id, w.admin("Off").await.id);
     db.accounts.set_enabled(off, false, &w.entry()).await.unwrap();
     let admins = [w.confirmed(one).await, w.confirmed(other).await];
-    let outcomes = together(admins.map(|admin| {
+    let outcomes = concurrently(admins.map(|admin| {
         let (db, at) = (db.clone(), w.now());
         async move { db.deletions.delete(&admin, at).await }
     }))
@@ -114,7 +114,7 @@ pub async fn the_last_enabled_admin_is_not_deleted_however_many_try_at_once(db: 
     assert_eq!(admins.len(), 1, "{admins:?}");
 }
 
-pub async fn names_of_the_deleted_are_given_to_nobody_for_thirty_days(db: Repositories) {
+pub async fn names_of_deleted_accounts_stay_reserved_for_thirty_days(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
     let deleted_at = at(1_000_000);
@@ -156,22 +156,28 @@ fn notice(w: &World, kind: NotificationKind, recipient: UserId, actor: UserId, s
     Notice { id: w.id(), kind, recipient, actor, subject, at: w.now() }
 }
 
-fn told(w: &World, kind: NotificationKind, recipient: UserId, actor: UserId, subject: Subject) -> NewRelation {
+fn relation_with_notice(
+    w: &World,
+    kind: NotificationKind,
+    recipient: UserId,
+    actor: UserId,
+    subject: Subject,
+) -> NewRelation {
     NewRelation { notice: Some(notice(w, kind, recipient, actor, subject)), ..w.new_relation() }
 }
 
-/// Three people, of whom Ada has done everything to the others, and they to her.
+/// Three users, and an administrator: Ada has done everything possible to the others, and they to her.
 struct Lives {
     ada: Account,
     bob: Account,
     cleo: Account,
     root: Account,
-    /// Ada's, the second with an image.
+    /// Ada's posts, the second with an image.
     posts: [Post; 2],
     image: ImageKey,
-    /// Bob's.
+    /// Bob's post.
     post: Post,
-    /// On Bob's post: Cleo's, Ada's, and Cleo's reply to that.
+    /// The comments on Bob's post: Cleo's, Ada's, and Cleo's reply to Ada's.
     comments: [agora_domain::comments::Comment; 3],
 }
 
@@ -191,14 +197,15 @@ async fn live(db: &Repositories, w: &World) -> Lives {
     let of_ada = of_ada.comment;
     let below = w.reply(&of_ada, cleo.id).await;
     w.reply(&above, ada.id).await;
-    let like = told(w, NotificationKind::Like, bob.id, ada.id, Subject::Post(post.id));
+    let like = relation_with_notice(w, NotificationKind::Like, bob.id, ada.id, Subject::Post(post.id));
     db.posts.set_like(post.id, ada.id, like).await.unwrap();
-    let like = told(w, NotificationKind::Like, bob.id, cleo.id, Subject::Post(post.id));
+    let like = relation_with_notice(w, NotificationKind::Like, bob.id, cleo.id, Subject::Post(post.id));
     db.posts.set_like(post.id, cleo.id, like).await.unwrap();
-    let like = told(w, NotificationKind::CommentLike, cleo.id, ada.id, Subject::Comment(post.id, above.id));
+    let like =
+        relation_with_notice(w, NotificationKind::CommentLike, cleo.id, ada.id, Subject::Comment(post.id, above.id));
     db.comments.set_like(above.id, ada.id, like).await.unwrap();
     for (one, other) in [(ada.id, bob.id), (bob.id, ada.id), (cleo.id, ada.id), (cleo.id, bob.id)] {
-        let follow = told(w, NotificationKind::Follow, other, one, Subject::Recipient);
+        let follow = relation_with_notice(w, NotificationKind::Follow, other, one, Subject::Recipient);
         db.follows.set(one, other, follow).await.unwrap();
     }
     for user in [bob.id, cleo.id] {
@@ -220,13 +227,13 @@ async fn live(db: &Repositories, w: &World) -> Lives {
     Lives { ada, bob, cleo, root, posts: [first, second], image, post, comments: [above, of_ada, below] }
 }
 
-pub async fn what_a_deleted_account_did_ends_no_page_of_notifications(db: Repositories) {
+pub async fn paging_continues_past_notifications_of_a_deleted_account(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob, cleo) = (w.account("Ada").await.id, w.account("Bob").await.id, w.account("Cleo").await.id);
     let mut expected = Vec::new();
     for actor in [cleo, ada, cleo] {
         let post = w.post(bob).await.id;
-        let like = told(&w, NotificationKind::Like, bob, actor, Subject::Post(post));
+        let like = relation_with_notice(&w, NotificationKind::Like, bob, actor, Subject::Post(post));
         db.posts.set_like(post, actor, like).await.unwrap();
         if actor == cleo {
             expected.push(post);
@@ -237,14 +244,14 @@ pub async fn what_a_deleted_account_did_ends_no_page_of_notifications(db: Reposi
     while let Some(from) = next {
         let page = PageRequest { from, size: PageSize::parse("1").unwrap() };
         let page = db.notifications.list(member(bob), &[], page).await.unwrap();
-        found.extend(page.items.into_iter().filter_map(|told| told.post.map(|post| post.id)));
+        found.extend(page.items.into_iter().filter_map(|it| it.post.map(|post| post.id)));
         next = page.next;
     }
     found.reverse();
     assert_eq!(found, expected);
 }
 
-pub async fn a_post_is_stored_though_whoever_it_mentions_was_erased_meanwhile(db: Repositories) {
+pub async fn a_post_is_stored_although_a_mentioned_account_was_erased(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await, w.account("Bob").await.id);
     delete(&db, &w, ada.id).await;
@@ -255,7 +262,7 @@ pub async fn a_post_is_stored_though_whoever_it_mentions_was_erased_meanwhile(db
     assert!(db.posts.find(post.id, Viewer::ordinary(bob)).await.unwrap().is_some());
 }
 
-/// Checks that nobody is shown Ada, or anything of hers.
+/// Checks that nobody sees Ada or anything of hers.
 async fn expect_gone(db: &Repositories, Lives { ada, bob, cleo, root, posts, post, comments, .. }: &Lives) {
     let all = &Visibility::ALL;
     let first = PageRequest::FIRST;
@@ -344,7 +351,7 @@ async fn expect_gone(db: &Repositories, Lives { ada, bob, cleo, root, posts, pos
         assert_fails!(db.follows.toggle(follower, ada.id, relation, None).await, Error::NotFound(Resource::User));
     }
     assert!(db.reports.list(None, first).await.unwrap().items.is_empty());
-    // An entry outlives who acted, of whom it says no more than the id.
+    // An audit entry outlives the actor, of whom it keeps only the id.
     let log = db.audit.list(AuditFilter::default(), first).await.unwrap().items;
     assert_eq!(
         log.iter().map(|view| (view.entry.actor, view.actor.clone())).collect::<Vec<_>>(),
@@ -354,7 +361,7 @@ async fn expect_gone(db: &Repositories, Lives { ada, bob, cleo, root, posts, pos
     assert_eq!(db.event_audience.find_comments(vec![of_ada.id]).await.unwrap(), []);
 }
 
-pub async fn nobody_is_shown_anything_of_a_deleted_account_before_and_after_it_is_erased(db: Repositories) {
+pub async fn nothing_of_a_deleted_account_is_shown_before_or_after_erasure(db: Repositories) {
     let w = World::new(&db);
     let lives = live(&db, &w).await;
     delete(&db, &w, lives.ada.id).await;
@@ -363,14 +370,14 @@ pub async fn nobody_is_shown_anything_of_a_deleted_account_before_and_after_it_i
     expect_gone(&db, &lives).await;
 }
 
-pub async fn what_an_erased_account_did_is_taken_back_and_nothing_is_left_of_it(db: Repositories) {
+pub async fn erasure_undoes_the_acts_of_an_account_and_leaves_nothing(db: Repositories) {
     let w = World::new(&db);
     let lives = live(&db, &w).await;
     let Lives { ada, bob, cleo, root, image, post, comments: [above, ..], .. } = &lives;
     delete(&db, &w, ada.id).await;
     erase(&db, &w, ada.id).await;
     let view = db.posts.find(post.id, Viewer::ordinary(bob.id)).await.unwrap().unwrap().view;
-    // Cleo's reply went with the thread of Ada.
+    // Cleo's reply was deleted with Ada's thread.
     assert_eq!((view.like_count, view.comment_count), (1, 1));
     let comment = db.comments.find(above.id, bob.id).await.unwrap().unwrap();
     assert_eq!((comment.like_count, comment.reply_count), (0, 0));
@@ -378,12 +385,12 @@ pub async fn what_an_erased_account_did_is_taken_back_and_nothing_is_left_of_it(
         let person = db.people.find(user.id, root.id).await.unwrap().unwrap();
         assert_eq!((person.follower_count, person.followed_count), (followers, followed), "{person:?}");
     }
-    let told = db.notifications.list(member(bob.id), &[], PageRequest::FIRST).await.unwrap().items;
-    let told: Vec<_> = told.iter().map(|told| (told.kind, told.count)).collect();
-    assert_eq!(told, [(NotificationKind::Follow, 1), (NotificationKind::Like, 1)]);
+    let notifications = db.notifications.list(member(bob.id), &[], PageRequest::FIRST).await.unwrap().items;
+    let notifications: Vec<_> = notifications.iter().map(|it| (it.kind, it.count)).collect();
+    assert_eq!(notifications, [(NotificationKind::Follow, 1), (NotificationKind::Like, 1)]);
     assert_eq!(db.notifications.count_unread(member(bob.id)).await.unwrap(), 2);
     assert_eq!(db.notifications.list(member(cleo.id), &[], PageRequest::FIRST).await.unwrap().items, []);
-    assert_eq!(w.unnamed().await, [image.clone()].into());
+    assert_eq!(w.recorded_images().await, [image.clone()].into());
     for kind in RelationKind::ALL {
         assert_eq!(pages(9, async |page| db.exports.list_relations(ada.id, kind, page).await).await, [], "{kind:?}");
     }
@@ -398,7 +405,7 @@ pub async fn what_an_erased_account_did_is_taken_back_and_nothing_is_left_of_it(
     assert_eq!(nobody, []);
 }
 
-pub async fn an_account_is_erased_whole_wherever_that_begins(db: Repositories) {
+pub async fn erasure_completes_from_any_position(db: Repositories) {
     let w = World::new(&db);
     let host = w.account("Host").await.id;
     let post = w.post(host).await.id;
@@ -423,7 +430,7 @@ pub async fn an_account_is_erased_whole_wherever_that_begins(db: Repositories) {
     }
 }
 
-pub async fn an_account_with_more_than_is_erased_at_once_comes_to_its_end(db: Repositories) {
+pub async fn an_account_larger_than_a_batch_is_erased_completely(db: Repositories) {
     let w = World::new(&db);
     let (ada, host) = (w.account("Ada").await.id, w.account("Host").await.id);
     let posts = {

@@ -1,4 +1,4 @@
-//! The log of what happens, and who may be told of it.
+//! The event log, and who may receive its events.
 
 use agora_domain::accounts::Viewer;
 use std::collections::BTreeSet;
@@ -18,13 +18,13 @@ use crate::Repositories;
 use crate::run::assert_fails;
 use crate::world::{ANYBODY, World, attached, post_text};
 
-/// Returns the place behind all that has happened.
+/// Returns the current end of the log.
 async fn now(db: &Repositories) -> Position {
     db.events.refresh().await.unwrap();
     db.events.end()
 }
 
-/// Returns what has happened since a place.
+/// Returns the events after a position.
 async fn since(db: &Repositories, position: Position) -> Vec<Event> {
     now(db).await;
     let logged: Vec<LoggedEvent> = db.events.after(position, 10_000).unwrap();
@@ -38,7 +38,7 @@ fn edit(alter: impl FnOnce(&mut PostEdit)) -> PostEdit {
     edit
 }
 
-pub async fn each_change_puts_its_event_on_the_log(db: Repositories) {
+pub async fn each_change_appends_its_event_to_the_log(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let mut at = now(&db).await;
@@ -67,7 +67,7 @@ pub async fn each_change_puts_its_event_on_the_log(db: Repositories) {
     expect("the post is deleted", &[Event::PostDeleted(post, ada, Visibility::Followers)]).await;
 }
 
-pub async fn what_changes_nothing_puts_nothing_on_the_log(db: Repositories) {
+pub async fn calls_that_change_nothing_append_no_event(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let post = w.post_with(ada, |post| post.text = post_text("as it is")).await.id;
@@ -93,19 +93,19 @@ fn notice(w: &World, kind: NotificationKind, recipient: UserId, actor: UserId, s
     Notice { id: w.id(), kind, recipient, actor, subject, at: w.now() }
 }
 
-pub async fn a_notification_that_is_stored_or_grows_is_an_event_with_its_id(db: Repositories) {
+pub async fn a_new_or_extended_notification_appends_an_event_with_its_id(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob, cleo] = w.users().await;
     let post = w.post(ada).await.id;
     let mut at = now(&db).await;
-    let mut told = async || {
+    let mut notified = async || {
         let happened = since(&db, at).await;
         at = now(&db).await;
-        let told = happened.into_iter().filter_map(|event| match event {
+        let notified = happened.into_iter().filter_map(|event| match event {
             Event::Notified(recipient, id, kind) => Some((recipient, id, kind)),
             _ => None,
         });
-        told.collect::<Vec<_>>()
+        notified.collect::<Vec<_>>()
     };
     let like = |actor| {
         let notice = notice(&w, NotificationKind::Like, ada, actor, Subject::Post(post));
@@ -114,21 +114,21 @@ pub async fn a_notification_that_is_stored_or_grows_is_an_event_with_its_id(db: 
     let first = like(bob);
     let gathered = first.notice.unwrap().id;
     db.posts.toggle_like(post, bob, first, None).await.unwrap();
-    assert_eq!(told().await, [(ada, gathered, NotificationKind::Like)]);
+    assert_eq!(notified().await, [(ada, gathered, NotificationKind::Like)]);
     db.posts.set_like(post, cleo, like(cleo)).await.unwrap();
-    assert_eq!(told().await, [(ada, gathered, NotificationKind::Like)], "it tells of one more");
+    assert_eq!(notified().await, [(ada, gathered, NotificationKind::Like)], "it tells of one more");
     db.posts.unset_like(post, cleo).await.unwrap();
-    assert_eq!(told().await, [], "one who takes a like back tells nobody");
+    assert_eq!(notified().await, [], "one who takes a like back tells nobody");
     db.posts.set_like(post, cleo, like(cleo)).await.unwrap();
     db.posts.toggle_like(post, bob, like(bob), None).await.unwrap();
     db.posts.toggle_like(post, bob, like(bob), None).await.unwrap();
-    assert_eq!(told().await, [], "nor does one who gives it again on the same day");
+    assert_eq!(notified().await, [], "nor does one who gives it again on the same day");
     db.posts.unset_like(post, cleo).await.unwrap();
 
     let follow = notice(&w, NotificationKind::Follow, ada, bob, Subject::Recipient);
     let relation = NewRelation { id: w.id(), at: follow.at, notice: Some(follow) };
     db.follows.toggle(bob, ada, relation, None).await.unwrap();
-    assert_eq!(told().await, [(ada, follow.id, NotificationKind::Follow)]);
+    assert_eq!(notified().await, [(ada, follow.id, NotificationKind::Follow)]);
 
     let mut comment = w.new_comment(post, bob);
     let subject = Subject::Comment(post, comment.comment.id);
@@ -138,17 +138,17 @@ pub async fn a_notification_that_is_stored_or_grows_is_an_event_with_its_id(db: 
     ];
     let expected: Vec<_> = comment.notices.iter().map(|notice| (notice.recipient, notice.id, notice.kind)).collect();
     db.comments.create(&comment, None).await.unwrap();
-    assert_eq!(BTreeSet::from_iter(told().await), BTreeSet::from_iter(expected));
+    assert_eq!(BTreeSet::from_iter(notified().await), BTreeSet::from_iter(expected));
 
     let liked = notice(&w, NotificationKind::CommentLike, bob, ada, subject);
     let relation = NewRelation { id: w.id(), at: liked.at, notice: Some(liked) };
     db.comments.set_like(comment.comment.id, ada, relation).await.unwrap();
-    assert_eq!(told().await, [(bob, liked.id, NotificationKind::CommentLike)]);
+    assert_eq!(notified().await, [(bob, liked.id, NotificationKind::CommentLike)]);
 
     let new = w.new_post(bob);
     let mention = notice(&w, NotificationKind::Mention, ada, bob, Subject::Post(new.id));
     db.posts.create(&new, &[mention], None).await.unwrap();
-    assert_eq!(told().await, [(ada, mention.id, NotificationKind::Mention)]);
+    assert_eq!(notified().await, [(ada, mention.id, NotificationKind::Mention)]);
 
     let nobodys =
         [(NotificationKind::Like, NotificationPolicy::None), (NotificationKind::Comment, NotificationPolicy::None)];
@@ -157,10 +157,10 @@ pub async fn a_notification_that_is_stored_or_grows_is_an_event_with_its_id(db: 
     let mut unwanted = w.new_comment(post, bob);
     unwanted.notices = vec![notice(&w, NotificationKind::Comment, ada, bob, Subject::Post(post))];
     db.comments.create(&unwanted, None).await.unwrap();
-    assert_eq!(told().await, [], "what the recipient does not want to be told");
+    assert_eq!(notified().await, [], "what the recipient does not want to be told");
 }
 
-pub async fn the_log_is_read_in_parts_from_any_place(db: Repositories) {
+pub async fn the_log_is_read_in_batches_from_any_position(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let post = w.post(ada).await.id;
@@ -182,7 +182,7 @@ pub async fn the_log_is_read_in_parts_from_any_place(db: Repositories) {
     assert_eq!(db.events.after(begin, 100).unwrap().len(), 10, "what is young stays");
 }
 
-pub async fn what_many_do_at_once_is_on_the_log_once_each_in_the_order_of_each(db: Repositories) {
+pub async fn concurrent_events_are_logged_once_in_the_order_of_each_writer(db: Repositories) {
     const WRITERS: usize = 8;
     const COMMENTS: usize = 20;
     let w = Arc::new(World::new(&db));
@@ -218,7 +218,7 @@ pub async fn what_many_do_at_once_is_on_the_log_once_each_in_the_order_of_each(d
     }
 }
 
-pub async fn what_decides_who_is_told_is_found_for_many_at_once(db: Repositories) {
+pub async fn the_state_that_decides_on_delivery_is_found_for_many(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob, cleo] = w.users().await;
     let public = w.post(ada).await.id;
@@ -255,28 +255,29 @@ pub async fn what_decides_who_is_told_is_found_for_many_at_once(db: Repositories
     assert_eq!(follows(&[], &[ada]).await, BTreeSet::new());
 }
 
-pub async fn the_state_of_notifications_is_what_their_recipient_sees(db: Repositories) {
+pub async fn the_state_of_notifications_has_what_the_recipient_sees(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let post = w.post(ada).await.id;
-    let mut told: Vec<NotificationId> = Vec::new();
+    let mut notified: Vec<NotificationId> = Vec::new();
     for _ in 0..3 {
         let mut comment = w.new_comment(post, bob);
         let subject = Subject::Comment(post, comment.comment.id);
         comment.notices = vec![notice(&w, NotificationKind::Comment, ada, bob, subject)];
-        told.push(comment.notices[0].id);
+        notified.push(comment.notices[0].id);
         db.comments.create(&comment, None).await.unwrap();
     }
     let visible = |viewer| VisibleTo { viewer, followed: &[Visibility::Public], others: &[Visibility::Public] };
     let unknown: NotificationId = w.id();
-    let of =
-        async |viewer| db.notifications.find_state(visible(viewer), vec![told[0], unknown, told[2]]).await.unwrap();
+    let of = async |viewer| {
+        db.notifications.find_state(visible(viewer), vec![notified[0], unknown, notified[2]]).await.unwrap()
+    };
     assert_eq!(
         of(Viewer::ordinary(ada)).await,
-        NotificationState { unread: 3, seen: BTreeSet::from([told[0], told[2]]) }
+        NotificationState { unread: 3, seen: BTreeSet::from([notified[0], notified[2]]) }
     );
     assert_eq!(of(Viewer::ordinary(bob)).await.seen, BTreeSet::new());
-    db.notifications.mark_read(ada, told[1], None).await.unwrap();
+    db.notifications.mark_read(ada, notified[1], None).await.unwrap();
     assert_eq!(of(Viewer::ordinary(ada)).await.unread, 1);
     db.posts.delete(post, w.now()).await.unwrap();
     assert_eq!(of(Viewer::ordinary(ada)).await.seen, BTreeSet::new());

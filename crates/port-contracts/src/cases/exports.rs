@@ -1,4 +1,4 @@
-//! What users take along.
+//! Exports of everything that an account has stored.
 
 use agora_domain::export::{ExportedComment, RelationKind};
 use agora_domain::id::UserId;
@@ -15,7 +15,7 @@ async fn relations(db: &Repositories, user: UserId, kind: RelationKind) -> Vec<U
     found.into_iter().map(|relation| relation.to).collect()
 }
 
-pub async fn what_a_user_stored_is_listed_oldest_first_and_nothing_of_others(db: Repositories) {
+pub async fn a_users_own_data_is_listed_oldest_first(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob, cleo, dan] = w.users().await;
     let mut posts = Vec::new();

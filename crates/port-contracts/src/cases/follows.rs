@@ -1,4 +1,4 @@
-//! Who follows whom.
+//! Follows.
 
 use agora_domain::Error;
 use agora_domain::accounts::UserSummary;
@@ -8,7 +8,7 @@ use agora_domain::page::PageRequest;
 use agora_domain::relation::{NewRelation, Standing};
 
 use crate::Repositories;
-use crate::run::{assert_fails, pages, together, walk};
+use crate::run::{assert_fails, concurrently, pages, walk};
 use crate::world::{ANYBODY, World, at, shuffled, summary};
 
 async fn follows(db: &Repositories, follower: UserId, followed: UserId) -> bool {
@@ -23,7 +23,7 @@ async fn lists(db: &Repositories, user: UserId) -> (Vec<UserId>, Vec<UserId>) {
     (ids(followers), ids(followed))
 }
 
-pub async fn how_somebody_stands_to_an_unknown_user_is_none(db: Repositories) {
+pub async fn the_standing_towards_an_unknown_user_is_none(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     assert_eq!(db.follows.find_standing(ada, bob).await.unwrap(), Some(Standing::Stranger));
@@ -63,7 +63,7 @@ pub async fn a_follow_is_set_and_unset_any_number_of_times(db: Repositories) {
     assert!(!db.follows.toggle(ada, bob, w.new_relation(), None).await.unwrap(), "a set follow is toggled off");
 }
 
-pub async fn setting_a_follow_again_keeps_its_place(db: Repositories) {
+pub async fn setting_a_follow_again_keeps_its_position(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob, cleo] = w.users().await;
     for follower in [ada, bob, ada] {
@@ -85,18 +85,18 @@ pub async fn following_an_unknown_user_is_not_found(db: Repositories) {
     assert_eq!(lists(&db, ada).await, (vec![], vec![]));
 }
 
-pub async fn an_even_number_of_toggles_at_once_ends_off(db: Repositories) {
+pub async fn an_even_number_of_concurrent_toggles_ends_off(db: Repositories) {
     toggles_of_one_user_end_in_their_parity(&db, 100).await;
 }
 
-pub async fn an_odd_number_of_toggles_at_once_ends_on(db: Repositories) {
+pub async fn an_odd_number_of_concurrent_toggles_ends_on(db: Repositories) {
     toggles_of_one_user_end_in_their_parity(&db, 101).await;
 }
 
 async fn toggles_of_one_user_end_in_their_parity(db: &Repositories, count: usize) {
     let w = World::new(db);
     let [ada, bob] = w.users().await;
-    let outcomes = together((0..count).map(|_| {
+    let outcomes = concurrently((0..count).map(|_| {
         let (db, follow) = (db.clone(), w.new_relation());
         async move { db.follows.toggle(ada, bob, follow, None).await.unwrap() }
     }))
@@ -108,11 +108,11 @@ async fn toggles_of_one_user_end_in_their_parity(db: &Repositories, count: usize
     assert_eq!(lists(db, ada).await.1.len(), usize::from(on));
 }
 
-pub async fn toggles_of_many_users_at_once_all_count(db: Repositories) {
+pub async fn concurrent_toggles_of_many_users_all_count(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
     let followers: [UserId; 30] = w.users().await;
-    let outcomes = together(followers.iter().map(|&follower| {
+    let outcomes = concurrently(followers.iter().map(|&follower| {
         let (db, follow) = (db.clone(), w.new_relation());
         async move { db.follows.toggle(follower, ada, follow, None).await.unwrap() }
     }))
@@ -123,10 +123,10 @@ pub async fn toggles_of_many_users_at_once_all_count(db: Repositories) {
     assert_eq!(listed, followers);
 }
 
-pub async fn setting_and_unsetting_at_once_never_fails(db: Repositories) {
+pub async fn concurrent_setting_and_unsetting_never_fails(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
-    together((0..40).map(|n| {
+    concurrently((0..40).map(|n| {
         let (db, follow) = (db.clone(), w.new_relation());
         async move {
             match n % 2 {
@@ -144,7 +144,7 @@ pub async fn followers_and_followed_are_listed_newest_relation_first(db: Reposit
     let w = World::new(&db);
     let [ada, bystander] = w.accounts().await;
     let users: [_; 12] = w.accounts().await;
-    // Three at each instant, in an order that is that of neither the relations' ids nor the users'.
+    // Three at each instant, in an order that differs from that of the ids of relations and of users.
     let relations = || {
         let relations: Vec<_> = (0..12).map(|n| NewRelation { id: w.id(), at: at(n / 3), notice: None }).collect();
         shuffled(relations)

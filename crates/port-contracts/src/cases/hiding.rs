@@ -16,10 +16,10 @@ use agora_domain::page::PageRequest;
 use agora_domain::posts::{FeedRequest, Post, PostEdit, PostHiding, PostView, Visibility, VisibleTo};
 use agora_domain::search::{Needles, PostSearch, Query};
 
-use super::notifications::{Telling, member};
+use super::notifications::{Scenario, member};
 use crate::Repositories;
 use crate::run::assert_fails;
-use crate::world::{ANYBODY, World, attached, comment_text, dice, entities, post_text};
+use crate::world::{ANYBODY, World, attached, comment_text, entities, post_text, pseudo_random};
 
 const ADMIN: Viewer = Viewer { sees_all: true, ..ANYBODY };
 
@@ -32,7 +32,7 @@ async fn acts(db: &Repositories) -> usize {
     db.audit.list(AuditFilter::default(), PageRequest::FIRST).await.unwrap().items.len()
 }
 
-pub async fn a_hidden_post_is_listed_to_its_author_and_who_sees_all_alone(db: Repositories) {
+pub async fn a_hidden_post_is_listed_only_to_its_author_and_administrators(db: Repositories) {
     let w = World::new(&db);
     let [author, fan, stranger] = w.users().await;
     w.follow(fan, author).await;
@@ -50,7 +50,7 @@ pub async fn a_hidden_post_is_listed_to_its_author_and_who_sees_all_alone(db: Re
             let found = views.into_iter().find(|view| view.post.id == post.id);
             found.map(|view| (view.post.is_hidden, view.post.visibility))
         };
-        // For each viewer: the author's posts, the public timeline, the feed, the hashtag, a search, bookmarks.
+        // The lists of a viewer: the author's posts, the public timeline, the feed, the hashtag, a search, bookmarks.
         let lists = async |viewer: Viewer, own: &'static [Visibility], others: &'static [Visibility]| {
             let first = PageRequest::FIRST;
             let (followed, all) =
@@ -109,7 +109,7 @@ pub async fn a_hidden_post_is_listed_to_its_author_and_who_sees_all_alone(db: Re
     }
 }
 
-pub async fn a_hidden_post_cannot_be_edited_but_deleted(db: Repositories) {
+pub async fn a_hidden_post_can_be_deleted_but_not_edited(db: Repositories) {
     let w = World::new(&db);
     let [author] = w.users().await;
     let post = w.post(author).await;
@@ -122,7 +122,7 @@ pub async fn a_hidden_post_cannot_be_edited_but_deleted(db: Repositories) {
     assert_fails!(db.posts.set_hidden(post.id, &hiding, &w.entry()).await, Error::NotFound(Resource::Post));
 }
 
-pub async fn a_hidden_post_names_a_copy_of_its_image(db: Repositories) {
+pub async fn hiding_a_post_replaces_its_image_by_a_copy(db: Repositories) {
     let w = World::new(&db);
     let [author] = w.users().await;
     let (shown, copy, other) = (w.new_image(), w.image().await, w.image().await);
@@ -137,7 +137,7 @@ pub async fn a_hidden_post_names_a_copy_of_its_image(db: Repositories) {
     assert_fails!(hide(Some(shown.clone()), Some(w.new_image())).await, Error::Unavailable(_));
     assert_eq!(db.posts.find(post.id, ANYBODY).await.unwrap().unwrap().view.post, post, "nothing has changed");
     assert!(hide(Some(shown.clone()), Some(copy.clone())).await.unwrap());
-    assert_eq!(w.unnamed().await, [shown, other].into(), "what nobody is to be served is to be deleted");
+    assert_eq!(w.recorded_images().await, [shown, other].into(), "what nobody is to be served is to be deleted");
     let hidden = db.posts.find(post.id, ANYBODY).await.unwrap().unwrap().view.post;
     assert_eq!(hidden, Post { is_hidden: true, attachments: attached(Some(copy.clone())), ..post });
     assert_eq!(hidden.shown_attachments(), []);
@@ -147,10 +147,10 @@ pub async fn a_hidden_post_names_a_copy_of_its_image(db: Repositories) {
     assert_eq!(db.posts.find(hidden.id, ANYBODY).await.unwrap().unwrap().view.post.shown_attachments(), has);
 }
 
-/// What is known of the comments on a post: who wrote them, in which thread they are and whether they are hidden.
+/// The comments on a post: author, the top of the thread (`None` at the top level), and whether the comment is hidden.
 type Model = BTreeMap<CommentId, (UserId, Option<CommentId>, bool)>;
 
-/// Whether a viewer is shown a comment.
+/// Returns whether a viewer sees a comment.
 fn is_shown(model: &Model, id: CommentId, viewer: Viewer) -> bool {
     let shows = |id: CommentId| {
         let (author, _, is_hidden) = model[&id];
@@ -184,12 +184,12 @@ async fn compare(db: &Repositories, post: PostId, model: &Model, viewers: &[View
     }
 }
 
-pub async fn hidden_comments_are_neither_listed_nor_counted_whatever_happens(db: Repositories) {
+pub async fn hidden_comments_are_neither_listed_nor_counted(db: Repositories) {
     let w = World::new(&db);
     let users: [UserId; 3] = w.users().await;
     let post = w.post(users[0]).await.id;
     let viewers = [Viewer::ordinary(users[0]), Viewer::ordinary(users[1]), ANYBODY, ADMIN];
-    let (mut model, mut roll): (Model, _) = (Model::new(), dice());
+    let (mut model, mut roll): (Model, _) = (Model::new(), pseudo_random());
     for _ in 0..150 {
         let author = users[usize::try_from(roll(3)).unwrap()];
         let any = (!model.is_empty()).then(|| {
@@ -228,7 +228,7 @@ pub async fn hidden_comments_are_neither_listed_nor_counted_whatever_happens(db:
     }
 }
 
-pub async fn what_decides_about_a_comment_says_what_is_hidden(db: Repositories) {
+pub async fn the_access_state_of_a_comment_includes_what_is_hidden(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let post = w.post(ada).await.id;
@@ -238,16 +238,16 @@ pub async fn what_decides_about_a_comment_says_what_is_hidden(db: Repositories) 
     db.comments.set_hidden(top.id, true, &w.entry()).await.unwrap();
     assert_eq!((access(top.id).await.is_hidden, access(top.id).await.hidden_thread), (true, None));
     assert_eq!((access(reply.id).await.is_hidden, access(reply.id).await.hidden_thread), (false, Some(ada)));
-    let mut told = db.event_audience.find_comments(vec![top.id, reply.id, w.id()]).await.unwrap();
-    told.sort_by_key(|state| state.id);
+    let mut states = db.event_audience.find_comments(vec![top.id, reply.id, w.id()]).await.unwrap();
+    states.sort_by_key(|state| state.id);
     let state =
         |id, author, parent, is_hidden, hidden_thread| CommentState { id, author, parent, is_hidden, hidden_thread };
-    assert_eq!(told, [state(top.id, ada, None, true, None), state(reply.id, bob, Some(top.id), false, Some(ada))]);
+    assert_eq!(states, [state(top.id, ada, None, true, None), state(reply.id, bob, Some(top.id), false, Some(ada))]);
     let edited = db.comments.update(top.id, &comment_text("Edited"), &Entities::default(), w.now()).await;
     assert_fails!(edited, Error::NotFound(Resource::Comment));
     set(&db, &w, post, true).await;
-    let told = db.event_audience.find_posts(vec![post]).await.unwrap();
-    assert!(told[0].is_hidden && told[0].visibility == Visibility::Public);
+    let states = db.event_audience.find_posts(vec![post]).await.unwrap();
+    assert!(states[0].is_hidden && states[0].visibility == Visibility::Public);
     assert!(access(reply.id).await.post.is_hidden);
     assert_eq!(access(reply.id).await.post.visibility, Visibility::Public);
     assert_fails!(db.comments.set_hidden(w.id(), true, &w.entry()).await, Error::NotFound(Resource::Comment));
@@ -255,24 +255,24 @@ pub async fn what_decides_about_a_comment_says_what_is_hidden(db: Repositories) 
     assert_fails!(db.comments.set_hidden(top.id, false, &w.entry()).await, Error::NotFound(Resource::Comment));
 }
 
-pub async fn nobody_is_told_of_what_is_hidden_from_them(db: Repositories) {
+pub async fn notifications_about_hidden_content_are_not_shown(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let [recipient, other] = w.users().await;
-    let telling = Telling::new(&db, &w, recipient).await;
+    let scenario = Scenario::new(&db, &w, recipient).await;
     for kind in [NotificationKind::Comment, NotificationKind::Reply, NotificationKind::CommentLike] {
-        telling.act(kind, other, w.now()).await;
+        scenario.act(kind, other, w.now()).await;
     }
-    let mention = telling.mention(other, w.now()).await;
-    let told = async || {
+    let mention = scenario.mention(other, w.now()).await;
+    let shown = async || {
         let page = PageRequest::FIRST;
         let mut kinds: Vec<_> = db.notifications.list(member(recipient), &[], page).await.unwrap().items;
         assert_eq!(db.notifications.count_unread(member(recipient)).await.unwrap(), kinds.len() as u64);
-        kinds.sort_unstable_by_key(|told| told.kind);
-        kinds.into_iter().map(|told| (told.kind, told.comment.map(|comment| comment.id))).collect::<Vec<_>>()
+        kinds.sort_unstable_by_key(|it| it.kind);
+        kinds.into_iter().map(|it| (it.kind, it.comment.map(|comment| comment.id))).collect::<Vec<_>>()
     };
-    let all = told().await;
+    let all = shown().await;
     assert_eq!(all.len(), 4);
-    // The recipient's own comment, which is answered and liked.
+    // The recipient's own comment, which has a reply and a like.
     let own = all.iter().find(|(kind, _)| *kind == NotificationKind::CommentLike).unwrap().1.unwrap();
     for (kind, comment) in all.iter().filter(|(kind, _)| *kind != NotificationKind::CommentLike) {
         match comment {
@@ -280,18 +280,18 @@ pub async fn nobody_is_told_of_what_is_hidden_from_them(db: Repositories) {
             None => assert!(set(&db, &w, mention, true).await),
         }
         let rest: Vec<_> = all.iter().filter(|(other, _)| other != kind).copied().collect();
-        assert_eq!(told().await, rest, "{kind:?}");
+        assert_eq!(shown().await, rest, "{kind:?}");
         match comment {
             Some(comment) => db.comments.set_hidden(*comment, false, &w.entry()).await.unwrap(),
             None => assert!(set(&db, &w, mention, false).await),
         }
-        assert_eq!(told().await, all);
+        assert_eq!(shown().await, all);
     }
     db.comments.set_hidden(own, true, &w.entry()).await.unwrap();
-    assert_eq!(told().await, all, "whoever wrote what is hidden sees it, with its thread");
+    assert_eq!(shown().await, all, "whoever wrote what is hidden sees it, with its thread");
 }
 
-pub async fn a_post_with_very_many_hidden_comments_is_erased_in_parts(db: Repositories) {
+pub async fn a_post_with_many_hidden_comments_is_erased_in_batches(db: Repositories) {
     let w = World::new(&db);
     let [author] = w.users().await;
     let post = w.post(author).await.id;

@@ -1,4 +1,4 @@
-//! Requests that are sent again.
+//! Idempotent requests.
 
 use agora_domain::accounts::Viewer;
 use agora_domain::clock::Timestamp;
@@ -11,7 +11,7 @@ use agora_domain::relation::Standing;
 use agora_domain::{Error, Result};
 
 use crate::Repositories;
-use crate::run::{assert_fails, together};
+use crate::run::{assert_fails, concurrently};
 use crate::world::{World, at, attached};
 
 const CONTENT: Fingerprints = Fingerprints::only(Fingerprint([7; 32]));
@@ -25,7 +25,7 @@ fn attempt(w: &World) -> AttemptId {
     AttemptId::new(w.id::<uuid::Uuid>())
 }
 
-/// Begins an attempt at `now`; how it began, and its id.
+/// Begins an attempt at `now`; returns the result and the attempt's id.
 async fn begin_at(db: &Repositories, w: &World, name: &RequestName, now: Timestamp) -> (Begun, AttemptId) {
     let attempt = attempt(w);
     (db.idempotency.begin(name, CONTENT, attempt, now).await.unwrap(), attempt)
@@ -37,21 +37,21 @@ async fn begin(db: &Repositories, w: &World, key: &str) -> AttemptId {
     attempt
 }
 
-/// Returns what the same request meets under the key.
-async fn met(db: &Repositories, w: &World, key: &str) -> Lookup {
+/// Returns what a repetition of the request finds under the key.
+async fn look_up(db: &Repositories, w: &World, key: &str) -> Lookup {
     match begin_at(db, w, &name(None, "POST /", key), at(0)).await.0 {
-        Begun::Found(met) => met,
+        Begun::Found(found) => found,
         Begun::First => panic!("nothing is on record under {key}"),
     }
 }
 
-/// Carries an attempt out: `by` follows `whom`, or does so no longer.
+/// Carries an attempt out by toggling whether `by` follows `whom`; returns what repetitions find from then on.
 async fn carry_out(db: &Repositories, w: &World, attempt: AttemptId, by: UserId, whom: UserId) -> Lookup {
     let follows = db.follows.toggle(by, whom, w.new_relation(), Some(attempt)).await.unwrap();
     Lookup::Done(Outcome::FollowToggled(follows))
 }
 
-pub async fn an_attempt_meets_the_one_before_it_under_the_same_name(db: Repositories) {
+pub async fn an_attempt_finds_the_earlier_one_of_the_same_name(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let names = [
@@ -72,7 +72,7 @@ pub async fn an_attempt_meets_the_one_before_it_under_the_same_name(db: Reposito
     }
 }
 
-pub async fn of_one_account_so_many_requests_stay_on_record_the_newest_ones(db: Repositories) {
+pub async fn only_the_newest_requests_of_an_account_stay_on_record(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let most = Record::MOST_PER_CALLER;
@@ -83,7 +83,7 @@ pub async fn of_one_account_so_many_requests_stay_on_record_the_newest_ones(db: 
         carry_out(&db, &w, attempt, ada, bob).await;
     };
     done(bob, 0).await;
-    // One is under way all the time.
+    // An attempt that stays in progress throughout.
     let running = name(Some(ada), "POST /", "running");
     assert_eq!(begin_at(&db, &w, &running, at(0)).await.0, Begun::First);
     for n in 0..most + 20 {
@@ -102,7 +102,7 @@ pub async fn of_one_account_so_many_requests_stay_on_record_the_newest_ones(db: 
     assert_eq!(begin_at(&db, &w, &running, at(1)).await.0, Begun::Found(Lookup::Running));
 }
 
-pub async fn a_request_is_known_by_the_fingerprint_that_it_had_before(db: Repositories) {
+pub async fn an_accepted_old_fingerprint_matches_as_well(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let key = name(None, "POST /", "key");
@@ -112,50 +112,50 @@ pub async fn a_request_is_known_by_the_fingerprint_that_it_had_before(db: Reposi
     assert_eq!(changing(9, at(1)).await, Begun::Found(Lookup::Running));
     let done = carry_out(&db, &w, first, ada, bob).await;
     assert_eq!(changing(9, at(1)).await, Begun::Found(done));
-    // What takes its place is on record under its own.
+    // The attempt that replaces it is recorded with its own fingerprint.
     assert_eq!(changing(9, at(Record::KEPT_MILLIS)).await, Begun::First);
     assert_eq!(changing(9, at(Record::KEPT_MILLIS)).await, Begun::Found(Lookup::Running));
     assert_eq!(begin_at(&db, &w, &key, at(Record::KEPT_MILLIS)).await.0, Begun::Found(Lookup::Differs));
 }
 
-pub async fn what_an_attempt_did_is_found_for_good(db: Repositories) {
+pub async fn the_outcome_of_an_attempt_is_permanent(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let first = begin(&db, &w, "key").await;
     let done = carry_out(&db, &w, first, ada, bob).await;
-    assert_eq!(met(&db, &w, "key").await, done);
-    assert_undone(db.follows.toggle(ada, bob, w.new_relation(), Some(first)).await);
+    assert_eq!(look_up(&db, &w, "key").await, done);
+    assert_refused(db.follows.toggle(ada, bob, w.new_relation(), Some(first)).await);
     db.idempotency.abandon(first).await.unwrap();
-    assert_eq!(met(&db, &w, "key").await, done);
+    assert_eq!(look_up(&db, &w, "key").await, done);
 }
 
-pub async fn an_abandoned_attempt_leaves_its_name_free(db: Repositories) {
+pub async fn an_abandoned_attempt_releases_its_name(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let (first, other) = (begin(&db, &w, "key").await, begin(&db, &w, "other").await);
     db.idempotency.abandon(first).await.unwrap();
     let second = begin(&db, &w, "key").await;
     db.idempotency.abandon(first).await.unwrap();
-    assert_eq!(met(&db, &w, "key").await, Lookup::Running, "the second one is not the first");
-    assert_eq!(met(&db, &w, "other").await, Lookup::Running);
+    assert_eq!(look_up(&db, &w, "key").await, Lookup::Running, "the second one is not the first");
+    assert_eq!(look_up(&db, &w, "other").await, Lookup::Running);
     db.idempotency.abandon(second).await.unwrap();
     let done = carry_out(&db, &w, other, ada, bob).await;
-    assert_eq!(met(&db, &w, "other").await, done);
+    assert_eq!(look_up(&db, &w, "other").await, done);
 }
 
-pub async fn an_attempt_that_begins_again_is_the_first_as_it_was(db: Repositories) {
+pub async fn beginning_the_same_attempt_again_is_idempotent(db: Repositories) {
     let w = World::new(&db);
     let (name, attempt) = (name(None, "POST /", "key"), attempt(&w));
     for _ in 0..2 {
         assert_eq!(db.idempotency.begin(&name, CONTENT, attempt, at(0)).await.unwrap(), Begun::First);
     }
-    assert_eq!(met(&db, &w, "key").await, Lookup::Running);
+    assert_eq!(look_up(&db, &w, "key").await, Lookup::Running);
 }
 
-pub async fn of_attempts_that_begin_at_once_one_is_the_first(db: Repositories) {
+pub async fn one_of_several_concurrent_attempts_is_the_first(db: Repositories) {
     let w = World::new(&db);
     for round in 0..5 {
-        let begun = together((0..16).map(|_| {
+        let begun = concurrently((0..16).map(|_| {
             let (db, attempt) = (db.clone(), attempt(&w));
             let name = name(None, "POST /", &format!("key{round}"));
             async move { db.idempotency.begin(&name, CONTENT, attempt, at(0)).await.unwrap() }
@@ -166,11 +166,11 @@ pub async fn of_attempts_that_begin_at_once_one_is_the_first(db: Repositories) {
     }
 }
 
-pub async fn of_attempts_that_replace_a_lost_one_at_once_one_is_the_first(db: Repositories) {
+pub async fn one_of_several_concurrent_replacements_is_the_first(db: Repositories) {
     let w = World::new(&db);
     let key = name(None, "POST /", "key");
     begin(&db, &w, "key").await;
-    let begun = together((0..16).map(|_| {
+    let begun = concurrently((0..16).map(|_| {
         let (db, attempt, name) = (db.clone(), attempt(&w), key.clone());
         async move { db.idempotency.begin(&name, CONTENT, attempt, at(Record::LOST_MILLIS)).await.unwrap() }
     }))
@@ -178,7 +178,7 @@ pub async fn of_attempts_that_replace_a_lost_one_at_once_one_is_the_first(db: Re
     assert_eq!(begun.iter().filter(|begun| **begun == Begun::First).count(), 1, "{begun:?}");
 }
 
-pub async fn what_no_longer_counts_is_replaced(db: Repositories) {
+pub async fn lost_and_expired_attempts_are_replaced(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let key = name(None, "POST /", "key");
@@ -186,14 +186,14 @@ pub async fn what_no_longer_counts_is_replaced(db: Repositories) {
     assert_eq!(begin_at(&db, &w, &key, at(Record::LOST_MILLIS - 1)).await.0, Begun::Found(Lookup::Running));
     let (begun, second) = begin_at(&db, &w, &key, at(Record::LOST_MILLIS)).await;
     assert_eq!(begun, Begun::First);
-    assert_undone(db.follows.toggle(ada, bob, w.new_relation(), Some(first)).await);
+    assert_refused(db.follows.toggle(ada, bob, w.new_relation(), Some(first)).await);
     let done = Begun::Found(carry_out(&db, &w, second, ada, bob).await);
     let begun_at = Record::LOST_MILLIS;
     assert_eq!(begin_at(&db, &w, &key, at(begun_at + Record::KEPT_MILLIS - 1)).await.0, done);
     assert_eq!(begin_at(&db, &w, &key, at(begun_at + Record::KEPT_MILLIS)).await.0, Begun::First);
 }
 
-pub async fn records_of_what_began_before_an_instant_are_deleted_and_counted(db: Repositories) {
+pub async fn records_begun_before_an_instant_are_deleted(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let mut done = Lookup::Running;
@@ -209,8 +209,8 @@ pub async fn records_of_what_began_before_an_instant_are_deleted_and_counted(db:
     for n in 0..3 {
         begin(&db, &w, &format!("key{n}")).await;
     }
-    assert_eq!(met(&db, &w, "key3").await, Lookup::Running);
-    assert_eq!(met(&db, &w, "key4").await, done);
+    assert_eq!(look_up(&db, &w, "key3").await, Lookup::Running);
+    assert_eq!(look_up(&db, &w, "key4").await, done);
 }
 
 pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
@@ -259,13 +259,13 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
         ("report", Outcome::ReportCreated(report.id)),
         ("same-report", Outcome::ReportFound(report.id)),
     ] {
-        assert_eq!(met(&db, &w, key).await, Lookup::Done(outcome));
+        assert_eq!(look_up(&db, &w, key).await, Lookup::Done(outcome));
     }
     let view = db.posts.find(post, Viewer::ordinary(bob)).await.unwrap().unwrap().view;
     assert_eq!((view.comment_count, view.like_count), (2, 0));
 }
 
-pub async fn a_write_that_is_refused_leaves_no_outcome(db: Repositories) {
+pub async fn a_refused_write_stores_no_outcome(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     w.product("sku").await;
@@ -283,27 +283,27 @@ pub async fn a_write_that_is_refused_leaves_no_outcome(db: Repositories) {
     let account = begun("account").await;
     assert_fails!(db.accounts.create(&w.new_account("ADA"), account).await, Error::Conflict(Conflict::Username));
     for key in ["like", "taken-back", "comment", "follow", "product", "account"] {
-        assert_eq!(met(&db, &w, key).await, Lookup::Running, "{key}");
+        assert_eq!(look_up(&db, &w, key).await, Lookup::Running, "{key}");
     }
 }
 
-/// Does what an attempt does that was given up for lost and replaced before it wrote: it must come to nothing.
-fn assert_undone<T: std::fmt::Debug>(outcome: Result<T>) {
+/// Checks that the write of an attempt that is no longer on record was refused.
+fn assert_refused<T: std::fmt::Debug>(outcome: Result<T>) {
     assert_fails!(outcome, Error::Unavailable(_));
 }
 
-pub async fn an_attempt_that_was_replaced_writes_nothing(db: Repositories) {
+pub async fn a_replaced_attempt_writes_nothing(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let post = w.post(ada).await.id;
     let lost = Some(attempt(&w));
     let (account, second, product) = (w.new_account("Cleo"), w.new_post(ada), w.new_product("sku"));
-    assert_undone(db.accounts.create(&account, lost).await);
-    assert_undone(db.posts.create(&second, &[], lost).await);
-    assert_undone(db.comments.create(&w.new_comment(post, bob), lost).await);
-    assert_undone(db.posts.toggle_like(post, bob, w.new_relation(), lost).await);
-    assert_undone(db.follows.toggle(bob, ada, w.new_relation(), lost).await);
-    assert_undone(db.products.create(&product, &w.entry(), lost).await);
+    assert_refused(db.accounts.create(&account, lost).await);
+    assert_refused(db.posts.create(&second, &[], lost).await);
+    assert_refused(db.comments.create(&w.new_comment(post, bob), lost).await);
+    assert_refused(db.posts.toggle_like(post, bob, w.new_relation(), lost).await);
+    assert_refused(db.follows.toggle(bob, ada, w.new_relation(), lost).await);
+    assert_refused(db.products.create(&product, &w.entry(), lost).await);
 
     assert_eq!(db.accounts.find(account.account.id).await.unwrap(), None);
     assert_eq!(db.posts.find(second.id, Viewer::ordinary(ada)).await.unwrap(), None);
@@ -313,7 +313,7 @@ pub async fn an_attempt_that_was_replaced_writes_nothing(db: Repositories) {
     assert_eq!((view.comment_count, view.like_count, view.liked_by_viewer), (0, 0, false));
 }
 
-pub async fn an_attempt_replaced_while_it_writes_and_its_successor_write_once_together(db: Repositories) {
+pub async fn an_attempt_and_its_replacement_write_once_between_them(db: Repositories) {
     let w = World::new(&db);
     let [ada, fan] = w.users().await;
     for round in 0..10 {
@@ -331,11 +331,11 @@ pub async fn an_attempt_replaced_while_it_writes_and_its_successor_write_once_to
                 match begun {
                     Begun::First => db.posts.toggle_like(post, fan, like, Some(attempt)).await.is_ok(),
                     Begun::Found(Lookup::Done(_)) => false,
-                    Begun::Found(met) => panic!("{met:?}"),
+                    Begun::Found(found) => panic!("{found:?}"),
                 }
             }
         });
-        let written = together(tasks).await;
+        let written = concurrently(tasks).await;
         assert_eq!(written.iter().filter(|written| **written).count(), 1, "{written:?}");
         let view = db.posts.find(post, Viewer::ordinary(fan)).await.unwrap().unwrap().view;
         assert_eq!((view.like_count, view.liked_by_viewer), (1, true));

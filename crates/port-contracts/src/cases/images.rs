@@ -1,4 +1,4 @@
-//! The record of the images that no row names.
+//! The record of the images that no row references.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use agora_domain::posts::{Post, PostEdit};
 use agora_domain::{Error, Result};
 
 use crate::Repositories;
-use crate::run::{assert_fails, done_or_missing, together};
+use crate::run::{assert_fails, concurrently, done_or_missing};
 use crate::world::{ANYBODY, World, at, attached, biography, picture_key, post_text};
 
 fn replace(image: &ImageKey) -> PostEdit {
@@ -28,10 +28,10 @@ async fn mark_for_deletion(db: &Repositories, cutoff: i64, now: i64, limit: usiz
     db.images.mark_for_deletion(at(cutoff), at(now), limit).await.unwrap().into_iter().collect()
 }
 
-pub async fn images_recorded_before_a_cutoff_are_marked_the_oldest_records_first(db: Repositories) {
+pub async fn images_recorded_before_a_cutoff_are_marked_oldest_first(db: Repositories) {
     let w = World::new(&db);
     let [one, two, three, four] = [(); 4].map(|()| w.new_image());
-    // Not in the order of their keys.
+    // Recorded in an order that differs from that of the keys.
     for (key, since) in [(&three, 30), (&one, 10), (&four, 40), (&two, 20)] {
         db.images.announce(key, at(since)).await.unwrap();
     }
@@ -43,7 +43,7 @@ pub async fn images_recorded_before_a_cutoff_are_marked_the_oldest_records_first
     assert_eq!(marked(41, 2).await, set(&[&four]));
 }
 
-pub async fn an_image_that_is_recorded_again_stays_as_it_was(db: Repositories) {
+pub async fn recording_an_image_again_changes_nothing(db: Repositories) {
     let key = World::new(&db).new_image();
     db.images.announce(&key, at(10)).await.unwrap();
     db.images.announce(&key, at(20)).await.unwrap();
@@ -52,7 +52,7 @@ pub async fn an_image_that_is_recorded_again_stays_as_it_was(db: Repositories) {
     assert_eq!(mark_for_deletion(&db, 1001, 1001, 10).await, set(&[&key]), "it is marked still");
 }
 
-pub async fn a_marked_image_comes_again_after_the_others_until_it_is_forgotten(db: Repositories) {
+pub async fn a_marked_image_is_returned_again_after_the_others_until_forgotten(db: Repositories) {
     let w = World::new(&db);
     let [one, two, three] = [(); 3].map(|()| w.new_image());
     for (key, since) in [(&one, 10), (&two, 20), (&three, 30)] {
@@ -68,20 +68,20 @@ pub async fn a_marked_image_comes_again_after_the_others_until_it_is_forgotten(d
     assert_eq!(marked(104, 1).await, set(&[]));
 }
 
-pub async fn images_are_forgotten_by_their_whole_keys(db: Repositories) {
+pub async fn images_are_forgotten_by_key_and_format(db: Repositories) {
     let w = World::new(&db);
     let [png, webp] = [ImageFormat::Png, ImageFormat::WebP].map(|format| ImageKey::new([7; 16], format));
     let keys = w.images(300).await;
     w.announce(Some(&png)).await;
-    // Those that are not on record, and none at all, are no error.
+    // Forgetting unrecorded keys, or none at all, is no error.
     db.images.forget(&[webp, w.new_image()]).await.unwrap();
     db.images.forget(&[]).await.unwrap();
-    assert_eq!(w.unnamed().await.len(), 301);
+    assert_eq!(w.recorded_images().await.len(), 301);
     db.images.forget(&keys).await.unwrap();
-    assert_eq!(w.unnamed().await, set(&[&png]));
+    assert_eq!(w.recorded_images().await, set(&[&png]));
 }
 
-pub async fn a_row_takes_the_image_that_it_names_off_the_record(db: Repositories) {
+pub async fn referencing_an_image_removes_it_from_the_record(db: Repositories) {
     let w = World::new(&db);
     let left = w.image().await;
     let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_picture())).await.id;
@@ -90,10 +90,10 @@ pub async fn a_row_takes_the_image_that_it_names_off_the_record(db: Repositories
     let post = w.post(ada).await.id;
     db.posts.edit(post, ANYBODY, &replace(&w.image().await), w.now()).await.unwrap();
     db.accounts.update_profile(bob, &picture(&w.image().await), w.now()).await.unwrap();
-    assert_eq!(w.unnamed().await, set(&[&left]));
+    assert_eq!(w.recorded_images().await, set(&[&left]));
 }
 
-/// Rows with and without images, and what is tried on them.
+/// Rows with and without images.
 struct Rows {
     pictured: (Account, Post),
     bare: (Account, Post),
@@ -108,7 +108,7 @@ impl Rows {
         Self { pictured: (ada, hers), bare: (bob, his) }
     }
 
-    /// Tries whatever names an image, and checks that each time it is refused and nothing written.
+    /// Tries every write that references an image, and checks that each is refused and stores nothing.
     async fn expect_refusals(&self, db: &Repositories, w: &World, key: &ImageKey) {
         let refused = |outcome: Result<()>| match outcome {
             Err(Error::Unavailable(cause)) => assert!(cause.is::<ImageCollected>(), "{cause}"),
@@ -132,7 +132,7 @@ impl Rows {
     }
 }
 
-pub async fn a_row_that_names_an_image_not_on_record_is_refused(db: Repositories) {
+pub async fn referencing_an_unrecorded_image_is_refused(db: Repositories) {
     let w = World::new(&db);
     let rows = Rows::new(&w).await;
     let (left, forgotten) = (w.image().await, w.image().await);
@@ -140,30 +140,30 @@ pub async fn a_row_that_names_an_image_not_on_record_is_refused(db: Repositories
     for key in [w.new_image(), forgotten] {
         rows.expect_refusals(&db, &w, &key).await;
     }
-    assert_eq!(w.unnamed().await, set(&[&left]), "no image was given up");
+    assert_eq!(w.recorded_images().await, set(&[&left]), "no image was given up");
 }
 
-pub async fn a_row_that_names_a_marked_image_is_refused(db: Repositories) {
+pub async fn referencing_a_marked_image_is_refused(db: Repositories) {
     let w = World::new(&db);
     let rows = Rows::new(&w).await;
     let key = w.image().await;
-    assert_eq!(w.unnamed().await, set(&[&key]));
+    assert_eq!(w.recorded_images().await, set(&[&key]));
     rows.expect_refusals(&db, &w, &key).await;
-    assert_eq!(w.unnamed().await, set(&[&key]), "and it stays marked");
+    assert_eq!(w.recorded_images().await, set(&[&key]), "and it stays marked");
 }
 
-pub async fn a_row_that_names_an_image_given_up_is_refused(db: Repositories) {
+pub async fn referencing_a_released_image_is_refused(db: Repositories) {
     let w = World::new(&db);
     let rows = Rows::new(&w).await;
     let key = w.new_image();
     let post = w.post_with(rows.bare.0.id, |post| post.attachments = attached(Some(key.clone()))).await.id;
     db.posts.delete(post, w.now()).await.unwrap();
-    // Its files are about to be deleted.
+    // Its file is about to be deleted.
     rows.expect_refusals(&db, &w, &key).await;
-    assert_eq!(w.unnamed().await, set(&[&key]));
+    assert_eq!(w.recorded_images().await, set(&[&key]));
 }
 
-pub async fn an_image_given_up_is_on_record_from_the_time_of_the_change(db: Repositories) {
+pub async fn a_released_image_is_recorded_with_the_time_of_the_change(db: Repositories) {
     let w = World::new(&db);
     let [replaced, removed, deleted, profile] = [(); 4].map(|()| w.new_image());
     let ada =
@@ -182,16 +182,16 @@ pub async fn an_image_given_up_is_on_record_from_the_time_of_the_change(db: Repo
     assert_fails!(db.posts.delete(posts[2], change(5)).await, Error::NotFound(Resource::Post));
     db.accounts.update_profile(ada, &picture(&new[1]), change(4)).await.unwrap();
     for (n, given_up) in (1..).zip([replaced, removed, deleted, profile]) {
-        // At once, but for what is given up at that very time.
+        // Released images are marked at once, unless they were released at that very instant.
         assert_eq!(db.images.mark_for_deletion(at(0), change(n), 1).await.unwrap(), []);
         let marked = db.images.mark_for_deletion(at(0), change(n + 1), 1).await.unwrap();
         assert_eq!(marked, [given_up]);
         db.images.forget(&marked).await.unwrap();
     }
-    assert_eq!(w.unnamed().await, set(&[]));
+    assert_eq!(w.recorded_images().await, set(&[]));
 }
 
-pub async fn a_change_of_something_else_leaves_the_record(db: Repositories) {
+pub async fn changes_to_other_fields_leave_the_record_unchanged(db: Repositories) {
     let w = World::new(&db);
     let Rows { pictured: (ada, post), bare: (_, other) } = Rows::new(&w).await;
     let left = w.image().await;
@@ -205,34 +205,34 @@ pub async fn a_change_of_something_else_leaves_the_record(db: Repositories) {
         db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
     }
     db.posts.delete(other.id, w.now()).await.unwrap();
-    assert_eq!(w.unnamed().await, set(&[&left]));
+    assert_eq!(w.recorded_images().await, set(&[&left]));
 }
 
-pub async fn an_image_is_named_by_two_rows_never(db: Repositories) {
+pub async fn an_image_is_never_referenced_by_two_rows(db: Repositories) {
     let w = World::new(&db);
     let Rows { pictured: (ada, post), bare: (bob, other) } = Rows::new(&w).await;
     for named in [picture_key(&ada).unwrap(), post.attachments[0].key.clone()] {
         assert!(db.posts.edit(other.id, ANYBODY, &replace(&named), w.now()).await.is_err());
         assert!(db.accounts.update_profile(bob.id, &picture(&named), w.now()).await.is_err());
     }
-    // Also when all try at once.
+    // Concurrently as well.
     let key = w.image().await;
-    let outcomes = together((0..20).map(|_| {
+    let outcomes = concurrently((0..20).map(|_| {
         let db = db.clone();
         let post = Post { attachments: attached(Some(key.clone())), ..w.new_post(bob.id) };
         async move { db.posts.create(&post, &[], None).await.is_ok() }
     }))
     .await;
     assert_eq!(outcomes.into_iter().filter(|named| *named).count(), 1);
-    assert_eq!(w.unnamed().await, set(&[]));
+    assert_eq!(w.recorded_images().await, set(&[]));
 }
 
-pub async fn an_image_is_either_named_or_marked(db: Repositories) {
+pub async fn an_image_is_either_referenced_or_marked(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let keys = w.images(60).await;
     let (cutoff, now) = (w.now(), w.now());
-    let outcomes = together((0..70).map(|n| {
+    let outcomes = concurrently((0..70).map(|n| {
         let db = db.clone();
         let key = keys.get(n).cloned();
         let post = Post { attachments: attached(key.clone()), ..w.new_post(ada) };
@@ -250,20 +250,20 @@ pub async fn an_image_is_either_named_or_marked(db: Repositories) {
         marked.extend(taken);
     }
     assert!(named.is_disjoint(&marked));
-    assert_eq!(w.unnamed().await, marked);
+    assert_eq!(w.recorded_images().await, marked);
     assert_eq!(named.len() + marked.len(), keys.len(), "what was refused was marked");
 }
 
-pub async fn images_given_and_given_up_at_once_are_all_accounted_for(db: Repositories) {
+pub async fn concurrent_references_and_releases_lose_no_image(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let posts = [w.post(ada).await.id, w.post(ada).await.id];
     let keys = w.images(48).await;
-    together((0..48).map(|n| {
+    concurrently((0..48).map(|n| {
         let (db, key, now, post) = (db.clone(), keys[n].clone(), w.now(), posts[n % 2]);
         async move {
             match n {
-                // The one post goes in the middle of it; what comes later finds none.
+                // One of the posts is deleted midway; later edits of it find none.
                 20 => db.posts.delete(post, now).await.map(drop),
                 _ if n % 3 == 0 => db.accounts.update_profile(ada, &picture(&key), now).await.map(drop),
                 _ => done_or_missing(db.posts.edit(post, ANYBODY, &replace(&key), now).await),
@@ -288,12 +288,12 @@ pub async fn images_given_and_given_up_at_once_are_all_accounted_for(db: Reposit
     );
     assert_eq!(named.len(), 2);
     assert_eq!(db.posts.find(posts[0], Viewer::ordinary(ada)).await.unwrap(), None);
-    let unnamed = w.unnamed().await;
+    let unnamed = w.recorded_images().await;
     assert!(named.is_disjoint(&unnamed));
     assert_eq!(named.union(&unnamed).cloned().collect::<HashSet<_>>(), keys.into_iter().collect());
 }
 
-pub async fn named_images_are_found_by_the_beginning_of_their_keys_each_with_whose_it_is(db: Repositories) {
+pub async fn referenced_images_are_found_by_key_prefix_with_their_owners(db: Repositories) {
     let w = World::new(&db);
     let key = |first: u8, n: u8| {
         let mut bits = [n; 16];
@@ -324,7 +324,7 @@ pub async fn named_images_are_found_by_the_beginning_of_their_keys_each_with_who
     }
 }
 
-pub async fn of_keys_those_that_rows_name_and_those_on_record_are_told(db: Repositories) {
+pub async fn referenced_and_recorded_keys_are_distinguished(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let [posted, shown, marked, recorded] = [w.image().await, w.image().await, w.image().await, w.new_image()];
@@ -332,11 +332,11 @@ pub async fn of_keys_those_that_rows_name_and_those_on_record_are_told(db: Repos
     let post = w.post(ada).await;
     db.posts.edit(post.id, ANYBODY, &replace(&posted), w.now()).await.unwrap();
     db.accounts.update_profile(ada, &picture(&shown), w.now()).await.unwrap();
-    assert_eq!(w.unnamed().await, set(&[&marked]));
+    assert_eq!(w.recorded_images().await, set(&[&marked]));
     w.announce(Some(&recorded)).await;
     let unknown = w.new_image();
     let keys = [&posted, &shown, &marked, &recorded, &unknown].map(Clone::clone);
-    let told = |keys: Vec<ImageKey>| keys.into_iter().collect::<HashSet<_>>();
-    assert_eq!(told(db.named_images.named_of(&keys).await.unwrap()), set(&[&posted, &shown]));
-    assert_eq!(told(db.images.recorded(&keys).await.unwrap()), set(&[&marked, &recorded]));
+    let keys_of = |keys: Vec<ImageKey>| keys.into_iter().collect::<HashSet<_>>();
+    assert_eq!(keys_of(db.named_images.named_of(&keys).await.unwrap()), set(&[&posted, &shown]));
+    assert_eq!(keys_of(db.images.recorded(&keys).await.unwrap()), set(&[&marked, &recorded]));
 }

@@ -9,10 +9,10 @@ use agora_domain::posts::Liker;
 use agora_domain::relation::NewRelation;
 
 use crate::Repositories;
-use crate::run::{assert_fails, pages, together, walk};
+use crate::run::{assert_fails, concurrently, pages, walk};
 use crate::world::{ANYBODY, World, at, liker, shuffled};
 
-/// Returns how many like a post, and whether `viewer` does.
+/// Returns how many users like a post, and whether `viewer` does.
 async fn likes(db: &Repositories, post: PostId, viewer: UserId) -> (u64, bool) {
     let view = db.posts.find(post, Viewer::ordinary(viewer)).await.unwrap().unwrap().view;
     assert_eq!(view.liked_by.len() as u64, view.like_count);
@@ -52,7 +52,7 @@ pub async fn a_like_is_set_and_unset_any_number_of_times(db: Repositories) {
     assert!(!db.posts.toggle_like(post, fan.id, w.new_relation(), None).await.unwrap(), "a set like is toggled off");
 }
 
-pub async fn setting_a_like_again_keeps_its_place(db: Repositories) {
+pub async fn setting_a_like_again_keeps_its_position(db: Repositories) {
     let w = World::new(&db);
     let [ada, one, other] = w.accounts().await;
     let post = w.post(ada.id).await.id;
@@ -80,11 +80,11 @@ pub async fn liking_an_unknown_post_is_not_found(db: Repositories) {
     }
 }
 
-pub async fn an_even_number_of_toggles_at_once_ends_off(db: Repositories) {
+pub async fn an_even_number_of_concurrent_toggles_ends_off(db: Repositories) {
     toggles_of_one_user_end_in_their_parity(&db, 100).await;
 }
 
-pub async fn an_odd_number_of_toggles_at_once_ends_on(db: Repositories) {
+pub async fn an_odd_number_of_concurrent_toggles_ends_on(db: Repositories) {
     toggles_of_one_user_end_in_their_parity(&db, 101).await;
 }
 
@@ -92,7 +92,7 @@ async fn toggles_of_one_user_end_in_their_parity(db: &Repositories, count: usize
     let w = World::new(db);
     let [ada, fan] = w.accounts().await;
     let post = w.post(ada.id).await.id;
-    let outcomes = together((0..count).map(|_| {
+    let outcomes = concurrently((0..count).map(|_| {
         let (db, fan, like) = (db.clone(), fan.id, w.new_relation());
         async move { db.posts.toggle_like(post, fan, like, None).await.unwrap() }
     }))
@@ -103,11 +103,11 @@ async fn toggles_of_one_user_end_in_their_parity(db: &Repositories, count: usize
     assert_eq!(likers(db, post).await.len(), usize::from(on));
 }
 
-pub async fn toggles_of_many_users_at_once_all_count(db: Repositories) {
+pub async fn concurrent_toggles_of_many_users_all_count(db: Repositories) {
     let w = World::new(&db);
     let post = w.post(w.account("Ada").await.id).await.id;
     let users: [_; 30] = w.accounts().await;
-    let outcomes = together(users.iter().map(|user| {
+    let outcomes = concurrently(users.iter().map(|user| {
         let (db, user, like) = (db.clone(), user.id, w.new_relation());
         async move { db.posts.toggle_like(post, user, like, None).await.unwrap() }
     }))
@@ -119,11 +119,11 @@ pub async fn toggles_of_many_users_at_once_all_count(db: Repositories) {
     assert_eq!(listed, users.iter().map(|user| user.id).collect::<Vec<_>>());
 }
 
-pub async fn setting_and_unsetting_at_once_never_fails(db: Repositories) {
+pub async fn concurrent_setting_and_unsetting_never_fails(db: Repositories) {
     let w = World::new(&db);
     let [ada, fan] = w.accounts().await;
     let post = w.post(ada.id).await.id;
-    together((0..40).map(|n| {
+    concurrently((0..40).map(|n| {
         let (db, fan, like) = (db.clone(), fan.id, w.new_relation());
         async move {
             match n % 2 {
@@ -142,7 +142,7 @@ pub async fn likers_are_listed_newest_like_first(db: Repositories) {
     let post = w.post(w.account("Ada").await.id).await.id;
     let mut users = Vec::from(w.accounts::<11>().await);
     users.push(w.account_with("Pictured", |account| account.profile_picture = Some(w.new_picture())).await);
-    // Three at each instant, in an order that is that of neither the likes' ids nor the users'.
+    // Three at each instant, in an order that differs from that of the ids of likes and of users.
     let likes: Vec<_> = (0..12).map(|n| NewRelation { id: w.id(), at: at(n / 3), notice: None }).collect();
     let mut likes: Vec<_> = shuffled(likes).into_iter().zip(&users).collect();
     let other = w.post(users[0].id).await.id;

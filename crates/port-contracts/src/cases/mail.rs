@@ -1,4 +1,4 @@
-//! The outbox, and what tokens of mails are good for.
+//! The outbox, and the redemption of the tokens in mails.
 
 use std::slice::from_ref;
 
@@ -14,7 +14,7 @@ use agora_domain::mail::{
 };
 
 use crate::Repositories;
-use crate::run::{assert_fails, together};
+use crate::run::{assert_fails, concurrently};
 use crate::world::{World, at, email, username};
 
 const MINUTE: i64 = 60_000;
@@ -28,7 +28,7 @@ fn new_mail(w: &World, account: &Account, kind: MailKind, created_at: Timestamp)
     NewMail { id: w.id(), user: account.id, kind, address: account.email.clone(), created_at }
 }
 
-/// Claims the mail that is due.
+/// Claims the next due mail; panics if there is none.
 async fn claim(db: &Repositories, token: &str, now: Timestamp) -> ClaimedMail {
     match db.outbox.claim(&digest(token), now).await.unwrap() {
         Claim::Mail(mail) => mail,
@@ -36,7 +36,7 @@ async fn claim(db: &Repositories, token: &str, now: Timestamp) -> ClaimedMail {
     }
 }
 
-/// Has a mail of a kind sent to an account, with a token.
+/// Creates, claims and sends a mail of a kind to an account, with a token.
 async fn send(db: &Repositories, w: &World, account: &Account, kind: MailKind, token: &str, now: Timestamp) {
     db.outbox.create(&[new_mail(w, account, kind, now)]).await.unwrap();
     let mail = claim(db, token, now).await;
@@ -52,7 +52,7 @@ async fn ids(db: &Repositories, status: MailStatus) -> Vec<agora_domain::id::Mai
     db.outbox.list(status, 100).await.unwrap().iter().map(|mail| mail.id).collect()
 }
 
-pub async fn the_mail_that_is_due_for_longest_is_claimed_first_and_comes_again_after_a_pause(db: Repositories) {
+pub async fn the_longest_due_mail_is_claimed_first_and_due_again_after_a_pause(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let [first, second] = [(MailKind::EmailVerification, 1_000), (MailKind::EmailChanged, 2_000)]
@@ -82,7 +82,7 @@ pub async fn the_mail_that_is_due_for_longest_is_claimed_first_and_comes_again_a
     assert_eq!(claim(&db, "7", at(again + pause_millis(2))).await, expected(&second, 3));
 }
 
-pub async fn mails_of_one_request_are_stored_all_or_none(db: Repositories) {
+pub async fn the_mails_of_one_request_are_stored_all_or_none(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let change = || [MailKind::EmailChanged, MailKind::EmailChange].map(|kind| new_mail(&w, &ada, kind, at(0)));
@@ -95,11 +95,11 @@ pub async fn mails_of_one_request_are_stored_all_or_none(db: Repositories) {
     assert_fails!(db.outbox.create(&[nobody]).await, Error::NotFound(Resource::User));
 }
 
-pub async fn an_account_asks_for_so_many_mails_of_a_kind_an_hour(db: Repositories) {
+pub async fn the_mails_of_an_account_are_limited_by_kind_and_hour(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
     let kind = MailKind::EmailVerification;
-    let outcomes = together((0..8).map(|n| {
+    let outcomes = concurrently((0..8).map(|n| {
         let (db, mail) = (db.clone(), new_mail(&w, &ada, kind, at(n)));
         async move { (db.outbox.create(from_ref(&mail)).await, mail) }
     }))
@@ -108,7 +108,7 @@ pub async fn an_account_asks_for_so_many_mails_of_a_kind_an_hour(db: Repositorie
     assert_eq!((asked.len(), refused.len()), (3, 5));
     db.outbox.create(&[new_mail(&w, &ada, MailKind::EmailChange, at(9))]).await.unwrap();
     db.outbox.create(&[new_mail(&w, &bob, kind, at(9))]).await.unwrap();
-    // Also once they are sent.
+    // Sent mails count as well.
     for (_, mail) in &asked {
         db.outbox.set_sent(mail.id, at(20)).await.unwrap();
     }
@@ -120,11 +120,11 @@ pub async fn an_account_asks_for_so_many_mails_of_a_kind_an_hour(db: Repositorie
     db.outbox.create(&[new_mail(&w, &ada, kind, oldest.plus_millis(HOUR))]).await.unwrap();
 }
 
-pub async fn a_forgotten_password_makes_a_mail_for_an_enabled_account_alone(db: Repositories) {
+pub async fn a_reset_request_becomes_a_mail_only_for_an_enabled_account(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
     db.accounts.set_enabled(bob.id, false, &w.entry()).await.unwrap();
-    // Their unique forms have many more characters, and begin with a blank.
+    // The unique forms of these names are much longer than the names, or begin with a blank.
     let long = w.account_with("Long", |account| account.username = username(&"\u{fdfa}".repeat(15))).await;
     let accented = w.account_with("Accented", |account| account.username = username("´cleo´")).await;
     let by_email = LoginIdentifier::parse(&ada.email.as_str().to_uppercase()).unwrap();
@@ -159,7 +159,7 @@ pub async fn a_forgotten_password_makes_a_mail_for_an_enabled_account_alone(db: 
     }
 }
 
-pub async fn of_many_requests_for_one_account_the_first_of_an_hour_make_mails(db: Repositories) {
+pub async fn reset_mails_of_an_account_are_limited_per_hour(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let named = identifier(&ada);
@@ -174,7 +174,7 @@ pub async fn of_many_requests_for_one_account_the_first_of_an_hour_make_mails(db
     }
 }
 
-pub async fn of_many_requests_that_waited_for_long_no_more_make_mails(db: Repositories) {
+pub async fn reset_requests_that_waited_long_are_limited_as_well(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     for minute in 0..10 {
@@ -194,7 +194,7 @@ pub async fn of_many_requests_that_waited_for_long_no_more_make_mails(db: Reposi
     assert_eq!(db.outbox.claim(&digest("late"), late).await.unwrap(), Claim::Dropped, "nobody waits for it any more");
 }
 
-pub async fn a_mail_that_fails_says_why_until_it_is_sent_or_forgotten(db: Repositories) {
+pub async fn a_failed_mail_shows_why_until_it_is_sent_or_deleted(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let mail = new_mail(&w, &ada, MailKind::EmailChanged, at(0));
@@ -205,7 +205,7 @@ pub async fn a_mail_that_fails_says_why_until_it_is_sent_or_forgotten(db: Reposi
     assert_eq!((view.id, view.kind, view.address), (mail.id, mail.kind, ada.email.as_str().to_owned()));
     assert_eq!((view.created_at, view.attempts, view.due_at), (at(0), 1, at(10 + pause_millis(1))));
     assert_eq!(view.failure.as_deref(), Some("no such mailbox"));
-    // One that took longer than its pause waits behind what became due meanwhile.
+    // A mail that took longer than its pause queues behind those that became due meanwhile.
     let again = at(10 + pause_millis(1));
     claim(&db, "1b", again).await;
     let end = again.plus_millis(10 * MINUTE);
@@ -217,7 +217,7 @@ pub async fn a_mail_that_fails_says_why_until_it_is_sent_or_forgotten(db: Reposi
     assert!(!db.outbox.is_due(late.plus_millis(DEAD_KEPT_MILLIS)).await.unwrap(), "it is given up");
     let view = db.outbox.list(MailStatus::Dead, 1).await.unwrap().remove(0);
     assert_eq!(view.failure, Some("é".repeat(500)));
-    // The operator has it tried again, for as long as a new one.
+    // The operator retries it, for as long as a new mail.
     assert_eq!(db.outbox.retry(Some(w.id()), late).await.unwrap(), 0);
     assert_eq!(db.outbox.retry(Some(mail.id), late).await.unwrap(), 1);
     let again = claim(&db, "3", late).await;
@@ -227,7 +227,7 @@ pub async fn a_mail_that_fails_says_why_until_it_is_sent_or_forgotten(db: Reposi
     assert_eq!(db.outbox.retry(Some(mail.id), late).await.unwrap(), 0, "it was sent");
 }
 
-pub async fn all_mails_that_were_not_sent_are_tried_again_together(db: Repositories) {
+pub async fn all_unsent_mails_can_be_retried_together(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let mails: Vec<_> = (0..4).map(|n| new_mail(&w, &ada, MailKind::EmailChanged, at(n))).collect();
@@ -242,7 +242,7 @@ pub async fn all_mails_that_were_not_sent_are_tried_again_together(db: Repositor
     assert_eq!(ids(&db, MailStatus::Sent).await, [mails[0].id]);
 }
 
-pub async fn what_is_outdated_is_deleted(db: Repositories) {
+pub async fn outdated_mails_and_tokens_are_deleted(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     send(&db, &w, &ada, MailKind::PasswordReset, "reset", at(0)).await;
@@ -276,7 +276,7 @@ async fn open_session(db: &Repositories, w: &World, user: UserId) -> SessionId {
     session.id
 }
 
-pub async fn a_token_resets_the_password_once_ends_sessions_and_what_else_would_reset_it(db: Repositories) {
+pub async fn a_token_resets_the_password_once_and_revokes_sessions_and_other_resets(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
     let kind = MailKind::PasswordReset;
@@ -295,7 +295,7 @@ pub async fn a_token_resets_the_password_once_ends_sessions_and_what_else_would_
     assert_eq!(db.redemption.find_reset(&digest("one"), at(30 * MINUTE)).await.unwrap(), None, "it has expired");
     assert!(!db.redemption.reset_password(&digest("one"), &new, at(30 * MINUTE)).await.unwrap());
     assert_eq!(db.redemption.find_reset(&digest("one"), now).await.unwrap(), Some(ada.id));
-    let outcomes = together((0..6).map(|n| {
+    let outcomes = concurrently((0..6).map(|n| {
         let (db, new) = (db.clone(), PasswordHash::new(format!("new {n}")));
         async move { (db.redemption.reset_password(&digest("one"), &new, now).await.unwrap(), new) }
     }))
@@ -313,7 +313,7 @@ pub async fn a_token_resets_the_password_once_ends_sessions_and_what_else_would_
     assert!(db.redemption.verify_email(&digest("verification"), now).await.unwrap());
 }
 
-pub async fn a_password_that_was_changed_is_not_reset_by_older_tokens(db: Repositories) {
+pub async fn changing_the_password_invalidates_older_reset_tokens(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     send(&db, &w, &ada, MailKind::PasswordReset, "token", at(0)).await;
@@ -323,7 +323,7 @@ pub async fn a_password_that_was_changed_is_not_reset_by_older_tokens(db: Reposi
     assert_eq!(db.redemption.find_reset(&digest("token"), at(2)).await.unwrap(), None);
 }
 
-pub async fn a_password_that_was_changed_or_reset_ends_changes_of_the_address(db: Repositories) {
+pub async fn changing_or_resetting_the_password_cancels_changes_of_the_address(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let thief = || {
@@ -350,7 +350,7 @@ pub async fn a_password_that_was_changed_or_reset_ends_changes_of_the_address(db
     assert_eq!(db.accounts.find(ada.id).await.unwrap(), Some(ada));
 }
 
-pub async fn what_was_confirmed_by_a_password_is_not_done_once_that_was_changed(db: Repositories) {
+pub async fn a_confirmation_is_invalid_once_the_password_has_changed(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let old = w.confirmed(ada.id).await;
@@ -371,7 +371,7 @@ pub async fn what_was_confirmed_by_a_password_is_not_done_once_that_was_changed(
     assert_eq!(ids(&db, MailStatus::Waiting).await, [asked[0].id]);
 }
 
-pub async fn mails_that_were_given_up_are_not_sent_to_an_address_that_changed(db: Repositories) {
+pub async fn changing_the_address_prevents_retries_of_dead_mails(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let mail = new_mail(&w, &ada, MailKind::PasswordReset, at(0));
@@ -382,7 +382,7 @@ pub async fn mails_that_were_given_up_are_not_sent_to_an_address_that_changed(db
     assert_eq!(db.outbox.retry(None, at(3)).await.unwrap(), 0);
 }
 
-pub async fn a_token_of_a_disabled_account_resets_nothing(db: Repositories) {
+pub async fn tokens_of_a_disabled_account_are_invalid(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     send(&db, &w, &ada, MailKind::PasswordReset, "token", at(0)).await;
@@ -424,7 +424,7 @@ pub async fn a_token_verifies_the_address_that_it_was_sent_to(db: Repositories) 
     assert_eq!(db.redemption.find_reset(&digest("reset"), at(1)).await.unwrap(), None, "it was sent to another");
 }
 
-pub async fn a_new_address_counts_once_its_token_is_used(db: Repositories) {
+pub async fn a_new_address_takes_effect_when_its_token_is_used(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
     let change =

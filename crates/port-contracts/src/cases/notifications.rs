@@ -1,7 +1,7 @@
-//! What users are told of the acts of others.
+//! Notifications, and their settings.
 
 mod model;
-mod telling;
+mod scenario;
 
 use agora_domain::accounts::Viewer;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use agora_domain::{Error, Result};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-pub use self::model::whatever_happens_everybody_is_told_what_the_model_says;
-pub(super) use self::telling::{KINDS, Telling, member};
+pub use self::model::random_acts_produce_the_notifications_of_the_model;
+pub(super) use self::scenario::{KINDS, Scenario, member};
 use crate::Repositories;
 use crate::run::assert_fails;
 use crate::world::{ANYBODY, World, at, preview};
 
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-async fn told(db: &Repositories, user: UserId) -> Vec<Notification> {
-    told_of(db, member(user), &[]).await
+async fn list_all(db: &Repositories, user: UserId) -> Vec<Notification> {
+    list_kinds(db, member(user), &[]).await
 }
 
-async fn told_of(db: &Repositories, visible: VisibleTo, kinds: &[NotificationKind]) -> Vec<Notification> {
+async fn list_kinds(db: &Repositories, visible: VisibleTo, kinds: &[NotificationKind]) -> Vec<Notification> {
     db.notifications.list(visible, kinds, PageRequest::FIRST).await.unwrap().items
 }
 
@@ -42,22 +42,22 @@ async fn actors(db: &Repositories, user: UserId, id: NotificationId) -> Vec<User
     page.items.into_iter().map(|actor| actor.id).collect()
 }
 
-pub async fn likes_and_follows_of_a_day_are_told_together(db: Repositories) {
+pub async fn likes_and_follows_of_one_day_share_a_notification(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let ada = w.account("Ada").await.id;
     let actors_of = w.accounts::<5>().await;
     let [.., e] = &actors_of;
-    let telling = Telling::new(&db, &w, ada).await;
+    let scenario = Scenario::new(&db, &w, ada).await;
     for kind in [Like, CommentLike, Follow] {
         let day = at(i64::from(kind as u8) * 10 * DAY);
         for (n, actor) in (0..).zip(&actors_of[..4]) {
-            telling.act(kind, actor.id, day.plus_millis(n)).await;
-            telling.act(kind, actor.id, day.plus_millis(n)).await;
+            scenario.act(kind, actor.id, day.plus_millis(n)).await;
+            scenario.act(kind, actor.id, day.plus_millis(n)).await;
         }
-        telling.act(kind, e.id, day.plus_millis(DAY)).await;
-        let told = told_of(&db, member(ada), &[kind]).await;
-        let [next, first] = &told[..] else { panic!("{kind:?}: {told:?}") };
-        let shown = |told: &Notification| told.actors.clone();
+        scenario.act(kind, e.id, day.plus_millis(DAY)).await;
+        let notifications = list_kinds(&db, member(ada), &[kind]).await;
+        let [next, first] = &notifications[..] else { panic!("{kind:?}: {notifications:?}") };
+        let shown = |notification: &Notification| notification.actors.clone();
         assert_eq!((next.count, shown(next)), (1, vec![preview(e)]));
         let newest = actors_of[1..4].iter().rev().map(preview).collect::<Vec<_>>();
         assert_eq!((first.count, shown(first), first.read), (4, newest, false), "{kind:?}");
@@ -67,88 +67,88 @@ pub async fn likes_and_follows_of_a_day_are_told_together(db: Repositories) {
         let all: Vec<UserId> = actors_of[..4].iter().rev().map(|actor| actor.id).collect();
         assert_eq!(actors(&db, ada, first.id).await, all);
     }
-    assert_eq!(told(&db, ada).await.len(), 6);
+    assert_eq!(list_all(&db, ada).await.len(), 6);
 }
 
-pub async fn who_takes_an_act_back_is_taken_out(db: Repositories) {
+pub async fn undoing_an_act_removes_its_actor(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let [ada, ben, cleo] = w.users().await;
-    let telling = Telling::new(&db, &w, ada).await;
+    let scenario = Scenario::new(&db, &w, ada).await;
     for kind in [Like, CommentLike, Follow] {
-        let of_kind = async || told_of(&db, member(ada), &[kind]).await;
+        let of_kind = async || list_kinds(&db, member(ada), &[kind]).await;
         for (n, actor) in [(0, ben), (1, cleo)] {
-            telling.act(kind, actor, at(n)).await;
+            scenario.act(kind, actor, at(n)).await;
         }
         let [before] = &of_kind().await[..] else { panic!("one") };
-        telling.undo(kind, ben).await;
-        telling.undo(kind, ben).await;
+        scenario.undo(kind, ben).await;
+        scenario.undo(kind, ben).await;
         let [after] = &of_kind().await[..] else { panic!("one") };
         assert_eq!((after.count, after.updated_at), (1, before.updated_at), "in its place");
         assert_eq!(actors(&db, ada, after.id).await, [cleo]);
-        telling.undo(kind, cleo).await;
+        scenario.undo(kind, cleo).await;
         assert_eq!(of_kind().await, [], "{kind:?}");
         assert_eq!(db.notifications.list_actors(member(ada), before.id, PageRequest::FIRST).await.unwrap(), None);
     }
     assert_eq!(unread(&db, ada).await, 0);
 }
 
-pub async fn toggling_back_and_forth_tells_once(db: Repositories) {
+pub async fn toggling_repeatedly_notifies_once(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let [ada, ben, cleo] = w.users().await;
-    let telling = Telling::new(&db, &w, ada).await;
+    let scenario = Scenario::new(&db, &w, ada).await;
     for kind in [Like, CommentLike, Follow] {
-        let of_kind = async || told_of(&db, member(ada), &[kind]).await;
-        telling.act(kind, ben, at(0)).await;
+        let of_kind = async || list_kinds(&db, member(ada), &[kind]).await;
+        scenario.act(kind, ben, at(0)).await;
         let [first] = &of_kind().await[..] else { panic!("one") };
         db.notifications.mark_read(ada, first.id, None).await.unwrap();
         for n in 1..4 {
-            telling.undo(kind, ben).await;
-            telling.act(kind, ben, at(n)).await;
+            scenario.undo(kind, ben).await;
+            scenario.act(kind, ben, at(n)).await;
         }
         let [again] = &of_kind().await[..] else { panic!("one") };
         assert_eq!((again.id, again.count, again.read, again.updated_at), (first.id, 1, true, at(0)), "{kind:?}");
-        telling.act(kind, cleo, at(9)).await;
+        scenario.act(kind, cleo, at(9)).await;
         let [grown] = &of_kind().await[..] else { panic!("one") };
         assert_eq!((grown.count, grown.read, grown.updated_at), (2, false, at(9)));
-        // What stands before it is of a later day.
-        telling.undo(kind, ben).await;
-        telling.act(kind, ben, at(DAY)).await;
-        assert_eq!(of_kind().await.iter().map(|told| told.count).collect::<Vec<_>>(), [1, 1]);
+        // An act of a later day makes a new notification, listed before it.
+        scenario.undo(kind, ben).await;
+        scenario.act(kind, ben, at(DAY)).await;
+        assert_eq!(of_kind().await.iter().map(|it| it.count).collect::<Vec<_>>(), [1, 1]);
     }
 }
 
-pub async fn comments_replies_and_mentions_stand_alone(db: Repositories) {
+pub async fn each_comment_reply_and_mention_has_its_own_notification(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let (ada, ben) = (w.account("Ada").await, w.account("Ben").await);
-    let telling = Telling::new(&db, &w, ada.id).await;
+    let scenario = Scenario::new(&db, &w, ada.id).await;
     for (n, kind) in (0..).zip([Comment, Reply, Mention, Comment]) {
-        telling.act(kind, ben.id, at(n)).await;
-        let newest = &told(&db, ada.id).await[0];
+        scenario.act(kind, ben.id, at(n)).await;
+        let newest = &list_all(&db, ada.id).await[0];
         assert_eq!((newest.kind, newest.count, newest.read), (kind, 1, false));
         assert_eq!((newest.created_at, newest.updated_at), (at(n), at(n)));
         assert_eq!(newest.actors, [preview(&ben)]);
         assert_eq!(actors(&db, ada.id, newest.id).await, [ben.id]);
         let post = newest.post.as_ref().unwrap();
-        assert_eq!((post.id, post.content.as_str()), (telling.post, "Good morning"));
+        assert_eq!((post.id, post.content.as_str()), (scenario.post, "Good morning"));
         let comment = newest.comment.as_ref().map(|comment| comment.content.as_str());
         assert_eq!(comment, Some("Indeed"));
     }
-    let post = telling.mention(ben.id, at(9)).await;
-    let newest = &told(&db, ada.id).await[0];
+    let post = scenario.mention(ben.id, at(9)).await;
+    let newest = &list_all(&db, ada.id).await[0];
     assert_eq!((newest.kind, newest.post.as_ref().map(|post| post.id)), (Mention, Some(post)));
     assert_eq!(newest.comment, None);
-    assert_eq!(told_of(&db, member(ada.id), &[Reply, Mention]).await.len(), 3);
-    assert_eq!(told(&db, ben.id).await, []);
+    assert_eq!(list_kinds(&db, member(ada.id), &[Reply, Mention]).await.len(), 3);
+    assert_eq!(list_all(&db, ben.id).await, []);
 }
 
-pub async fn nothing_is_told_of_what_may_not_be_viewed_or_is_gone(db: Repositories) {
+pub async fn notifications_about_invisible_or_deleted_content_are_not_shown(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let [ada, ben] = w.users().await;
-    // Ben is told of what Ada does with his comments on her post.
+    // Ben is notified of what Ada does with his comments on her post.
     let post = w.post(ada).await.id;
-    let telling = Telling::on(&db, &w, ben, post).await;
+    let scenario = Scenario::on(&db, &w, ben, post).await;
     for (n, kind) in (0..).zip([CommentLike, Reply, Mention]) {
-        telling.act(kind, ada, at(n)).await;
+        scenario.act(kind, ada, at(n)).await;
     }
     let admin = VisibleTo { viewer: Viewer::ordinary(ben), followed: &Visibility::ALL, others: &Visibility::ALL };
     for (visibility, follows, expected) in [
@@ -163,28 +163,28 @@ pub async fn nothing_is_told_of_what_may_not_be_viewed_or_is_gone(db: Repositori
         if follows {
             w.follow(ben, ada).await;
         }
-        let listed = told(&db, ben).await;
+        let listed = list_all(&db, ben).await;
         assert_eq!(listed.len(), expected, "{visibility:?}, {follows}");
         assert_eq!(unread(&db, ben).await, expected as u64);
-        assert_eq!(told_of(&db, admin, &[]).await.len(), 3, "ADMIN");
+        assert_eq!(list_kinds(&db, admin, &[]).await.len(), 3, "ADMIN");
     }
-    let listed = told(&db, ben).await;
-    let reply = listed.iter().find(|told| told.kind == Reply).and_then(|told| told.comment.as_ref()).unwrap().id;
+    let listed = list_all(&db, ben).await;
+    let reply = listed.iter().find(|it| it.kind == Reply).and_then(|it| it.comment.as_ref()).unwrap().id;
     db.comments.delete(reply).await.unwrap();
-    assert_eq!(told(&db, ben).await.iter().map(|told| told.kind).collect::<Vec<_>>(), [Mention, CommentLike]);
+    assert_eq!(list_all(&db, ben).await.iter().map(|it| it.kind).collect::<Vec<_>>(), [Mention, CommentLike]);
     assert_eq!(unread(&db, ben).await, 2);
     db.posts.delete(post, w.now()).await.unwrap();
-    assert_eq!(told(&db, ben).await, []);
+    assert_eq!(list_all(&db, ben).await, []);
     assert_eq!(unread(&db, ben).await, 0);
-    // It can still be named as what was read.
+    // It can still be marked as read.
     db.notifications.mark_read(ben, listed[0].id, None).await.unwrap();
 }
 
-pub async fn a_recipient_is_told_what_they_want_to_be(db: Repositories) {
+pub async fn notifications_respect_the_settings_of_the_recipient(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let [ada, ben, cleo] = w.users().await;
     w.follow(ada, cleo).await;
-    let telling = Telling::new(&db, &w, ada).await;
+    let scenario = Scenario::new(&db, &w, ada).await;
     assert_eq!(db.notifications.settings(ada).await.unwrap(), NotificationSettings::default());
     for kind in KINDS {
         for (policy, expected) in [
@@ -197,47 +197,47 @@ pub async fn a_recipient_is_told_what_they_want_to_be(db: Repositories) {
             assert_eq!(db.notifications.settings(ada).await.unwrap(), chosen);
             let day = w.now().plus_millis(DAY * (1 + 10 * i64::from(kind as u8) + 2 * i64::from(policy as u8)));
             for actor in [ben, cleo] {
-                telling.act(kind, actor, day).await;
+                scenario.act(kind, actor, day).await;
             }
-            let listed = told_of(&db, member(ada), &[kind]).await;
+            let listed = list_kinds(&db, member(ada), &[kind]).await;
             let mut listed_actors = vec![];
-            for told in listed.iter().filter(|told| told.created_at == day) {
-                listed_actors.extend(actors(&db, ada, told.id).await);
+            for notification in listed.iter().filter(|it| it.created_at == day) {
+                listed_actors.extend(actors(&db, ada, notification.id).await);
             }
             listed_actors.sort_unstable();
             let mut expected = expected;
             expected.sort_unstable();
             assert_eq!(listed_actors, expected, "{kind:?}, {policy:?}");
             for actor in [ben, cleo] {
-                telling.undo(kind, actor).await;
+                scenario.undo(kind, actor).await;
             }
         }
     }
     assert_eq!(db.notifications.change_settings(ada, &[]).await.unwrap(), NotificationSettings::default());
 }
 
-pub async fn what_is_read_stays_read_until_it_grows(db: Repositories) {
+pub async fn a_read_notification_stays_read_until_an_actor_is_added(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let [ada, ben, cleo] = w.users().await;
-    let telling = Telling::new(&db, &w, ada).await;
+    let scenario = Scenario::new(&db, &w, ada).await;
     for (n, kind) in (0..).zip([Like, Comment, Follow, Reply]) {
-        telling.act(kind, ben, at(n)).await;
+        scenario.act(kind, ben, at(n)).await;
     }
-    let [reply, follow, comment, like] = &told(&db, ada).await[..] else { panic!("four") };
+    let [reply, follow, comment, like] = &list_all(&db, ada).await[..] else { panic!("four") };
     assert_eq!(unread(&db, ada).await, 4);
-    let read = async || told(&db, ada).await.iter().filter(|told| told.read).map(|told| told.id).collect::<Vec<_>>();
-    // Two devices, the one behind the other.
+    let read = async || list_all(&db, ada).await.iter().filter(|it| it.read).map(|it| it.id).collect::<Vec<_>>();
+    // Two devices, of which the second lags behind.
     db.notifications.mark_read(ada, follow.id, None).await.unwrap();
     db.notifications.mark_read(ada, like.id, None).await.unwrap();
     assert_eq!(read().await, [follow.id, comment.id, like.id]);
     assert_eq!(unread(&db, ada).await, 1);
-    telling.act(Like, cleo, at(9)).await;
-    assert_eq!(told(&db, ada).await[0].id, like.id, "moved up");
+    scenario.act(Like, cleo, at(9)).await;
+    assert_eq!(list_all(&db, ada).await[0].id, like.id, "moved up");
     assert_eq!(read().await, [follow.id, comment.id]);
-    // A clock that was set back: it is unread in its place.
+    // After a clock was set back, the notification becomes unread without moving up.
     db.notifications.mark_read(ada, like.id, None).await.unwrap();
-    telling.act(Like, w.users::<1>().await[0], at(5)).await;
-    let [first, ..] = &told(&db, ada).await[..] else { panic!("four") };
+    scenario.act(Like, w.users::<1>().await[0], at(5)).await;
+    let [first, ..] = &list_all(&db, ada).await[..] else { panic!("four") };
     assert_eq!((first.id, first.updated_at, first.read), (like.id, at(9), false));
     assert_eq!(read().await, [reply.id, follow.id, comment.id]);
     for (user, id) in [(ben, like.id), (ada, NotificationId::new(Uuid::nil()))] {
@@ -246,23 +246,22 @@ pub async fn what_is_read_stays_read_until_it_grows(db: Repositories) {
     }
 }
 
-pub async fn what_changed_since_it_was_shown_stays_unread(db: Repositories) {
+pub async fn a_notification_that_changed_after_it_was_shown_stays_unread(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let [ada, ben, cleo] = w.users().await;
-    let telling = Telling::new(&db, &w, ada).await;
+    let scenario = Scenario::new(&db, &w, ada).await;
     for (n, kind) in (0..).zip([Follow, Like]) {
-        telling.act(kind, ben, at(n)).await;
+        scenario.act(kind, ben, at(n)).await;
     }
-    let shown = told(&db, ada).await[0].clone();
-    // While it is read, something comes in, and it moves up over that.
-    telling.act(Comment, ben, at(2)).await;
-    telling.act(Like, cleo, at(3)).await;
-    let unread =
-        async || told(&db, ada).await.iter().filter(|told| !told.read).map(|told| told.kind).collect::<Vec<_>>();
+    let shown = list_all(&db, ada).await[0].clone();
+    // While the user reads, a comment arrives, and then the notification moves up above it.
+    scenario.act(Comment, ben, at(2)).await;
+    scenario.act(Like, cleo, at(3)).await;
+    let unread = async || list_all(&db, ada).await.iter().filter(|it| !it.read).map(|it| it.kind).collect::<Vec<_>>();
     db.notifications.mark_read(ada, shown.id, Some(shown.updated_at)).await.unwrap();
     assert_eq!(unread().await, [Like, Comment]);
-    // Nothing is newer than what it is now, whatever is said.
-    telling.act(Reply, ben, at(4)).await;
+    // A later instant than that of its last change counts as that of its last change.
+    scenario.act(Reply, ben, at(4)).await;
     db.notifications.mark_read(ada, shown.id, Some(at(9))).await.unwrap();
     assert_eq!(unread().await, [Reply]);
 }
@@ -282,19 +281,19 @@ pub async fn notifications_and_actors_are_read_page_by_page(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let ada = w.account("Ada").await.id;
     let actors_of = w.users::<5>().await;
-    let telling = Telling::new(&db, &w, ada).await;
+    let scenario = Scenario::new(&db, &w, ada).await;
     for (n, actor) in (0..).zip(actors_of) {
-        telling.act(Like, actor, at(n)).await;
-        // Some of one instant.
-        telling.act(Comment, actor, at(n / 2)).await;
+        scenario.act(Like, actor, at(n)).await;
+        // Some at the same instant.
+        scenario.act(Comment, actor, at(n / 2)).await;
     }
-    let all = told(&db, ada).await;
+    let all = list_all(&db, ada).await;
     assert_eq!(all.len(), 6);
     let in_order = |pair: &[Notification]| (pair[0].updated_at, pair[0].id) > (pair[1].updated_at, pair[1].id);
     assert!(all.windows(2).all(in_order));
     assert_eq!(paged(async |page| db.notifications.list(member(ada), &[], page).await).await, all);
     for kind in [Like, Comment] {
-        let of_kind: Vec<_> = all.iter().filter(|told| told.kind == kind).cloned().collect();
+        let of_kind: Vec<_> = all.iter().filter(|it| it.kind == kind).cloned().collect();
         assert_eq!(paged(async |page| db.notifications.list(member(ada), &[kind], page).await).await, of_kind);
         let id = of_kind[0].id;
         let listed = paged(async |page| Ok(db.notifications.list_actors(member(ada), id, page).await?.unwrap()));
@@ -302,38 +301,38 @@ pub async fn notifications_and_actors_are_read_page_by_page(db: Repositories) {
         let expected = if kind == Like { actors_of.into_iter().rev().collect() } else { vec![actors_of[4]] };
         assert_eq!(listed, expected);
     }
-    // Back from the end, and beyond it.
+    // From the end backwards, and beyond it.
     let end = PageRequest { from: Position::End, size: PageSize::parse("4").unwrap() };
     assert_eq!(db.notifications.list(member(ada), &[], end).await.unwrap().items, all[2..]);
-    let like = all.iter().find(|told| told.kind == Like).unwrap().id;
+    let like = all.iter().find(|it| it.kind == Like).unwrap().id;
     let last = db.notifications.list_actors(member(ada), like, end).await.unwrap().unwrap();
     assert_eq!(last.items.into_iter().map(|actor| actor.id).collect::<Vec<_>>(), [3, 2, 1, 0].map(|n| actors_of[n]));
-    let comment = all.iter().find(|told| told.kind == Comment).unwrap().id;
+    let comment = all.iter().find(|it| it.kind == Comment).unwrap().id;
     let alone = db.notifications.list_actors(member(ada), comment, end).await.unwrap().unwrap();
     assert_eq!((alone.items.len(), alone.prev, alone.next), (1, None, None));
 }
 
-/// A UUIDv7 of an instant.
+/// Returns a UUIDv7 of an instant.
 fn id_of(at: Timestamp, n: u64) -> Uuid {
     let millis = u64::try_from(at.unix_millis()).unwrap();
     Uuid::from_u64_pair(millis << 16 | 0x7000, 0x8000_0000_0000_0000 | n)
 }
 
-pub async fn old_notifications_are_deleted_some_rows_at_a_time(db: Repositories) {
+pub async fn old_notifications_are_deleted_in_batches(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let ada = w.account("Ada").await.id;
-    let telling = Telling::new(&db, &w, ada).await;
+    let scenario = Scenario::new(&db, &w, ada).await;
     let mut others = vec![];
     for n in 0..520 {
         others.push(w.account(&format!("somebody {n}")).await.id);
     }
-    // One that tells of more than are deleted at once, and one beside it.
+    // A notification with more actors than a batch deletes, and two others.
     for (n, actor) in (0..).zip(&others) {
-        telling.act_as(Like, *actor, at(0), NotificationId::new(id_of(at(0), n))).await;
+        scenario.act_as(Like, *actor, at(0), NotificationId::new(id_of(at(0), n))).await;
     }
-    telling.act_as(Comment, others[0], at(1), NotificationId::new(id_of(at(1), 0))).await;
-    telling.act_as(Comment, others[0], at(DAY), NotificationId::new(id_of(at(DAY), 0))).await;
-    assert_eq!(told(&db, ada).await.len(), 3);
+    scenario.act_as(Comment, others[0], at(1), NotificationId::new(id_of(at(1), 0))).await;
+    scenario.act_as(Comment, others[0], at(DAY), NotificationId::new(id_of(at(DAY), 0))).await;
+    assert_eq!(list_all(&db, ada).await.len(), 3);
     let mut deleted = vec![];
     loop {
         match db.notifications.delete_made_before(at(DAY)).await.unwrap() {
@@ -342,16 +341,16 @@ pub async fn old_notifications_are_deleted_some_rows_at_a_time(db: Repositories)
         }
     }
     assert!(deleted.len() > 1 && deleted.iter().all(|rows| *rows <= 500), "{deleted:?}");
-    assert_eq!(told(&db, ada).await.iter().map(|told| told.created_at).collect::<Vec<_>>(), [at(DAY)]);
-    // Who takes a like back of which nothing is left.
-    telling.undo(Like, others[0]).await;
-    assert_eq!(told(&db, ada).await.len(), 1);
+    assert_eq!(list_all(&db, ada).await.iter().map(|it| it.created_at).collect::<Vec<_>>(), [at(DAY)]);
+    // Undoing a like whose notification is deleted has no effect.
+    scenario.undo(Like, others[0]).await;
+    assert_eq!(list_all(&db, ada).await.len(), 1);
 }
 
-pub async fn of_very_many_notifications_the_newest_are_kept(db: Repositories) {
+pub async fn only_the_newest_notifications_are_kept(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let [ada, ben, cleo] = w.users().await;
-    let (of_ada, of_cleo) = (Telling::new(&db, &w, ada).await, Telling::new(&db, &w, cleo).await);
+    let (of_ada, of_cleo) = (Scenario::new(&db, &w, ada).await, Scenario::new(&db, &w, cleo).await);
     let most = MAX_NOTIFICATIONS as i64;
     for n in 0..most + 20 {
         of_ada.act(Comment, ben, at(n)).await;
@@ -359,7 +358,7 @@ pub async fn of_very_many_notifications_the_newest_are_kept(db: Repositories) {
     of_cleo.act(Comment, ben, at(0)).await;
     let first = at(20);
     let seen = async || {
-        let all = told(&db, ada).await;
+        let all = list_all(&db, ada).await;
         assert_eq!((all.len() as i64, all.last().unwrap().created_at), (most, first));
         assert_eq!(unread(&db, ada).await, most as u64);
         all
@@ -377,38 +376,38 @@ pub async fn of_very_many_notifications_the_newest_are_kept(db: Repositories) {
         }
     }
     assert_eq!(deleted, 20);
-    assert_eq!(told(&db, ada).await.len() as i64, most);
-    assert_eq!(told(&db, cleo).await.len(), 1);
-    // What newer ones push out of sight is marked as well, and is read when it is back.
+    assert_eq!(list_all(&db, ada).await.len() as i64, most);
+    assert_eq!(list_all(&db, cleo).await.len(), 1);
+    // Notifications beyond the limit are marked as well, and are read when they come back into view.
     for n in most + 20..most + 40 {
         of_ada.act(Comment, cleo, at(n)).await;
     }
-    db.notifications.mark_read(ada, told(&db, ada).await[0].id, None).await.unwrap();
+    db.notifications.mark_read(ada, list_all(&db, ada).await[0].id, None).await.unwrap();
     w.mute(ada, cleo, None).await;
-    assert_eq!(told(&db, ada).await.len() as i64, most);
+    assert_eq!(list_all(&db, ada).await.len() as i64, most);
     assert_eq!(unread(&db, ada).await, 0);
 }
 
-pub async fn whatever_many_do_at_once_is_counted_exactly(db: Repositories) {
+pub async fn notification_counts_are_exact_under_concurrency(db: Repositories) {
     let w = Arc::new(World::new(&db));
     let ada = w.account("Ada").await.id;
     let actors_of = w.users::<8>().await;
-    let telling = Telling::new(&db, &w, ada).await;
+    let scenario = Scenario::new(&db, &w, ada).await;
     let mut acts = JoinSet::new();
     for round in 0..5 {
         for actor in actors_of {
             for kind in [Like, CommentLike, Follow] {
-                let telling = telling.clone();
-                // Odd: each ends on.
-                acts.spawn(async move { telling.toggle(kind, actor, at(round)).await });
+                let scenario = scenario.clone();
+                // An odd number of rounds, so that each ends on.
+                acts.spawn(async move { scenario.toggle(kind, actor, at(round)).await });
             }
         }
     }
     acts.join_all().await;
     for kind in [Like, Follow] {
-        let [told] = &told_of(&db, member(ada), &[kind]).await[..] else { panic!("one") };
-        assert_eq!(told.count, 8, "{kind:?}");
-        let mut listed = actors(&db, ada, told.id).await;
+        let [notification] = &list_kinds(&db, member(ada), &[kind]).await[..] else { panic!("one") };
+        assert_eq!(notification.count, 8, "{kind:?}");
+        let mut listed = actors(&db, ada, notification.id).await;
         listed.sort_unstable();
         let mut expected = actors_of.to_vec();
         expected.sort_unstable();

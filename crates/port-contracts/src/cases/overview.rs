@@ -1,4 +1,4 @@
-//! How much there is of everything.
+//! The totals of what is stored.
 
 use agora_domain::accounts::Session;
 use agora_domain::mail::{MailKind, NewMail};
@@ -9,7 +9,7 @@ use agora_domain::reports::{ReportDecision, Verdict};
 use crate::Repositories;
 use crate::world::{World, email};
 
-pub async fn what_is_there_is_counted(db: Repositories) {
+pub async fn the_totals_count_what_is_stored(db: Repositories) {
     let w = World::new(&db);
     let before = w.now();
     let count = async || db.overview.count(before).await.unwrap();

@@ -1,4 +1,4 @@
-//! What holds of the pages of every list, in both directions.
+//! Properties of the pages of every list, in both directions.
 
 use agora_domain::page::{Keyset, Page, PageRequest, PageSize, Position};
 use uuid::Uuid;
@@ -6,23 +6,23 @@ use uuid::Uuid;
 use crate::Repositories;
 use crate::lists::{List, Lists};
 use crate::run::pages;
-use crate::world::{at, dice, shuffled, uuid};
+use crate::world::{at, pseudo_random, shuffled, uuid};
 
 fn request(from: Position, size: usize) -> PageRequest {
     PageRequest { from, size: PageSize::parse(&size.to_string()).unwrap() }
 }
 
-/// Returns the `n`th id of those for a list, and the `more`th of those between it and the next.
+/// Returns the id of the `n`th entry of a list; with `more` above 0, one of the ids between it and the next.
 fn id(list: List, n: i64, more: u32) -> Uuid {
     uuid((1000 * (1 + list as u64) + n.cast_unsigned()) << 16 | u64::from(more))
 }
 
-/// So many places in a list, three at each instant.
+/// Returns `count` keysets for a list, three at each instant.
 fn places(list: List, count: i64) -> Vec<Keyset> {
     (0..count).map(|n| Keyset { at: at(n / 3), id: id(list, n, 0) }).collect()
 }
 
-/// Adds entries at these places to a list, which may have had some before; the ids of all in the list's order.
+/// Adds entries with these keysets to a list, which may have entries already; returns the ids of all in the order of the list.
 async fn fill(lists: &Lists, list: List, places: &[Keyset]) -> Vec<Uuid> {
     for place in shuffled(places.iter().copied()) {
         lists.add(list, place).await;
@@ -30,7 +30,7 @@ async fn fill(lists: &Lists, list: List, places: &[Keyset]) -> Vec<Uuid> {
     lists.read(list, PageRequest::FIRST).await.unwrap().items
 }
 
-/// Returns the places of these entries, of those given.
+/// Returns the keyset with an id.
 fn place_of(places: &[Keyset], id: Uuid) -> Keyset {
     *places.iter().find(|place| place.id == id).unwrap()
 }
@@ -39,7 +39,7 @@ fn shown(page: &Page<Uuid>) -> &[Uuid] {
     &page.items
 }
 
-pub async fn every_list_is_the_same_from_both_ends(db: Repositories) {
+pub async fn every_list_reads_the_same_from_both_ends(db: Repositories) {
     let lists = Lists::new(&db).await;
     for list in List::EACH {
         let places = places(list, 11);
@@ -53,7 +53,7 @@ pub async fn every_list_is_the_same_from_both_ends(db: Repositories) {
     }
 }
 
-pub async fn pages_are_found_when_the_entry_they_are_beside_is_gone(db: Repositories) {
+pub async fn paging_continues_from_an_entry_that_was_removed(db: Repositories) {
     let lists = Lists::new(&db).await;
     for list in List::EACH {
         let places = places(list, 9);
@@ -70,7 +70,7 @@ pub async fn pages_are_found_when_the_entry_they_are_beside_is_gone(db: Reposito
                 assert_eq!(shown(&after), rest, "after one that is there: {is_there}, {list:?}");
                 let before = lists.read(list, request(Position::Before(place), 100)).await.unwrap();
                 assert_eq!(shown(&before), &whole[..index], "before one that is there: {is_there}, {list:?}");
-                // The nearest ones, when there are more.
+                // The nearest two, if there are more.
                 let after = lists.read(list, request(Position::After(place), 2)).await.unwrap();
                 assert_eq!(shown(&after), &rest[..rest.len().min(2)], "{list:?}");
                 let before = lists.read(list, request(Position::Before(place), 2)).await.unwrap();
@@ -80,7 +80,7 @@ pub async fn pages_are_found_when_the_entry_they_are_beside_is_gone(db: Reposito
     }
 }
 
-pub async fn beyond_the_ends_of_every_list_are_empty_pages_that_lead_back(db: Repositories) {
+pub async fn pages_beyond_the_ends_are_empty_and_link_back(db: Repositories) {
     let lists = Lists::new(&db).await;
     for list in List::EACH {
         let whole = fill(&lists, list, &places(list, 5)).await;
@@ -103,22 +103,22 @@ pub async fn beyond_the_ends_of_every_list_are_empty_pages_that_lead_back(db: Re
     }
 }
 
-pub async fn what_comes_and_goes_between_pages_hides_and_repeats_nothing(db: Repositories) {
+pub async fn changes_between_pages_hide_and_repeat_no_entry(db: Repositories) {
     let lists = Lists::new(&db).await;
-    let mut roll = dice();
+    let mut roll = pseudo_random();
     for list in List::EACH {
         let places = places(list, 30);
         fill(&lists, list, &places).await;
-        // Of three at an instant, one goes.
+        // Of the three at each instant, one will be removed.
         let (stays, mut goes): (Vec<_>, Vec<_>) = places.into_iter().partition(|place| place.id.as_u128() % 3 != 0);
         let (stays, mut added) = (list.in_order(stays), 0);
         let mut page = lists.read(list, request(Position::Start, 3)).await.unwrap();
         for is_forward in [true, false, true] {
             let mut seen = page.items.clone();
-            // No more: a list that grows as fast as it is walked has no end.
+            // Limited, because a list that grows as fast as it is read has no end.
             let last = added + 15;
             while let Some(from) = if is_forward { page.next } else { page.prev } {
-                // The entry that the position names, unless it is to stay.
+                // Removes the entry of the position, unless it is one that stays.
                 if let Position::After(place) | Position::Before(place) = from
                     && goes.contains(&place)
                 {
@@ -145,7 +145,7 @@ pub async fn what_comes_and_goes_between_pages_hides_and_repeats_nothing(db: Rep
     }
 }
 
-pub async fn no_page_of_a_bounded_feed_reaches_beyond_its_beginning(db: Repositories) {
+pub async fn no_page_of_a_bounded_feed_exceeds_its_bound(db: Repositories) {
     let lists = Lists::new(&db).await;
     let places = places(List::Feed, 15);
     let whole = fill(&lists, List::Feed, &places).await;
@@ -156,7 +156,7 @@ pub async fn no_page_of_a_bounded_feed_reaches_beyond_its_beginning(db: Reposito
             let listed = pages(size, async |page| Ok(lists.read_bounded(made_before, page).await)).await;
             assert_eq!(listed, earlier, "before {millis} by {size}");
         }
-        // Positions of an unbounded walk are good in a bounded one.
+        // Positions from an unbounded feed are valid in a bounded one.
         for place in &places {
             let after = lists.read_bounded(made_before, request(Position::After(*place), 100)).await;
             let index = whole.iter().position(|id| *id == place.id).unwrap();

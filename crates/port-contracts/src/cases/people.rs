@@ -7,10 +7,10 @@ use agora_domain::people::{Person, PostCounts, Relationship};
 use agora_domain::posts::{PostEdit, Visibility};
 
 use crate::Repositories;
-use crate::run::{done_or_missing, pages, together};
-use crate::world::{ANYBODY, World, biography, dice, display_name, username};
+use crate::run::{concurrently, done_or_missing, pages};
+use crate::world::{ANYBODY, World, biography, display_name, pseudo_random, username};
 
-/// The person that an account is to somebody, with nothing to count.
+/// Returns an account as a person, with this relationship to the viewer and all counts zero.
 fn uncounted(account: &Account, relationship: Relationship) -> Person {
     let Account { id, username, display_name, biography, profile_picture, created_at, enabled, .. } = account.clone();
     Person {
@@ -39,7 +39,7 @@ fn seen_as(visibility: Visibility) -> PostEdit {
     PostEdit { visibility: Some(visibility), ..PostEdit::default() }
 }
 
-/// Checks the counts of a user against the rows that there are.
+/// Checks the counts of a user against the rows that exist.
 async fn expect_exact(db: &Repositories, user: UserId) {
     let found = person(db, user).await;
     let posts = async |visible| {
@@ -57,7 +57,7 @@ async fn expect_exact(db: &Repositories, user: UserId) {
     assert_eq!((found.follower_count, found.followed_count), (followers as u64, followed as u64));
 }
 
-pub async fn a_person_is_found_with_every_field_as_each_viewer_stands_to_them(db: Repositories) {
+pub async fn a_person_is_found_with_every_field_and_the_relationship_to_the_viewer(db: Repositories) {
     let w = World::new(&db);
     let ada = w
         .account_with("Ada", |account| {
@@ -94,7 +94,7 @@ pub async fn a_person_is_found_by_name_in_any_letter_case(db: Repositories) {
     }
 }
 
-pub async fn of_many_people_those_that_there_are_are_found(db: Repositories) {
+pub async fn existing_people_are_found_among_many_ids(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob, cleo] = w.users().await;
     w.follow(ada, bob).await;
@@ -135,7 +135,7 @@ pub async fn posts_are_counted_by_who_may_view_them(db: Repositories) {
     assert_eq!(person(&db, bob).await.posts, PostCounts { public: 1, ..PostCounts::default() });
 }
 
-pub async fn a_post_that_is_marked_as_deleted_is_counted_no_longer(db: Repositories) {
+pub async fn a_post_marked_as_deleted_is_no_longer_counted(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     w.post(ada).await;
@@ -181,10 +181,10 @@ pub async fn follows_are_counted_on_both_sides(db: Repositories) {
     assert_eq!((counts(others[0]).await, counts(others[1]).await), ((1, 0), (0, 0)));
 }
 
-pub async fn counts_are_exact_whatever_many_do_at_once(db: Repositories) {
+pub async fn counts_are_exact_under_concurrency(db: Repositories) {
     let w = World::new(&db);
     let users: [UserId; 6] = w.users().await;
-    let mut roll = dice();
+    let mut roll = pseudo_random();
     let mut pick = |sides: usize| usize::try_from(roll(i64::try_from(sides).unwrap())).unwrap();
     let mut posts: Vec<PostId> = Vec::new();
     for user in users {
@@ -193,7 +193,7 @@ pub async fn counts_are_exact_whatever_many_do_at_once(db: Repositories) {
             posts.push(w.post_with(user, |post| post.visibility = visibility).await.id);
         }
     }
-    together((0..16).map(|_| {
+    concurrently((0..16).map(|_| {
         let steps: Vec<_> = (0..625)
             .map(|_| {
                 let (one, other) = (users[pick(6)], users[pick(6)]);
@@ -224,7 +224,7 @@ pub async fn counts_are_exact_whatever_many_do_at_once(db: Repositories) {
     }
 }
 
-pub async fn the_directory_holds_enabled_accounts_that_are_discoverable_newest_first(db: Repositories) {
+pub async fn the_directory_lists_enabled_discoverable_accounts_newest_first(db: Repositories) {
     let w = World::new(&db);
     let old = w.account("Old").await;
     let hermit = w.account_with("Hermit", |account| account.privacy.discoverable = false).await;
@@ -242,7 +242,7 @@ pub async fn the_directory_holds_enabled_accounts_that_are_discoverable_newest_f
     assert!(!listed(10).await.contains(&hermit.id));
 }
 
-pub async fn lists_of_followers_leave_disabled_accounts_out_unless_asked_for(db: Repositories) {
+pub async fn lists_of_followers_exclude_disabled_accounts_unless_requested(db: Repositories) {
     let w = World::new(&db);
     let users: [UserId; 40] = w.users().await;
     let (host, viewer, others) = (users[0], users[1], &users[2..]);
@@ -251,7 +251,7 @@ pub async fn lists_of_followers_leave_disabled_accounts_out_unless_asked_for(db:
         w.follow(host, *other).await;
         w.follow(viewer, *other).await;
     }
-    // More than are looked at together at first.
+    // More disabled accounts in a row than a page reads at first.
     let hidden: Vec<_> = others.iter().copied().enumerate().filter(|(n, _)| n % 16 > 0).map(|(_, user)| user).collect();
     for user in hidden.clone() {
         db.accounts.set_enabled(user, false, &w.entry()).await.unwrap();

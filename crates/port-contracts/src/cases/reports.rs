@@ -1,4 +1,4 @@
-//! What users report.
+//! Reports of users to the administrators.
 
 use agora_domain::Error;
 use agora_domain::accounts::Viewer;
@@ -16,14 +16,14 @@ use agora_domain::reports::{
 
 use super::notifications::member;
 use crate::Repositories;
-use crate::run::{assert_fails, pages, together};
+use crate::run::{assert_fails, concurrently, pages};
 use crate::world::{ODD_TEXTS, World, at, preview};
 
 async fn create(db: &Repositories, report: &Report) -> Reported {
     db.reports.create(report, &[], None).await.unwrap()
 }
 
-pub async fn a_report_comes_back_with_every_field(db: Repositories) {
+pub async fn a_report_is_stored_with_every_field(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let mut expected = Vec::new();
@@ -45,7 +45,7 @@ pub async fn a_report_comes_back_with_every_field(db: Repositories) {
     assert_eq!(pages(3, async |page| db.reports.list(Some(ReportStatus::Resolved), page).await).await, []);
 }
 
-pub async fn a_report_shows_the_comment_that_it_is_about_while_that_is_there(db: Repositories) {
+pub async fn a_report_shows_the_reported_comment_while_it_exists(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await, w.account("Bob").await);
     let post = w.post(ada.id).await.id;
@@ -81,7 +81,7 @@ pub async fn a_report_shows_the_comment_that_it_is_about_while_that_is_there(db:
     assert_eq!(db.reports.find(beneath.id).await.unwrap().unwrap().reported_comment, None, "though it is erased later");
 }
 
-pub async fn the_same_thing_is_reported_once_until_it_is_decided(db: Repositories) {
+pub async fn a_thing_is_reported_once_until_the_report_is_decided(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let first = w.new_report(ada);
@@ -99,7 +99,7 @@ pub async fn the_same_thing_is_reported_once_until_it_is_decided(db: Repositorie
     db.reports.decide(first.id, &decision, &w.entry()).await.unwrap();
     let second = again();
     assert_eq!(create(&db, &second).await, Reported::Created(second.id));
-    let outcomes = together((0..12).map(|_| {
+    let outcomes = concurrently((0..12).map(|_| {
         let (db, report) = (db.clone(), Report { target: ReportTarget::User(bob), ..w.new_report(ada) });
         async move { (create(&db, &report).await, report.id) }
     }))
@@ -111,12 +111,12 @@ pub async fn the_same_thing_is_reported_once_until_it_is_decided(db: Repositorie
     );
 }
 
-pub async fn an_account_makes_so_many_reports_an_hour(db: Repositories) {
+pub async fn the_reports_of_an_account_are_limited_per_hour(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let report_at = |user, millis| Report { created_at: at(millis), ..w.new_report(user) };
     let most = usize::try_from(REPORTS_AN_HOUR.most).unwrap();
-    let outcomes = together((0..most + 10).map(|n| {
+    let outcomes = concurrently((0..most + 10).map(|n| {
         let (db, report) = (db.clone(), report_at(ada, 1_000 + i64::try_from(n).unwrap()));
         async move { (db.reports.create(&report, &[], None).await, report) }
     }))
@@ -144,7 +144,7 @@ async fn report_id(db: &Repositories) -> agora_domain::id::ReportId {
     db.reports.list(None, PageRequest::FIRST).await.unwrap().items[0].report.id
 }
 
-pub async fn a_decision_is_kept_recorded_and_can_be_changed(db: Repositories) {
+pub async fn a_decision_is_stored_and_recorded_and_can_be_changed(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
     let report = w.new_report(ada);
@@ -174,13 +174,13 @@ pub async fn a_decision_is_kept_recorded_and_can_be_changed(db: Repositories) {
     assert_fails!(db.reports.decide(w.id(), &decision, &w.entry()).await, Error::NotFound(Resource::Report));
 }
 
-/// What an administrator sees.
+/// Returns what an administrator may view.
 const fn admin(id: UserId) -> VisibleTo {
     let all = &Visibility::ALL;
     VisibleTo { viewer: Viewer { id, sees_all: true }, followed: all, others: all }
 }
 
-/// Has somebody report something, of which an administrator is told.
+/// Reports something, and notifies an administrator of it.
 async fn report(db: &Repositories, w: &World, reporter: UserId, subject: Subject, recipient: UserId) -> Reported {
     let target = match subject {
         Subject::Recipient => ReportTarget::User(recipient),
@@ -192,15 +192,15 @@ async fn report(db: &Repositories, w: &World, reporter: UserId, subject: Subject
     db.reports.create(&Report { target, ..w.new_report(reporter) }, &[notice], None).await.unwrap()
 }
 
-pub async fn a_block_keeps_no_report_from_an_administrator_and_a_mute_does(db: Repositories) {
+pub async fn administrators_are_notified_of_reports_despite_blocks_but_not_mutes(db: Repositories) {
     let w = World::new(&db);
     let [ada, root] = w.users().await;
     let unread = async || db.notifications.count_unread(admin(root)).await.unwrap();
-    for told in 1..3 {
+    for expected in 1..3 {
         report(&db, &w, ada, Subject::Post(w.post(root).await.id), root).await;
-        assert_eq!(unread().await, told);
+        assert_eq!(unread().await, expected);
         w.block(ada, root).await;
-        assert_eq!(unread().await, told);
+        assert_eq!(unread().await, expected);
     }
     w.mute(root, ada, None).await;
     assert_eq!(unread().await, 0);
@@ -208,36 +208,37 @@ pub async fn a_block_keeps_no_report_from_an_administrator_and_a_mute_does(db: R
     assert_eq!(unread().await, 0);
 }
 
-pub async fn a_reported_comment_is_not_shown_once_its_author_is_deleted(db: Repositories) {
+pub async fn a_report_notification_disappears_with_the_author_of_the_comment(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob, root] = w.users().await;
     let post = w.post(ada).await.id;
     let comment = w.comment(post, bob).await.id;
     report(&db, &w, ada, Subject::Comment(post, comment), root).await;
-    let told = async || db.notifications.list(admin(root), &[], PageRequest::FIRST).await.unwrap().items.len();
-    assert_eq!(told().await, 1);
+    let count_listed = async || db.notifications.list(admin(root), &[], PageRequest::FIRST).await.unwrap().items.len();
+    assert_eq!(count_listed().await, 1);
     db.deletions.delete(&w.confirmed(bob).await, w.now()).await.unwrap();
-    assert_eq!((told().await, db.notifications.count_unread(admin(root)).await.unwrap()), (0, 0));
+    assert_eq!((count_listed().await, db.notifications.count_unread(admin(root)).await.unwrap()), (0, 0));
 }
 
-pub async fn administrators_are_told_of_a_new_report_and_others_are_not_shown_it(db: Repositories) {
+pub async fn administrators_are_notified_of_a_new_report_and_others_do_not_see_it(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let post = w.post(bob).await.id;
-    for told in [true, false] {
+    for is_created in [true, false] {
         let reported = report(&db, &w, ada, Subject::Post(post), bob).await;
-        assert_eq!(matches!(reported, Reported::Created(_)), told);
+        assert_eq!(matches!(reported, Reported::Created(_)), is_created);
     }
     for (viewer, expected) in [(admin(bob), 1), (member(bob), 0)] {
         assert_eq!(db.notifications.count_unread(viewer).await.unwrap(), expected);
-        let told = db.notifications.list(viewer, &[NotificationKind::Report], PageRequest::FIRST).await.unwrap().items;
-        assert_eq!(told.len() as u64, expected);
-        for told in told {
+        let listed =
+            db.notifications.list(viewer, &[NotificationKind::Report], PageRequest::FIRST).await.unwrap().items;
+        assert_eq!(listed.len() as u64, expected);
+        for notification in listed {
             assert_eq!(
-                (told.kind, told.count, told.post.map(|post| post.id)),
+                (notification.kind, notification.count, notification.post.map(|post| post.id)),
                 (NotificationKind::Report, 1, Some(post))
             );
-            assert_eq!(told.actors.iter().map(|actor| actor.id).collect::<Vec<_>>(), [ada]);
+            assert_eq!(notification.actors.iter().map(|actor| actor.id).collect::<Vec<_>>(), [ada]);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Things found by their words, whatever is packed.
+//! Full-text search, with packed and unpacked texts in the index.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,16 +14,16 @@ use uuid::Uuid;
 
 use crate::Repositories;
 use crate::run::pages;
-use crate::world::{ANYBODY, World, dice, display_name, post_text};
+use crate::world::{ANYBODY, World, display_name, post_text, pseudo_random};
 
 fn query(text: &str) -> Query {
     Query::parse(text).unwrap()
 }
 
-/// Later than whatever a test does.
+/// An instant later than everything in a test.
 const LATER: Timestamp = Timestamp::from_unix_millis(253_402_300_799_999);
 
-/// Packs what there is, as far as it is packed, and deletes what is left of what is gone.
+/// Packs the index as far as possible, and removes the words of deleted texts from it.
 async fn pack(db: &Repositories) {
     while db.search_index.pack().await.unwrap() {}
     while db.search_index.forget(LATER).await.unwrap() {}
@@ -128,7 +128,7 @@ pub async fn posts_are_found_by_their_words_in_any_script(db: Repositories) {
             let found = texts(&db, &posts_of(text, author, None)).await;
             assert_eq!(found, expected, "{text}, packed: {is_packed}");
         }
-        // Enough others that all of them are packed.
+        // Enough further posts to have all of the above packed.
         for _ in 0..10 {
             w.post_with(author, |post| post.text = post_text("something else")).await;
         }
@@ -136,7 +136,7 @@ pub async fn posts_are_found_by_their_words_in_any_script(db: Repositories) {
     }
 }
 
-pub async fn users_are_found_by_their_names_if_they_want_to_be(db: Repositories) {
+pub async fn users_are_found_by_their_names_if_they_are_searchable(db: Repositories) {
     let w = World::new(&db);
     let named = async |username: &str, shown: Option<&str>, alter: fn(&mut Account)| {
         let change = |account: &mut Account| {
@@ -219,7 +219,7 @@ pub async fn products_are_found_by_the_words_of_all_their_fields(db: Repositorie
     assert_eq!(skus(&db, "blue").await, ["POT-7"]);
 }
 
-pub async fn posts_are_found_by_those_who_may_view_them_if_their_authors_are_searchable(db: Repositories) {
+pub async fn posts_of_searchable_authors_are_found_by_those_who_may_view_them(db: Repositories) {
     let w = World::new(&db);
     let [follower, stranger] = w.users().await;
     let open = w.account("open").await.id;
@@ -256,7 +256,7 @@ pub async fn posts_are_found_by_those_who_may_view_them_if_their_authors_are_sea
     }
 }
 
-pub async fn what_is_changed_or_deleted_is_found_as_it_is_now(db: Repositories) {
+pub async fn searches_see_changes_and_deletions_at_once(db: Repositories) {
     let w = World::new(&db);
     let [author, other] = w.users().await;
     let mut posts = Vec::new();
@@ -269,7 +269,7 @@ pub async fn what_is_changed_or_deleted_is_found_as_it_is_now(db: Repositories) 
     let found = async |text: &str| texts(&db, &posts_of(text, other, None)).await.len();
     let edit = async |post: &Post, edit: PostEdit| db.posts.edit(post.id, ANYBODY, &edit, w.now()).await.unwrap();
     assert_eq!(found("before").await, 40);
-    // An old one that is packed, a newer one that is not, and the same again.
+    // A packed post, an unpacked one, the first one again, and another packed one.
     for n in [1, 39, 1, 2] {
         edit(&posts[n], PostEdit { text: Some(post_text(&format!("after {n}"))), ..PostEdit::default() }).await;
         pack(&db).await;
@@ -285,11 +285,11 @@ pub async fn what_is_changed_or_deleted_is_found_as_it_is_now(db: Repositories) 
         assert_eq!(found(&format!("\"{n}\"")).await, 0);
     }
     assert_eq!((found("before").await, found("after").await), (35, 0));
-    // Letter case makes another text of it, but no other words.
+    // Another letter case changes the text, but not its words.
     edit(&posts[5], PostEdit { text: Some(post_text("BEFORE 5")), ..PostEdit::default() }).await;
     edit(&posts[35], PostEdit { text: Some(post_text("BEFORE 35")), ..PostEdit::default() }).await;
     assert_eq!(found("before").await, 35);
-    // Ones that were edited are packed with newer ones, and come in their old place.
+    // Edited posts are packed together with newer ones, and keep their position in the results.
     for n in 0..9 {
         w.post_with(author, |post| post.text = post_text(&format!("before again {n}"))).await;
     }
@@ -301,7 +301,7 @@ pub async fn what_is_changed_or_deleted_is_found_as_it_is_now(db: Repositories) 
     assert!(place("BEFORE 35") < place("before 34") && place("before 36") < place("BEFORE 35"));
 }
 
-pub async fn a_page_is_full_as_long_as_there_is_more(db: Repositories) {
+pub async fn pages_of_results_are_full_while_there_are_more(db: Repositories) {
     let w = World::new(&db);
     let [author, other, viewer] = w.users().await;
     for n in 0..200 {
@@ -321,7 +321,7 @@ pub async fn a_page_is_full_as_long_as_there_is_more(db: Repositories) {
     }
 }
 
-/// What a search is held against.
+/// The model that searches are compared with.
 struct Model {
     authors: Vec<(UserId, bool)>,
     posts: Vec<Post>,
@@ -358,7 +358,7 @@ impl Model {
     }
 }
 
-pub async fn whatever_happens_a_query_finds_what_it_finds_in_each_text(db: Repositories) {
+pub async fn searches_during_random_changes_find_what_the_model_finds(db: Repositories) {
     const WORDS: [&str; 14] =
         ["a", "ab", "abc", "abd", "b", "#ab", "#Abc", "東", "京", "東京", "don't", "don’t!", "Straße", "x-y"];
     const QUERIES: [&str; 20] = [
@@ -384,7 +384,7 @@ pub async fn whatever_happens_a_query_finds_what_it_finds_in_each_text(db: Repos
         "a b ab abc",
     ];
     let w = World::new(&db);
-    let mut roll = dice();
+    let mut roll = pseudo_random();
     let mut roll = |sides: usize| usize::try_from(roll(sides.cast_signed() as i64)).unwrap();
     let mut model = Model { authors: vec![], posts: vec![], follows: BTreeSet::new() };
     for n in 0..4 {
@@ -397,7 +397,7 @@ pub async fn whatever_happens_a_query_finds_what_it_finds_in_each_text(db: Repos
             0..5 => {
                 let author = model.authors[roll(4)].0;
                 let visibility = Visibility::ALL[roll(3)];
-                // In no order, and often of one instant.
+                // In no order, and often at the same instant.
                 let at = crate::world::at(roll(1 + step / 3).cast_signed() as i64);
                 let post = w.post_with(author, |post| {
                     (post.text, post.visibility, post.created_at) = (post_text(&text), visibility, at);
@@ -438,7 +438,7 @@ pub async fn whatever_happens_a_query_finds_what_it_finds_in_each_text(db: Repos
         let wanted = posts_of(text, model.authors[viewer].0, from.map(|from| model.authors[from].0));
         let size = [1, 2, 3, 7, 20, 100][roll(6)];
         let read = async |page| db.search.find_posts(&wanted, page).await;
-        // To the end, and back, with what is packed meanwhile.
+        // Forwards and backwards, while the index is being packed.
         let found = pages(size, async |page| {
             db.search_index.pack().await?;
             read(page).await
@@ -449,7 +449,7 @@ pub async fn whatever_happens_a_query_finds_what_it_finds_in_each_text(db: Repos
     assert!(model.posts.len() > 50);
 }
 
-pub async fn users_of_odd_names_are_found_by_them(db: Repositories) {
+pub async fn users_with_unusual_names_are_found(db: Repositories) {
     let w = World::new(&db);
     for name in crate::world::ODD_TEXTS {
         let account = w.account(name).await;

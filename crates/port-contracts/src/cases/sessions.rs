@@ -13,10 +13,10 @@ use agora_domain::page::{PageRequest, Position};
 use tokio::task::JoinSet;
 
 use crate::Repositories;
-use crate::run::{assert_fails, pages, together};
+use crate::run::{assert_fails, concurrently, pages};
 use crate::world::{INSTANTS, World, at};
 
-pub async fn all_sessions_of_an_account_are_ended_and_that_is_recorded_once(db: Repositories) {
+pub async fn revoking_all_sessions_of_an_account_is_recorded_once(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await.id, w.account("Bob").await.id);
     let (sessions, other) = ([w.session(ada).await, w.session(ada).await], w.session(bob).await);
@@ -27,7 +27,7 @@ pub async fn all_sessions_of_an_account_are_ended_and_that_is_recorded_once(db: 
         assert!(db.sessions.find(session.id).await.unwrap().unwrap().revoked);
     }
     assert!(!db.sessions.find(other.id).await.unwrap().unwrap().revoked);
-    // None is left to end.
+    // No session is left to revoke.
     db.sessions.revoke_all(ada, &w.entry()).await.unwrap();
     assert_fails!(db.sessions.revoke_all(w.id(), &w.entry()).await, Error::NotFound(_));
     let log = pages(2, async |page| db.audit.list(AuditFilter::default(), page).await).await;
@@ -44,7 +44,7 @@ pub async fn a_session_is_found_with_the_state_of_its_account(db: Repositories) 
     }
 }
 
-pub async fn the_instant_of_login_is_kept_to_the_millisecond(db: Repositories) {
+pub async fn the_time_of_login_is_stored_to_the_millisecond(db: Repositories) {
     let w = World::new(&db);
     let user = w.account("Ada").await.id;
     for millis in INSTANTS {
@@ -54,7 +54,7 @@ pub async fn the_instant_of_login_is_kept_to_the_millisecond(db: Repositories) {
     }
 }
 
-pub async fn a_session_is_none_until_it_is_opened(db: Repositories) {
+pub async fn a_session_is_not_found_until_it_is_opened(db: Repositories) {
     let w = World::new(&db);
     let session = Session { id: w.id(), user: w.account("Ada").await.id, opened_at: w.now() };
     assert_eq!(db.sessions.find(session.id).await.unwrap(), None);
@@ -62,7 +62,7 @@ pub async fn a_session_is_none_until_it_is_opened(db: Repositories) {
     assert!(db.sessions.find(session.id).await.unwrap().is_some(), "seen at once, though it was looked for before");
 }
 
-pub async fn many_sessions_are_found_at_once(db: Repositories) {
+pub async fn many_sessions_are_found_in_one_call(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await.id, w.admin("Bob").await.id);
     let sessions = [w.session(ada).await.id, w.session(bob).await.id, w.session(bob).await.id];
@@ -75,7 +75,7 @@ pub async fn many_sessions_are_found_at_once(db: Repositories) {
     assert_eq!(found.len(), 3);
 }
 
-pub async fn a_ticket_is_used_once(db: Repositories) {
+pub async fn a_ticket_can_be_used_only_once(db: Repositories) {
     let w = World::new(&db);
     let (begun, minute) = (w.now(), 60_000);
     let first: TicketId = w.id();
@@ -88,12 +88,12 @@ pub async fn a_ticket_is_used_once(db: Repositories) {
     let used = tries.join_all().await;
     assert_eq!(used.into_iter().filter(|is_first| *is_first).count(), 1);
     assert!(db.sessions.use_ticket(w.id(), expires_at, begun).await.unwrap(), "another one");
-    // Whoever's clock is behind by less than that does not take it for new.
+    // A ticket stays known for a minute after it expires, so that a node whose clock is behind by less does not accept it again.
     let later = expires_at.plus_millis(minute);
     assert!(!db.sessions.use_ticket(first, expires_at, later).await.unwrap());
 }
 
-pub async fn a_session_is_revoked_alone_at_once_and_for_good(db: Repositories) {
+pub async fn revoking_a_session_is_immediate_permanent_and_affects_no_other(db: Repositories) {
     let w = World::new(&db);
     let user = w.account("Ada").await.id;
     let (ended, other) = (w.session(user).await, w.session(user).await);
@@ -113,7 +113,7 @@ pub async fn revoking_an_unknown_session_is_no_error(db: Repositories) {
     assert_eq!(db.sessions.find(id).await.unwrap(), None);
 }
 
-pub async fn a_session_shows_the_present_roles_and_state_once_told_of_a_change(db: Repositories) {
+pub async fn a_session_shows_the_current_account_after_a_change_notification(db: Repositories) {
     let w = World::new(&db);
     w.admin("Root").await;
     let ada = w.account("Ada").await.id;
@@ -143,14 +143,14 @@ pub async fn a_session_shows_the_present_roles_and_state_once_told_of_a_change(d
     }
 }
 
-pub async fn sessions_opened_before_an_instant_are_deleted_and_counted(db: Repositories) {
+pub async fn sessions_opened_before_an_instant_are_deleted(db: Repositories) {
     let w = World::new(&db);
     let users = [w.account("Ada").await.id, w.account("Bob").await.id];
     let mut opened = Vec::new();
     for (n, millis) in [0, 10, 20, 29, 30, 31, 40].into_iter().enumerate() {
         let session = Session { id: w.id(), user: users[n % 2], opened_at: at(millis) };
         assert!(w.open(&session).await);
-        // Read: an adapter that caches has it in its cache.
+        // Read, so that a caching adapter has it in its cache.
         db.sessions.find(session.id).await.unwrap().unwrap();
         opened.push(session);
     }
@@ -167,7 +167,7 @@ pub async fn sessions_opened_before_an_instant_are_deleted_and_counted(db: Repos
     }
 }
 
-pub async fn a_backlog_of_old_sessions_is_deleted_whole(db: Repositories) {
+pub async fn a_large_backlog_of_old_sessions_is_deleted_completely(db: Repositories) {
     let w = World::new(&db);
     let user = w.account("Ada").await.id;
     let sessions: Vec<_> = (0_i64..2_001).map(|n| Session { id: w.id(), user, opened_at: at(n / 100) }).collect();
@@ -180,7 +180,7 @@ pub async fn a_backlog_of_old_sessions_is_deleted_whole(db: Repositories) {
     assert!(db.sessions.find(kept.id).await.unwrap().is_some());
 }
 
-pub async fn of_sessions_opened_beside_a_password_change_no_older_one_survives(db: Repositories) {
+pub async fn a_password_change_during_logins_revokes_every_older_session(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let (mut old, mut fresh) = (Vec::new(), Vec::new());
@@ -189,9 +189,9 @@ pub async fn of_sessions_opened_beside_a_password_change_no_older_one_survives(d
         fresh.push(Session { id: w.id(), user: ada, opened_at: w.now() });
     }
     let password = db.accounts.find_password(ada).await.unwrap().unwrap();
-    together((0..20).map(|n| {
+    concurrently((0..20).map(|n| {
         let (db, password, session, old, at) = (db.clone(), password.clone(), fresh[n / 2], old[n / 2], w.now());
-        // To the same password, so that those who log in at the same time are not refused.
+        // Changed to the same password, so that concurrent logins are not refused.
         let (verified, new) = (password.clone(), password.clone());
         let change = PasswordChange { user: ada, verified, new, keep: None, at, entry: None };
         async move {
@@ -212,7 +212,7 @@ pub async fn of_sessions_opened_beside_a_password_change_no_older_one_survives(d
     }
 }
 
-pub async fn a_login_in_flight_leaves_no_session_once_password_or_standing_changed(db: Repositories) {
+pub async fn a_login_that_races_a_password_change_or_disabling_opens_no_session(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await.id, w.account("Bob").await.id);
     let verified = db.accounts.find_password(ada).await.unwrap().unwrap();
@@ -242,7 +242,7 @@ pub async fn a_login_in_flight_leaves_no_session_once_password_or_standing_chang
     assert!(w.open(&his).await);
 }
 
-pub async fn sessions_are_listed_with_what_their_clients_say_and_when_they_were_used(db: Repositories) {
+pub async fn sessions_are_listed_with_user_agent_and_last_use(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let verified = db.accounts.find_password(ada).await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! The texts whose entities are not extracted yet.
+//! Texts whose entities are not extracted yet.
 
 use agora_domain::accounts::Viewer;
 use agora_domain::id::{CommentId, PostId};
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::posts::{entities_of, member, saying, tagged};
 use crate::Repositories;
-use crate::run::{done_or_missing, pages, together};
+use crate::run::{concurrently, done_or_missing, pages};
 use crate::world::{ANYBODY, World, comment_text, entities, post_text};
 
 fn unresolved(post: &Post) -> UnresolvedText {
@@ -19,7 +19,7 @@ fn resolved(id: Uuid, text: &str) -> ResolvedText {
     ResolvedText { id, text: text.to_owned(), entities: entities(text).unwrap() }
 }
 
-pub async fn texts_to_be_worked_out_are_listed_newest_first_until_that_is_stored(db: Repositories) {
+pub async fn unresolved_texts_are_listed_newest_first_until_stored(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     w.post_saying(ada, "#done").await;
@@ -52,7 +52,7 @@ pub async fn texts_to_be_worked_out_are_listed_newest_first_until_that_is_stored
     assert_eq!(tagged(&db, "a", member(ada), 1).await.len(), 4);
 }
 
-pub async fn what_is_stored_of_a_text_leaves_another_text_alone(db: Repositories) {
+pub async fn entities_are_stored_only_if_the_text_is_unchanged(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let unresolved = |text: &'static str| {
@@ -72,13 +72,13 @@ pub async fn what_is_stored_of_a_text_leaves_another_text_alone(db: Repositories
     assert_eq!(tagged(&db, "b", member(ada), 10).await, [edited]);
     let stranger = w.account("Bob").await.id;
     assert!(tagged(&db, "a", member(stranger), 10).await.is_empty(), "it was hidden before it was listed");
-    // Once it is stored, it is not stored again.
+    // Entities that are stored already are not replaced.
     let other = ResolvedText { entities: entities("").unwrap(), ..of(private) };
     db.texts.store(TextKind::Post, vec![other]).await.unwrap();
     assert_eq!(entities_of(&db, private, ada).await, entities("#a"));
 }
 
-pub async fn texts_are_worked_out_beside_edits_and_deletions(db: Repositories) {
+pub async fn texts_are_resolved_during_edits_and_deletions(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let mut posts = Vec::new();
@@ -86,7 +86,7 @@ pub async fn texts_are_worked_out_beside_edits_and_deletions(db: Repositories) {
         posts.push(w.post_with(ada, |post| (post.text, post.entities) = (post_text("#a"), None)).await.id);
     }
     let resolved: Vec<_> = posts.iter().map(|post| resolved(post.uuid(), "#a")).collect();
-    together((0..12).map(|n| {
+    concurrently((0..12).map(|n| {
         let (db, posts, resolved, now) = (db.clone(), posts.clone(), resolved.clone(), w.now());
         async move {
             if n % 3 == 0 {
@@ -115,7 +115,7 @@ pub async fn texts_are_worked_out_beside_edits_and_deletions(db: Repositories) {
     }
 }
 
-pub async fn the_texts_of_comments_are_worked_out_like_those_of_posts(db: Repositories) {
+pub async fn texts_of_comments_are_resolved_like_those_of_posts(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let post = w.post(ada).await.id;

@@ -8,7 +8,7 @@ use agora_domain::error::Resource;
 use agora_domain::id::{CommentId, PostId, UserId};
 
 use crate::Repositories;
-use crate::run::{assert_fails, done_or_missing, pages, together};
+use crate::run::{assert_fails, concurrently, done_or_missing, pages};
 use crate::world::{ANYBODY, World, at, comment_text, entities, preview, shuffled, untouched_comment};
 
 async fn top_level(db: &Repositories, post: PostId, viewer: UserId, order: CommentOrder) -> Vec<ThreadedComment> {
@@ -32,7 +32,7 @@ async fn is_gone(db: &Repositories, id: CommentId, viewer: UserId) -> bool {
     access.is_none() && db.comments.find(id, viewer).await.unwrap().is_none()
 }
 
-/// Stores a comment of this place in time, which says what it names.
+/// Stores a comment with this instant and text, and the entities of the text.
 async fn create(db: &Repositories, mut new: NewComment, millis: i64, text: &str) -> NewComment {
     new.comment.content = comment_text(text);
     new.entities = entities(text);
@@ -41,7 +41,7 @@ async fn create(db: &Repositories, mut new: NewComment, millis: i64, text: &str)
     new
 }
 
-pub async fn the_top_level_of_a_post_is_listed_either_way_with_every_field(db: Repositories) {
+pub async fn top_level_comments_are_listed_in_either_order_with_every_field(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.accounts().await;
     let (post, other) = (w.post(ada.id).await.id, w.post(ada.id).await.id);
@@ -120,7 +120,7 @@ pub async fn a_comment_is_found_as_each_viewer_sees_it(db: Repositories) {
     assert_eq!(db.comments.find(w.id(), ada.id).await.unwrap(), None);
 }
 
-pub async fn an_answer_to_what_is_in_no_such_thread_is_not_found(db: Repositories) {
+pub async fn a_reply_outside_its_thread_is_not_found(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let (post, other) = (w.post(ada).await.id, w.post(ada).await.id);
@@ -149,7 +149,7 @@ pub async fn an_answer_to_what_is_in_no_such_thread_is_not_found(db: Repositorie
     assert_eq!(found(&db, thread.id, ada).await.reply_count, 1);
 }
 
-pub async fn what_an_edited_comment_names_is_kept_with_it(db: Repositories) {
+pub async fn the_entities_of_an_edited_comment_are_stored_with_it(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let post = w.post(ada.id).await.id;
@@ -184,7 +184,7 @@ pub async fn a_like_of_a_comment_is_set_and_unset_any_number_of_times(db: Reposi
     assert!(found(&db, comment, bob).await.liked_by_viewer);
 }
 
-pub async fn those_who_like_a_comment_are_listed_newest_like_first(db: Repositories) {
+pub async fn likers_of_a_comment_are_listed_newest_like_first(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob, cleo] = w.accounts().await;
     let post = w.post(ada.id).await.id;
@@ -199,7 +199,7 @@ pub async fn those_who_like_a_comment_are_listed_newest_like_first(db: Repositor
     }
 }
 
-pub async fn nothing_is_done_with_a_comment_that_is_gone(db: Repositories) {
+pub async fn changes_to_a_deleted_comment_are_not_found(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let (post, doomed) = (w.post(ada).await.id, w.post(ada).await.id);
@@ -222,7 +222,7 @@ pub async fn nothing_is_done_with_a_comment_that_is_gone(db: Repositories) {
     }
 }
 
-pub async fn a_comment_takes_its_thread_along(db: Repositories) {
+pub async fn deleting_a_top_level_comment_deletes_its_thread(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let post = w.post(ada).await.id;
@@ -245,7 +245,7 @@ pub async fn a_comment_takes_its_thread_along(db: Repositories) {
     assert_eq!((comment_count(&db, post, ada).await, found(&db, kept.id, ada).await.reply_count), (2, 1));
 }
 
-pub async fn a_reply_is_deleted_alone(db: Repositories) {
+pub async fn deleting_a_reply_deletes_nothing_else(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let post = w.post(ada).await.id;
@@ -261,7 +261,7 @@ pub async fn a_reply_is_deleted_alone(db: Repositories) {
     assert_eq!((comment_count(&db, post, ada).await, found(&db, thread.id, ada).await.reply_count), (3, 2));
 }
 
-pub async fn a_comment_with_much_to_delete_is_deleted_some_rows_at_a_time(db: Repositories) {
+pub async fn a_large_thread_is_deleted_in_batches(db: Repositories) {
     let w = World::new(&db);
     let users = w.users::<520>().await;
     let ada = users[0];
@@ -296,7 +296,7 @@ pub async fn a_comment_with_much_to_delete_is_deleted_some_rows_at_a_time(db: Re
     assert_eq!((comment_count(&db, post, ada).await, is_gone(&db, kept.id, ada).await), (1, false));
 }
 
-pub async fn a_post_with_many_likes_of_its_comments_is_gone_at_once_and_erased_later(db: Repositories) {
+pub async fn a_post_with_many_comment_likes_disappears_at_once_and_is_erased_later(db: Repositories) {
     let w = World::new(&db);
     let users = w.users::<251>().await;
     let ada = users[0];
@@ -319,7 +319,7 @@ pub async fn a_post_with_many_likes_of_its_comments_is_gone_at_once_and_erased_l
     }
 }
 
-pub async fn threads_are_counted_exactly_whatever_many_do_at_once(db: Repositories) {
+pub async fn thread_counts_are_exact_under_concurrency(db: Repositories) {
     let w = World::new(&db);
     let users = w.users::<16>().await;
     let post = w.post(users[0]).await.id;
@@ -333,7 +333,7 @@ pub async fn threads_are_counted_exactly_whatever_many_do_at_once(db: Repositori
         })
         .collect();
     let victim = threads[1].id;
-    together(work.into_iter().map(|(n, steps)| {
+    concurrently(work.into_iter().map(|(n, steps)| {
         let (db, user) = (db.clone(), users[n]);
         async move {
             for (step, reply, like) in steps {

@@ -1,4 +1,4 @@
-//! Writers of every kind at once.
+//! Concurrent writes of every kind.
 
 use agora_domain::accounts::{ProfileChanges, ProfilePicture, Session, Viewer};
 use agora_domain::entities::Entities;
@@ -7,10 +7,10 @@ use agora_domain::page::PageRequest;
 use agora_domain::posts::{Post, PostEdit, Visibility};
 
 use crate::Repositories;
-use crate::run::{pages, together};
+use crate::run::{concurrently, pages};
 use crate::world::{ANYBODY, World, biography, comment_text, post_text};
 
-pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
+pub async fn sixty_four_concurrent_writers_of_mixed_kinds_all_succeed(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
     let users: [UserId; 64] = w.users().await;
@@ -18,7 +18,7 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
     let comment = w.comment(shared, ada).await.id;
 
     let pictures = w.images(64).await;
-    together((0..64).map(|n| {
+    concurrently((0..64).map(|n| {
         let (db, user) = (db.clone(), users[n]);
         let (account, post, product) =
             (w.new_account(&format!("late {n}")), w.new_post(user), w.new_product(&format!("sku {n}")));
@@ -64,13 +64,13 @@ pub async fn sixty_four_writers_of_mixed_kinds_all_succeed(db: Repositories) {
     assert_eq!(pages(100, async |page| db.products.list_short(page).await).await.len(), 8);
 }
 
-pub async fn readers_beside_writers_see_whole_changes(db: Repositories) {
+pub async fn concurrent_readers_see_whole_changes(db: Repositories) {
     let w = World::new(&db);
     let [ada] = w.users().await;
     let post = w.post_with(ada, |post| post.text = post_text("PUBLIC")).await.id;
-    // Text and visibility always change together, so that a torn read would show.
+    // Text and visibility always change together, so that a torn read would be detected.
     let shown = |post: &Post| assert_eq!(post.text.as_str(), post.visibility.as_str());
-    together((0..60).map(|n| {
+    concurrently((0..60).map(|n| {
         let (db, now) = (db.clone(), w.now());
         async move {
             if n % 2 == 0 {

@@ -6,7 +6,7 @@ use agora_domain::id::{SessionId, UserId};
 use agora_domain::{Error, Result};
 
 use crate::Repositories;
-use crate::run::{assert_fails, together};
+use crate::run::{assert_fails, concurrently};
 use crate::world::{World, at};
 
 const ADMIN_ONLY: Roles = Roles::NONE.with(Role::Admin, true);
@@ -21,13 +21,13 @@ async fn find(db: &Repositories, id: UserId) -> Account {
     db.accounts.find(id).await.unwrap().unwrap()
 }
 
-/// Returns what the session repository says after it was told of a change of the account.
+/// Returns the state of a session, after notifying the repository of a change of its account.
 async fn session(db: &Repositories, user: UserId, id: SessionId) -> SessionState {
     db.sessions.account_changed(user);
     db.sessions.find(id).await.unwrap().unwrap()
 }
 
-pub async fn has_admin_tells_whether_any_account_has_the_role(db: Repositories) {
+pub async fn has_admin_returns_whether_any_account_has_the_role(db: Repositories) {
     let w = World::new(&db);
     assert!(!db.accounts.has_admin().await.unwrap());
     let ada = w.account("Ada").await;
@@ -36,7 +36,7 @@ pub async fn has_admin_tells_whether_any_account_has_the_role(db: Repositories) 
     assert!(db.accounts.has_admin().await.unwrap());
 }
 
-pub async fn those_with_admin_are_listed_oldest_first_the_disabled_too(db: Repositories) {
+pub async fn administrators_are_listed_oldest_first_including_disabled_ones(db: Repositories) {
     let w = World::new(&db);
     assert_eq!(db.accounts.list_admins().await.unwrap(), []);
     let root = w.admin("Root").await;
@@ -48,7 +48,7 @@ pub async fn those_with_admin_are_listed_oldest_first_the_disabled_too(db: Repos
     assert_eq!(listed, [root, ben, Account { enabled: false, ..cat }]);
 }
 
-pub async fn sessions_that_go_on_are_counted_from_an_instant(db: Repositories) {
+pub async fn open_sessions_are_counted_from_an_instant(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await.id, w.account("Bob").await.id);
     let count = async |user, millis| db.accounts.count_sessions(user, at(millis)).await.unwrap();
@@ -66,7 +66,7 @@ pub async fn sessions_that_go_on_are_counted_from_an_instant(db: Repositories) {
     assert_eq!((count(ada, 9).await, count(bob, 9).await), (0, 1));
 }
 
-pub async fn a_role_is_given_and_taken_and_nothing_else_changes(db: Repositories) {
+pub async fn granting_and_revoking_a_role_changes_nothing_else(db: Repositories) {
     let w = World::new(&db);
     w.admin("Root").await;
     let table = [
@@ -116,10 +116,10 @@ pub async fn the_last_enabled_admin_keeps_the_role_and_stays_enabled(db: Reposit
     assert_fails!(db.accounts.set_enabled(root.id, false, &w.entry()).await, Error::Disallowed(_));
     assert_eq!(find(&db, root.id).await, root);
     assert!(!session(&db, root.id, opened.id).await.revoked);
-    // What leaves the role alone is not refused.
+    // Changes that keep the ADMIN role and the account enabled are allowed.
     db.accounts.change_role(root.id, change(Role::User, RoleAction::Remove), &w.entry()).await.unwrap();
     db.accounts.set_enabled(root.id, true, &w.entry()).await.unwrap();
-    // Nor is anything once there is another.
+    // Everything is allowed once there is another administrator.
     w.admin("Second").await;
     db.accounts.change_role(root.id, DEMOTION, &w.entry()).await.unwrap();
     assert_eq!(find(&db, root.id).await.roles, Roles::NONE);
@@ -133,10 +133,10 @@ pub async fn a_disabled_admin_may_lose_the_role(db: Repositories) {
     assert_eq!(find(&db, old.id).await, Account { roles: Roles::NONE, ..old });
 }
 
-pub async fn admins_who_demote_each_other_at_once_leave_one(db: Repositories) {
+pub async fn admins_who_demote_each_other_concurrently_leave_one_admin(db: Repositories) {
     let w = World::new(&db);
     let (one, other) = (w.admin("One").await, w.admin("Other").await);
-    let outcomes = together([one.id, other.id].map(|id| {
+    let outcomes = concurrently([one.id, other.id].map(|id| {
         let (db, entry) = (db.clone(), w.entry());
         async move { db.accounts.change_role(id, DEMOTION, &entry).await }
     }))
@@ -146,13 +146,13 @@ pub async fn admins_who_demote_each_other_at_once_leave_one(db: Repositories) {
     assert_eq!(admins.iter().filter(|account| account.roles.contains(Role::Admin)).count(), 1);
 }
 
-pub async fn many_admins_demoted_and_disabled_at_once_leave_one(db: Repositories) {
+pub async fn concurrent_demotions_and_disablings_leave_one_admin(db: Repositories) {
     let w = World::new(&db);
     let mut admins = Vec::new();
     for n in 0..12 {
         admins.push(w.admin(&format!("admin {n}")).await.id);
     }
-    let outcomes = together(admins.iter().enumerate().map(|(n, &id)| {
+    let outcomes = concurrently(admins.iter().enumerate().map(|(n, &id)| {
         let (db, entry) = (db.clone(), w.entry());
         async move {
             match n % 2 {
@@ -179,7 +179,7 @@ fn leaves_one_of_all(outcomes: Vec<Result<()>>) {
     }
 }
 
-pub async fn an_account_is_disabled_and_enabled_and_nothing_else_changes(db: Repositories) {
+pub async fn disabling_and_enabling_an_account_changes_nothing_else(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     for enabled in [true, false, false, true] {
@@ -188,7 +188,7 @@ pub async fn an_account_is_disabled_and_enabled_and_nothing_else_changes(db: Rep
     }
 }
 
-pub async fn disabling_revokes_the_accounts_sessions_for_good(db: Repositories) {
+pub async fn disabling_an_account_revokes_its_sessions_permanently(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await.id, w.account("Bob").await.id);
     let hers = [w.session(ada).await.id, w.session(ada).await.id];

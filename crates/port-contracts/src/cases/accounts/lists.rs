@@ -27,7 +27,7 @@ pub async fn accounts_are_listed_oldest_first_with_every_field(db: Repositories)
     }
 }
 
-pub async fn accounts_of_one_instant_are_listed_by_id(db: Repositories) {
+pub async fn accounts_created_at_the_same_instant_are_listed_by_id(db: Repositories) {
     let w = World::new(&db);
     let ids: Vec<UserId> = w.ids(7);
     for id in shuffled(ids.clone()) {
@@ -39,17 +39,17 @@ pub async fn accounts_of_one_instant_are_listed_by_id(db: Repositories) {
     }
 }
 
-pub async fn paging_skips_and_repeats_nothing_while_accounts_are_registered(db: Repositories) {
+pub async fn paging_skips_and_repeats_no_account_during_registrations(db: Repositories) {
     let w = World::new(&db);
     let ids: Vec<UserId> = w.ids(9);
     for (n, id) in (0..).zip(ids.clone()) {
-        // Three at each instant: pages of two end amid ties.
+        // Three at each instant, so that pages of two end between equal instants.
         let at = at(n / 3);
         w.account_with(&format!("old {id}"), |account| (account.id, account.created_at) = (id, at)).await;
     }
     let mut round = 0;
     let register = async |_: &[_]| {
-        // One before all that was read and, while the walk is to go on, one after all.
+        // One before everything that was read, and for the first five pages one after everything.
         round += 1;
         w.account_with(&format!("early {round}"), |account| account.created_at = at(-1)).await;
         if round <= 5 {

@@ -1,4 +1,4 @@
-//! The cases of accounts, by what they show.
+//! The cases of accounts.
 
 mod administration;
 mod lists;

@@ -1,4 +1,4 @@
-//! What the owner of an account changes.
+//! Changes of profiles and passwords.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,10 @@ use agora_domain::accounts::{
 use agora_domain::error::Resource;
 
 use crate::Repositories;
-use crate::run::{assert_fails, together};
+use crate::run::{assert_fails, concurrently};
 use crate::world::{World, biography, display_name, picture_key};
 
-pub async fn a_profile_keeps_replaces_and_removes_its_biography(db: Repositories) {
+pub async fn a_profile_update_keeps_replaces_or_removes_the_biography(db: Repositories) {
     let w = World::new(&db);
     let mut expected = w.account_with("Ada", |account| account.profile_picture = Some(w.new_picture())).await;
     let other = w.account("Bob").await;
@@ -29,7 +29,7 @@ pub async fn a_profile_keeps_replaces_and_removes_its_biography(db: Repositories
     assert_eq!(db.accounts.find(other.id).await.unwrap(), Some(other));
 }
 
-pub async fn a_profile_reports_the_picture_it_no_longer_names(db: Repositories) {
+pub async fn a_profile_update_returns_the_replaced_picture(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account_with("Ada", |account| account.biography = biography("Counts")).await;
     let (first, second) = (w.image().await, w.image().await);
@@ -51,7 +51,7 @@ pub async fn a_profile_reports_the_picture_it_no_longer_names(db: Repositories) 
     }
 }
 
-pub async fn a_profile_changes_everything_at_once(db: Repositories) {
+pub async fn a_profile_update_changes_several_fields_together(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account_with("Ada", |account| account.profile_picture = Some(w.new_picture())).await;
     let (display_name, biography, picture) =
@@ -70,7 +70,7 @@ pub async fn a_profile_changes_everything_at_once(db: Repositories) {
     assert_eq!(db.accounts.find(expected.id).await.unwrap(), Some(expected));
 }
 
-pub async fn what_others_find_and_see_of_an_account_changes_as_it_was_chosen(db: Repositories) {
+pub async fn display_name_and_privacy_settings_are_updated(db: Repositories) {
     let w = World::new(&db);
     let (mut ada, bob) = (w.account("Ada").await, w.account("Bob").await);
     let names = [Some(display_name("Ada 'A' 👩\u{200d}💻")), None, Some(None), Some(display_name("x"))];
@@ -106,11 +106,11 @@ pub async fn updating_an_unknown_profile_fails(db: Repositories) {
     }
 }
 
-pub async fn of_pictures_set_at_once_each_but_the_last_is_reported_once(db: Repositories) {
+pub async fn concurrent_picture_updates_return_each_replaced_picture_once(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let pictures = w.images(20).await;
-    let outcomes = together(pictures.iter().cloned().map(|picture| {
+    let outcomes = concurrently(pictures.iter().cloned().map(|picture| {
         let (db, now) = (db.clone(), w.now());
         let changes =
             ProfileChanges { profile_picture: Some(Some(ProfilePicture::new(picture))), ..ProfileChanges::default() };
@@ -120,12 +120,12 @@ pub async fn of_pictures_set_at_once_each_but_the_last_is_reported_once(db: Repo
     let replaced: Vec<_> = outcomes.into_iter().filter_map(|outcome| outcome.unwrap().replaced_picture).collect();
     let last = picture_key(&db.accounts.find(ada).await.unwrap().unwrap()).unwrap();
     assert_eq!(replaced.len(), pictures.len() - 1);
-    assert_eq!(w.unnamed().await, replaced.iter().cloned().collect());
+    assert_eq!(w.recorded_images().await, replaced.iter().cloned().collect());
     let all: HashSet<_> = replaced.into_iter().chain([last]).collect();
     assert_eq!(all, pictures.into_iter().collect());
 }
 
-pub async fn a_hash_is_renewed_in_place_of_the_one_verified_alone_and_ends_no_session(db: Repositories) {
+pub async fn rehashing_replaces_only_the_verified_hash_and_revokes_no_session(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await.id, w.account("Bob").await.id);
     let his_password = db.accounts.find_password(bob).await.unwrap();
@@ -145,7 +145,7 @@ pub async fn a_hash_is_renewed_in_place_of_the_one_verified_alone_and_ends_no_se
     assert_eq!(db.accounts.find_password(bob).await.unwrap(), his_password);
 }
 
-pub async fn a_new_password_ends_every_session_but_the_one_kept(db: Repositories) {
+pub async fn changing_the_password_revokes_every_session_except_the_kept_one(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada").await.id, w.account("Bob").await.id);
     let his_password = db.accounts.find_password(bob).await.unwrap();
@@ -153,7 +153,7 @@ pub async fn a_new_password_ends_every_session_but_the_one_kept(db: Repositories
     let his = w.session(bob).await.id;
     for (keep, revoked) in [(Some(kept), [false, true, true, false]), (None, [true, true, true, false])] {
         for id in [kept, one, other, his] {
-            // Read first: an adapter that caches has them all in its cache.
+            // Read first, so that a caching adapter has all of them in its cache.
             db.sessions.find(id).await.unwrap();
         }
         let verified = db.accounts.find_password(ada).await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Storing accounts and finding them again.
+//! Creating accounts and finding them.
 
 use agora_domain::Error;
 use agora_domain::accounts::{Credentials, LoginIdentifier, PasswordHash, Roles};
@@ -8,10 +8,10 @@ use agora_domain::id::UserId;
 use agora_domain::page::PageRequest;
 
 use crate::Repositories;
-use crate::run::{assert_fails, together};
+use crate::run::{assert_fails, concurrently};
 use crate::world::{INSTANTS, ODD_TEXTS, World, biography, email, picture_key, username};
 
-/// Spellings that are one name.
+/// Pairs of spellings that count as the same name.
 const SAME: [(&str, &str); 5] =
     [("Alice", "aLICE"), ("ÉMILE", "émile"), ("ОЛЬГА", "ольга"), ("STRASSE", "straße"), ("ΟΔΥΣΣΕΥΣ", "οδυσσευς")];
 
@@ -38,7 +38,7 @@ pub async fn an_account_is_found_with_every_field_it_was_created_with(db: Reposi
     }
 }
 
-pub async fn an_unknown_account_is_none(db: Repositories) {
+pub async fn an_unknown_account_is_not_found(db: Repositories) {
     let w = World::new(&db);
     w.account("Ada").await;
     let nobody: UserId = w.id();
@@ -50,7 +50,7 @@ pub async fn an_unknown_account_is_none(db: Repositories) {
     }
 }
 
-pub async fn the_instant_of_registration_is_kept_to_the_millisecond(db: Repositories) {
+pub async fn the_time_of_registration_is_stored_to_the_millisecond(db: Repositories) {
     let w = World::new(&db);
     for millis in INSTANTS {
         let at = Timestamp::from_unix_millis(millis);
@@ -59,7 +59,7 @@ pub async fn the_instant_of_registration_is_kept_to_the_millisecond(db: Reposito
     }
 }
 
-pub async fn odd_texts_are_kept_exactly(db: Repositories) {
+pub async fn unusual_account_texts_are_stored_exactly(db: Repositories) {
     let w = World::new(&db);
     for text in ODD_TEXTS {
         let mut new = w.new_account_with(text, |account| account.biography = biography(&format!("{text}\r\n\t{text}")));
@@ -77,9 +77,9 @@ pub async fn odd_texts_are_kept_exactly(db: Repositories) {
     }
 }
 
-pub async fn a_username_is_taken_in_any_letter_case(db: Repositories) {
+pub async fn usernames_are_unique_in_any_letter_case(db: Repositories) {
     let w = World::new(&db);
-    // The spelling of an accent makes no difference either.
+    // Composed and decomposed accents are equal as well.
     for (one, other) in SAME.into_iter().chain([("Zoe\u{301}", "ZOÉ")]) {
         w.account(one).await;
         for name in [one, other] {
@@ -88,7 +88,7 @@ pub async fn a_username_is_taken_in_any_letter_case(db: Repositories) {
     }
 }
 
-pub async fn an_email_is_taken_in_any_letter_case(db: Repositories) {
+pub async fn email_addresses_are_unique_in_any_letter_case(db: Repositories) {
     let w = World::new(&db);
     for (n, (one, other)) in SAME.into_iter().enumerate() {
         let one = email(&format!("{one}@example.org"));
@@ -100,14 +100,14 @@ pub async fn an_email_is_taken_in_any_letter_case(db: Repositories) {
     }
 }
 
-pub async fn names_that_differ_in_more_than_letter_case_are_free(db: Repositories) {
+pub async fn names_that_differ_in_more_than_letter_case_are_available(db: Repositories) {
     let w = World::new(&db);
     for name in ["emile", "émile", "emilé", "emile ii", "emil", "emile_", "emile%"] {
         w.account(name).await;
     }
 }
 
-pub async fn when_both_name_and_email_are_taken_one_of_them_is_reported(db: Repositories) {
+pub async fn when_name_and_email_are_both_taken_one_conflict_is_returned(db: Repositories) {
     let w = World::new(&db);
     let taken = w.account("Ada").await;
     let same = w.new_account_with("ADA", |account| account.email = taken.email);
@@ -117,7 +117,7 @@ pub async fn when_both_name_and_email_are_taken_one_of_them_is_reported(db: Repo
     assert_fails!(db.accounts.create(&mixed, None).await, Error::Conflict(Conflict::Username | Conflict::Email));
 }
 
-pub async fn a_refused_registration_leaves_nothing_behind(db: Repositories) {
+pub async fn a_failed_registration_stores_nothing(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let by_name = w.new_account("ada");
@@ -130,9 +130,9 @@ pub async fn a_refused_registration_leaves_nothing_behind(db: Repositories) {
     w.account_with("Bob", |account| account.email = by_name.account.email).await;
 }
 
-pub async fn of_many_registrations_of_one_name_at_once_one_succeeds(db: Repositories) {
+pub async fn concurrent_registrations_of_one_name_succeed_once(db: Repositories) {
     let w = World::new(&db);
-    let outcomes = together((0..50).map(|n| {
+    let outcomes = concurrently((0..50).map(|n| {
         let (db, new) = (db.clone(), w.new_account(if n % 2 == 0 { "Émile" } else { "éMILE" }));
         async move { db.accounts.create(&new, None).await }
     }))
@@ -144,9 +144,9 @@ pub async fn of_many_registrations_of_one_name_at_once_one_succeeds(db: Reposito
     assert_eq!(db.accounts.list(PageRequest::FIRST).await.unwrap().items.len(), 1);
 }
 
-pub async fn of_many_registrations_of_one_email_at_once_one_succeeds(db: Repositories) {
+pub async fn concurrent_registrations_of_one_email_succeed_once(db: Repositories) {
     let w = World::new(&db);
-    let outcomes = together((0..50).map(|n| {
+    let outcomes = concurrently((0..50).map(|n| {
         let address = email(if n % 2 == 0 { "Émile@example.org" } else { "éMILE@Example.ORG" });
         let (db, new) = (db.clone(), w.new_account_with(&format!("user {n}"), |account| account.email = address));
         async move { db.accounts.create(&new, None).await }
@@ -175,7 +175,7 @@ pub async fn an_account_is_found_by_name_and_email_in_any_letter_case(db: Reposi
     }
 }
 
-pub async fn of_names_those_of_accounts_are_found_with_their_ids(db: Repositories) {
+pub async fn the_ids_of_existing_names_are_found(db: Repositories) {
     let w = World::new(&db);
     let (ada, bob) = (w.account("Ada Ünïcode").await, w.account("bob").await);
     let cleo = w.account("cleo").await.id;
@@ -191,7 +191,7 @@ pub async fn of_names_those_of_accounts_are_found_with_their_ids(db: Repositorie
     assert_eq!(db.accounts.find_ids(&many, cleo).await.unwrap().len(), 1);
 }
 
-pub async fn an_identifier_names_only_the_whole_name_of_its_kind(db: Repositories) {
+pub async fn an_identifier_matches_only_the_whole_username_or_email(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account_with("Ada", |account| account.email = email("ada@example.org")).await;
     w.account("Bob").await;
@@ -214,7 +214,7 @@ pub async fn an_identifier_names_only_the_whole_name_of_its_kind(db: Repositorie
     assert_eq!(db.accounts.find_id(&LoginIdentifier::Username(username("ADA").key())).await.unwrap(), Some(ada.id));
 }
 
-pub async fn credentials_tell_whether_the_account_is_enabled(db: Repositories) {
+pub async fn credentials_include_whether_the_account_is_enabled(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     for enabled in [false, true] {

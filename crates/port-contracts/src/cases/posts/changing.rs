@@ -13,7 +13,7 @@ use agora_domain::posts::{EditedPost, FeedRequest, Post, PostEdit, PostText, Pos
 use agora_domain::version::Versions;
 
 use crate::Repositories;
-use crate::run::{assert_fails, together};
+use crate::run::{assert_fails, concurrently};
 use crate::world::{ANYBODY, World, attached, entities, liker, post_text, untouched};
 
 fn text(text: &str) -> PostEdit {
@@ -24,7 +24,7 @@ fn image(attachments: AttachmentsEdit) -> PostEdit {
     PostEdit { attachments, ..PostEdit::default() }
 }
 
-pub async fn an_edit_changes_what_is_given_and_reports_the_image_replaced(db: Repositories) {
+pub async fn an_edit_changes_only_the_given_fields_and_returns_replaced_images(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let (first, second, third) = (w.image().await, w.image().await, w.image().await);
@@ -69,7 +69,7 @@ pub async fn an_edit_changes_what_is_given_and_reports_the_image_replaced(db: Re
     assert_eq!(db.posts.find(other.id, Viewer::ordinary(ada.id)).await.unwrap().unwrap().view.post, other);
 }
 
-pub async fn an_edit_of_nothing_leaves_the_post_as_it_is(db: Repositories) {
+pub async fn an_empty_edit_leaves_the_post_unchanged(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let post = w.post_with(ada.id, |post| post.attachments = attached(Some(w.new_image()))).await;
@@ -96,7 +96,7 @@ pub async fn an_edit_returns_the_post_as_its_author_sees_it(db: Repositories) {
     assert_eq!(edited, expected);
 }
 
-pub async fn an_edit_that_breaks_a_rule_changes_nothing(db: Repositories) {
+pub async fn an_edit_that_violates_a_rule_changes_nothing(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let words = w.post(ada).await;
@@ -111,13 +111,13 @@ pub async fn an_edit_that_breaks_a_rule_changes_nothing(db: Repositories) {
     }
 }
 
-pub async fn of_edits_of_one_version_made_at_once_one_takes_effect(db: Repositories) {
+pub async fn concurrent_edits_of_one_version_take_effect_once(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let post = w.post(ada).await;
     let versions = Versions::OneOf(vec![post.updated_at]);
-    let outcomes = together((0..16).map(|n| {
-        // At the very instant of the version that it is meant for.
+    let outcomes = concurrently((0..16).map(|n| {
+        // At the same instant as the version that the edit requires.
         let (db, id, at) = (db.clone(), post.id, post.updated_at);
         let edit = PostEdit { versions: versions.clone(), ..text(&format!("edit {n}")) };
         async move { db.posts.edit(id, ANYBODY, &edit, at).await }
@@ -134,7 +134,7 @@ pub async fn of_edits_of_one_version_made_at_once_one_takes_effect(db: Repositor
     assert!(edited[0].updated_at > post.updated_at);
 }
 
-pub async fn edits_made_at_once_all_take_effect(db: Repositories) {
+pub async fn concurrent_unconditional_edits_all_take_effect(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let post = w.post(ada).await.id;
@@ -142,7 +142,7 @@ pub async fn edits_made_at_once_all_take_effect(db: Repositories) {
     let others = [text("Edited"), PostEdit { visibility: Some(Visibility::Private), ..PostEdit::default() }];
     let edits =
         pictures.iter().cloned().map(|key| image(AttachmentsEdit::replace(Attachment::bare(key)))).chain(others);
-    let outcomes = together(edits.map(|edit| {
+    let outcomes = concurrently(edits.map(|edit| {
         let (db, at) = (db.clone(), w.now());
         async move { db.posts.edit(post, ANYBODY, &edit, at).await }
     }))
@@ -151,14 +151,14 @@ pub async fn edits_made_at_once_all_take_effect(db: Repositories) {
     let Post { text, visibility, attachments: last, .. } =
         db.posts.find(post, Viewer::ordinary(ada)).await.unwrap().unwrap().view.post;
     assert_eq!((text, visibility), (post_text("Edited"), Visibility::Private));
-    // Each picture but the last was named once and given up once, so that none is left over.
+    // Each picture except the last was referenced once and released once, so that none is lost.
     assert_eq!(replaced.len(), pictures.len() - 1);
-    assert_eq!(w.unnamed().await, replaced.iter().cloned().collect());
+    assert_eq!(w.recorded_images().await, replaced.iter().cloned().collect());
     let all: HashSet<_> = replaced.into_iter().chain(last.into_iter().map(|last| last.key)).collect();
     assert_eq!(all, pictures.into_iter().collect());
 }
 
-pub async fn deleting_a_post_returns_it_and_takes_its_likes_and_comments_along(db: Repositories) {
+pub async fn deleting_a_post_returns_it_and_deletes_its_likes_and_comments(db: Repositories) {
     let w = World::new(&db);
     let [ada, fan] = w.accounts().await;
     let post = w
@@ -175,13 +175,13 @@ pub async fn deleting_a_post_returns_it_and_takes_its_likes_and_comments_along(d
     assert_eq!(db.posts.find(post.id, Viewer::ordinary(ada.id)).await.unwrap(), None);
     assert_eq!(db.posts.find_access(post.id, ada.id).await.unwrap(), None);
     assert_fails!(db.posts.delete(post.id, w.now()).await, Error::NotFound(Resource::Post));
-    // The same again, but the image: that is on its way out.
+    // The same post again, without its image, which is being deleted.
     leaves_nothing_behind(&db, &Post { attachments: Vec::new(), ..post }, fan.id).await;
     let left = db.posts.find(other.id, Viewer::ordinary(fan.id)).await.unwrap().unwrap().view;
     assert_eq!((left.like_count, left.comment_count), (1, 1));
 }
 
-/// A post stored under the id of a deleted one would inherit what was left behind.
+/// Checks that nothing of a deleted post is left, by storing one with the same id, which would inherit it.
 async fn leaves_nothing_behind(db: &Repositories, deleted: &Post, viewer: UserId) {
     db.posts.create(deleted, &[], None).await.unwrap();
     let again = db.posts.find(deleted.id, Viewer::ordinary(viewer)).await.unwrap().unwrap().view;
@@ -190,10 +190,10 @@ async fn leaves_nothing_behind(db: &Repositories, deleted: &Post, viewer: UserId
     assert_eq!(db.comments.list(deleted.id, ANYBODY, PageRequest::FIRST).await.unwrap().items, []);
 }
 
-pub async fn of_many_deletions_at_once_one_returns_the_post(db: Repositories) {
+pub async fn concurrent_deletions_return_the_post_once(db: Repositories) {
     let w = World::new(&db);
     let post = w.post(w.account("Ada").await.id).await;
-    let outcomes = together((0..20).map(|_| {
+    let outcomes = concurrently((0..20).map(|_| {
         let (db, id, now) = (db.clone(), post.id, w.now());
         async move { db.posts.delete(id, now).await }
     }))
@@ -208,13 +208,13 @@ pub async fn of_many_deletions_at_once_one_returns_the_post(db: Repositories) {
     assert_eq!(deleted, [post]);
 }
 
-pub async fn deleting_a_post_beside_likes_and_comments_leaves_nothing(db: Repositories) {
+pub async fn deleting_a_post_during_likes_and_comments_leaves_nothing(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let post = w.post(ada).await;
     let users: [UserId; 20] = w.users().await;
     let id = post.id;
-    let outcomes = together((0..61).map(|n| {
+    let outcomes = concurrently((0..61).map(|n| {
         let (db, user, like, now) = (db.clone(), users[n % 20], w.new_relation(), w.now());
         let comment = w.new_comment(id, user);
         async move {
@@ -234,7 +234,7 @@ pub async fn deleting_a_post_beside_likes_and_comments_leaves_nothing(db: Reposi
     leaves_nothing_behind(&db, &post, users[0]).await;
 }
 
-pub async fn a_post_with_much_to_erase_is_gone_for_everybody_at_once_and_erased_some_rows_at_a_time(db: Repositories) {
+pub async fn a_large_deleted_post_disappears_at_once_and_is_erased_in_batches(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     w.follow(bob, ada).await;
@@ -249,9 +249,9 @@ pub async fn a_post_with_much_to_erase_is_gone_for_everybody_at_once_and_erased_
     }
     let deleted = db.posts.delete(post.id, w.now()).await.unwrap();
     assert_eq!(deleted, post, "as it was");
-    assert!(w.unnamed().await.contains(&post.attachments[0].key), "its image is on record");
+    assert!(w.recorded_images().await.contains(&post.attachments[0].key), "its image is on record");
 
-    // Before and after its rows are erased.
+    // Before and after the rows are erased.
     for is_erased in [false, true] {
         for viewer in [ada, bob] {
             assert!(db.posts.find(post.id, Viewer::ordinary(viewer)).await.unwrap().is_none());

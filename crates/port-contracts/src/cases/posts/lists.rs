@@ -1,4 +1,4 @@
-//! What the three lists of posts hold, and in which order.
+//! The contents and the order of the three lists of posts.
 
 use agora_domain::Result;
 use agora_domain::accounts::{Account, Roles, Viewer};
@@ -11,7 +11,7 @@ use crate::Repositories;
 use crate::run::pages;
 use crate::world::{INSTANTS, World, at, author, biography, liker, shuffled, untouched};
 
-/// One of the lists, of the posts of one author as one follower of theirs sees them.
+/// The lists of posts, each reduced to the posts of one author as a follower sees them.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum List {
     All,
@@ -39,14 +39,14 @@ impl List {
         }
     }
 
-    /// Returns the ids of the posts, in the list's order, read in pages of a size.
+    /// Returns the ids of the posts in the order of the list, read in pages of `size`.
     async fn ids(self, db: &Repositories, who: (UserId, UserId), size: usize) -> Vec<PostId> {
         let views = pages(size, async |page| self.read(db, who, page).await).await;
         views.into_iter().map(|view| view.post.id).collect()
     }
 }
 
-/// Returns the view with its author as the other lists show them.
+/// Returns the view with the author reduced to what the other lists show.
 fn plain(view: PostView<Account>) -> PostView {
     PostView {
         author: author(&view.author),
@@ -59,7 +59,7 @@ fn plain(view: PostView<Account>) -> PostView {
     }
 }
 
-/// Returns an author and somebody who follows them.
+/// Creates an author and a follower.
 pub(super) async fn author_and_follower(w: &World) -> (UserId, UserId) {
     let [author, follower] = w.accounts().await;
     w.follow(follower.id, author.id).await;
@@ -80,7 +80,7 @@ pub async fn posts_are_listed_newest_first(db: Repositories) {
     let who = author_and_follower(&w).await;
     let mut posts = Vec::new();
     for instant in shuffled(INSTANTS.map(Timestamp::from_unix_millis)) {
-        // Changed in the opposite order, which must not matter.
+        // Updated in the opposite order, which must not matter.
         let updated = at(-instant.unix_millis() % 1000);
         posts.push(w.post_with(who.0, |post| (post.created_at, post.updated_at) = (instant, updated)).await);
     }
@@ -94,7 +94,7 @@ pub async fn posts_are_listed_newest_first(db: Repositories) {
     }
 }
 
-pub async fn posts_of_one_instant_are_listed_by_descending_id(db: Repositories) {
+pub async fn posts_created_at_the_same_instant_are_listed_by_descending_id(db: Repositories) {
     let w = World::new(&db);
     let who = author_and_follower(&w).await;
     let ids: Vec<PostId> = w.ids(7);
@@ -109,7 +109,7 @@ pub async fn posts_of_one_instant_are_listed_by_descending_id(db: Repositories) 
     }
 }
 
-pub async fn the_list_of_all_posts_shows_whole_accounts(db: Repositories) {
+pub async fn the_list_of_all_posts_includes_full_accounts(db: Repositories) {
     let w = World::new(&db);
     let viewer = w.admin("Root").await.id;
     let mut expected = Vec::new();
@@ -130,7 +130,7 @@ pub async fn the_list_of_all_posts_shows_whole_accounts(db: Repositories) {
     assert_eq!(listed, expected);
 }
 
-pub async fn the_list_of_an_author_holds_their_posts_of_the_visibilities_asked_for(db: Repositories) {
+pub async fn the_list_of_an_author_has_the_posts_of_the_requested_visibilities(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob, viewer] = w.accounts().await;
     let mut posts = Vec::new();
@@ -156,7 +156,7 @@ pub async fn the_list_of_an_author_holds_their_posts_of_the_visibilities_asked_f
     assert_eq!(nothing.items, []);
 }
 
-pub async fn the_feed_holds_the_posts_of_those_the_viewer_follows(db: Repositories) {
+pub async fn the_feed_has_the_posts_of_followed_authors(db: Repositories) {
     let w = World::new(&db);
     let [viewer, ada, bob, follower, stranger] = w.users().await;
     for (one, other) in [(viewer, ada), (viewer, bob), (follower, viewer), (stranger, bob), (ada, stranger)] {
@@ -193,7 +193,7 @@ pub async fn the_feed_holds_the_posts_of_those_the_viewer_follows(db: Repositori
     assert_eq!(feed(&Visibility::ALL).await, both, "and comes back");
 }
 
-pub async fn each_listed_post_carries_its_own_likers_and_counts(db: Repositories) {
+pub async fn each_listed_post_has_its_own_likers_and_counts(db: Repositories) {
     let w = World::new(&db);
     let [ada, viewer, one, other] = w.accounts().await;
     w.follow(viewer.id, ada.id).await;
@@ -222,7 +222,7 @@ pub async fn each_listed_post_carries_its_own_likers_and_counts(db: Repositories
     }
 }
 
-pub async fn a_list_after_an_instant_excludes_the_posts_of_that_instant(db: Repositories) {
+pub async fn a_list_bounded_by_an_instant_excludes_posts_of_that_instant(db: Repositories) {
     let w = World::new(&db);
     let who = author_and_follower(&w).await;
     for millis in [10, 20, 20, 20, 21, 30] {
@@ -238,7 +238,7 @@ pub async fn a_list_after_an_instant_excludes_the_posts_of_that_instant(db: Repo
     }
 }
 
-pub async fn a_deleted_post_vanishes_from_every_list(db: Repositories) {
+pub async fn a_deleted_post_disappears_from_every_list(db: Repositories) {
     let w = World::new(&db);
     let who = author_and_follower(&w).await;
     let (kept, deleted) = (w.post(who.0).await, w.post(who.0).await);

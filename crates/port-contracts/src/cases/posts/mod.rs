@@ -1,4 +1,4 @@
-//! The cases of posts, by what they show.
+//! The cases of posts.
 
 mod changing;
 mod lists;

@@ -1,4 +1,4 @@
-//! Paging through posts while others come and go.
+//! Paging through posts while posts are created and deleted.
 
 use agora_domain::id::PostId;
 use agora_domain::posts::PostView;
@@ -20,8 +20,8 @@ pub async fn paging_through_the_feed_survives_arrivals_and_deletions(db: Reposit
     survives_arrivals_and_deletions(&db, List::Followed).await;
 }
 
-/// Pages of three end amid posts of one instant. Between two pages the post that the page ended with is deleted and
-/// posts arrive above it, at its own instant as well.
+/// Reads pages of three, which end between posts of one instant. Between two pages, the last post of the page is deleted, and
+/// posts are created above it, one of them at the same instant.
 async fn survives_arrivals_and_deletions(db: &Repositories, list: List) {
     let w = World::new(db);
     let who = author_and_follower(&w).await;
@@ -30,12 +30,12 @@ async fn survives_arrivals_and_deletions(db: &Repositories, list: List) {
         w.post_with(who.0, |post| (post.id, post.created_at) = (id, at(n / 10))).await;
     }
     let newest_first: Vec<_> = ids.iter().rev().copied().collect();
-    // Vanishes before its page is read.
+    // Deleted before its page is read.
     let unread = newest_first[16];
 
     let disturb = async |read: &[PostView]| {
         let last = &read.last().unwrap().post;
-        // Its id is greater than all others: it sorts above the last one read.
+        // Its id is greater than all others, so it sorts above the last post read.
         w.post_with(who.0, |post| post.created_at = last.created_at).await;
         w.post(who.0).await;
         db.posts.delete(last.id, w.now()).await.unwrap();

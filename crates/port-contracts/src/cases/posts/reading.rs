@@ -1,4 +1,4 @@
-//! Storing posts and finding them again.
+//! Creating posts and finding them.
 
 use agora_domain::Error;
 use agora_domain::accounts::{ProfileChanges, ProfilePicture, Viewer};
@@ -10,7 +10,7 @@ use agora_domain::posts::{FoundPost, PostAccess, PostEdit, PostText, SHOWN_LIKER
 use agora_domain::relation::{NewRelation, Standing};
 
 use crate::Repositories;
-use crate::run::{assert_fails, together};
+use crate::run::{assert_fails, concurrently};
 use crate::world::{
     ANYBODY, INSTANTS, ODD_TEXTS, World, at, attached, author, biography, display_name, liker, post_text, shuffled,
     untouched,
@@ -47,7 +47,7 @@ pub async fn a_post_is_found_with_every_field_it_was_created_with(db: Repositori
     }
 }
 
-pub async fn the_instants_of_a_post_are_kept_to_the_millisecond(db: Repositories) {
+pub async fn the_times_of_a_post_are_stored_to_the_millisecond(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     for instant in INSTANTS.map(Timestamp::from_unix_millis) {
@@ -61,7 +61,7 @@ pub async fn the_instants_of_a_post_are_kept_to_the_millisecond(db: Repositories
     }
 }
 
-pub async fn odd_texts_of_posts_are_kept_exactly(db: Repositories) {
+pub async fn unusual_post_texts_are_stored_exactly(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let longest = "👍".repeat(PostText::MAX_CHARS);
@@ -90,7 +90,7 @@ pub async fn an_unknown_post_is_not_found(db: Repositories) {
 pub async fn a_post_is_found_as_each_viewer_sees_it(db: Repositories) {
     let w = World::new(&db);
     let [ada, fan, friend, stranger] = w.accounts().await;
-    // The relations cross, so that none can be taken for another.
+    // Follows in different directions, so that they cannot be confused.
     w.follow(fan.id, ada.id).await;
     w.follow(ada.id, stranger.id).await;
     w.follow(stranger.id, fan.id).await;
@@ -118,7 +118,7 @@ pub async fn a_post_is_found_as_each_viewer_sees_it(db: Repositories) {
     }
 }
 
-pub async fn a_post_shows_the_present_profiles_of_author_and_likers(db: Repositories) {
+pub async fn a_post_shows_the_current_profiles_of_author_and_likers(db: Repositories) {
     let w = World::new(&db);
     let (mut ada, mut fan) = (w.account("Ada").await, w.account("Fan").await);
     let post = w.post(ada.id).await;
@@ -141,7 +141,7 @@ pub async fn a_post_shows_the_newest_likers_and_counts_all(db: Repositories) {
     let ada = w.account("Ada").await;
     let post = w.post(ada.id).await;
     let users: [_; 60] = w.accounts().await;
-    // Ten at each instant, in an order that is that of neither the likes' ids nor the users'.
+    // Ten at each instant, in an order that differs from that of the ids of likes and of users.
     let likes: Vec<NewRelation> = (0..60).map(|n| NewRelation { id: w.id(), at: at(n / 10), notice: None }).collect();
     let mut likes: Vec<_> = shuffled(likes).into_iter().zip(users).collect();
     for (like, user) in &likes {
@@ -157,11 +157,11 @@ pub async fn a_post_shows_the_newest_likers_and_counts_all(db: Repositories) {
     assert_eq!((listed.liked_by, listed.like_count, listed.liked_by_viewer), (newest, 60, false));
 }
 
-pub async fn posts_created_at_once_are_all_kept(db: Repositories) {
+pub async fn concurrently_created_posts_are_all_stored(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await.id;
     let posts: Vec<_> = (0..30).map(|_| w.new_post(ada)).collect();
-    let created = together(posts.iter().cloned().map(|post| {
+    let created = concurrently(posts.iter().cloned().map(|post| {
         let db = db.clone();
         async move { db.posts.create(&post, &[], None).await.unwrap().post }
     }))

@@ -1,4 +1,4 @@
-//! What the texts of posts name, and the posts of a hashtag.
+//! The entities of posts, and the lists of hashtags.
 
 use agora_domain::accounts::Viewer;
 use agora_domain::entities::{Entities, Hashtag};
@@ -24,7 +24,7 @@ pub(crate) fn saying(text: &str) -> PostEdit {
     PostEdit { text: Some(post_text(text)), entities: entities(text), ..PostEdit::default() }
 }
 
-/// Returns the posts with a hashtag that are visible, in pages of a size.
+/// Returns the visible posts with a hashtag, read in pages of `size`.
 pub(crate) async fn tagged(db: &Repositories, tag: &str, visible: VisibleTo, size: usize) -> Vec<PostId> {
     let tag = Hashtag::parse(tag).unwrap();
     let views = pages(size, async |page| db.posts.list_by_tag(&tag, visible, page).await).await;
@@ -35,7 +35,7 @@ pub(crate) async fn entities_of(db: &Repositories, post: PostId, viewer: UserId)
     db.posts.find(post, Viewer::ordinary(viewer)).await.unwrap().unwrap().view.post.entities
 }
 
-pub async fn what_texts_name_is_kept_with_them(db: Repositories) {
+pub async fn the_entities_of_a_text_are_stored_with_it(db: Repositories) {
     let w = World::new(&db);
     let ada = w.account("Ada").await;
     let named = Some(Entities::restore(format!("0 4 @{}\n5 10 #rust\n11 28 https://ä.example", ada.id)));
@@ -48,7 +48,7 @@ pub async fn what_texts_name_is_kept_with_them(db: Repositories) {
     let edited = db.posts.edit(post.id, ANYBODY, &saying("#Other"), w.now()).await.unwrap().view.post;
     assert_eq!(edited.entities, entities("#Other"));
     assert_eq!(entities_of(&db, post.id, ada.id).await, edited.entities);
-    // What a text names changes with the text alone.
+    // Entities change only together with the text.
     let same = PostEdit { entities: named, ..saying("#Other") };
     let unchanged = db.posts.edit(post.id, ANYBODY, &same, w.now()).await.unwrap().view.post;
     assert_eq!(unchanged, edited);
@@ -89,7 +89,7 @@ pub async fn a_post_is_listed_by_its_hashtags_to_those_who_may_view_it(db: Repos
     w.follow(follower, author).await;
     w.follow(author, followed).await;
     let mut posts = Vec::new();
-    // Runs of hidden ones between those that are shown: no page is short.
+    // Long runs of invisible posts between visible ones must not make a page short.
     for n in 0..30_usize {
         let visibility = Visibility::ALL[if n % 10 == 9 { 0 } else { n % 2 + 1 }];
         let post = w
@@ -117,7 +117,7 @@ pub async fn a_post_is_listed_by_its_hashtags_to_those_who_may_view_it(db: Repos
     assert_eq!(tagged(&db, "a", member(follower), 100).await.len(), 3);
 }
 
-pub async fn posts_of_disabled_accounts_are_listed_by_no_hashtag(db: Repositories) {
+pub async fn hashtag_lists_exclude_posts_of_disabled_accounts(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let (hidden, shown) = (w.post_saying(ada, "#a").await.id, w.post_saying(bob, "#a").await.id);
@@ -129,7 +129,7 @@ pub async fn posts_of_disabled_accounts_are_listed_by_no_hashtag(db: Repositorie
     }
 }
 
-pub async fn a_post_follows_the_hashtags_of_its_text_and_its_visibility(db: Repositories) {
+pub async fn hashtag_lists_follow_edits_of_text_and_visibility(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let post = w.post_saying(ada, "#a #b").await.id;
@@ -151,7 +151,7 @@ pub async fn a_post_follows_the_hashtags_of_its_text_and_its_visibility(db: Repo
         (PostEdit { visibility: Some(Visibility::Followers), ..saying("#c #a") }, &[]),
         (PostEdit { visibility: Some(Visibility::Public), ..saying("#c") }, &["c"]),
         (PostEdit::default(), &["c"]),
-        // As by somebody who does not work out what a text names.
+        // As by a node of an earlier release, which does not extract entities.
         (PostEdit { entities: None, ..saying("#b") }, &[]),
         (saying("#a"), &["a"]),
         (saying("plain"), &[]),
@@ -161,7 +161,7 @@ pub async fn a_post_follows_the_hashtags_of_its_text_and_its_visibility(db: Repo
     }
 }
 
-pub async fn a_deleted_post_is_listed_by_no_hashtag(db: Repositories) {
+pub async fn hashtag_lists_exclude_deleted_posts(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
     let kept = w.post_saying(ada, "#a").await.id;

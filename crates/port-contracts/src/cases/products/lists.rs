@@ -28,12 +28,12 @@ fn stock(pieces: i64) -> Stock {
     Stock::parse(pieces).unwrap()
 }
 
-/// One piece of a color.
+/// Returns a variant of a color, with a stock of one.
 fn variant(color: &str) -> Variant {
     Variant { color: Color::parse(color).unwrap(), size: Size::parse("S").unwrap(), stock: stock(1) }
 }
 
-/// Returns the SKUs of the products a filter passes.
+/// Returns the SKUs of the products that a filter passes.
 async fn skus(db: &Repositories, category: Option<&str>, text: Option<&str>) -> Vec<String> {
     let filter = product_filter(category, text);
     let products = pages(100, async |page| db.products.list(&filter, page).await).await;
@@ -47,7 +47,7 @@ pub async fn an_empty_catalog_is_one_empty_page(db: Repositories) {
     assert_eq!((page.items, page.prev, page.next), (vec![], None, None));
 }
 
-pub async fn every_change_of_a_product_makes_another_version_of_the_catalog(db: Repositories) {
+pub async fn every_change_of_a_product_changes_the_version_of_the_catalog(db: Repositories) {
     let w = World::new(&db);
     let mut seen = vec![db.products.version().await.unwrap()];
     let product = w.product("one").await;
@@ -55,7 +55,7 @@ pub async fn every_change_of_a_product_makes_another_version_of_the_catalog(db: 
     let edit = ProductEdit { name: Some(name("Another name")), ..ProductEdit::default() };
     db.products.edit(product.id, &edit, &w.entry_at(at(1))).await.unwrap();
     seen.push(db.products.version().await.unwrap());
-    // A change of what belongs to it alone.
+    // A change of only the variants.
     let edit = ProductEdit { variants: Some(vec![variant("red")]), ..ProductEdit::default() };
     db.products.edit(product.id, &edit, &w.entry_at(at(2))).await.unwrap();
     seen.push(db.products.version().await.unwrap());
@@ -80,7 +80,7 @@ pub async fn products_are_listed_oldest_first_with_every_field(db: Repositories)
         let product = w
             .product_with(&format!("sku {n}"), |product| {
                 (product.created_at, product.name) = (instant, name(&format!("Product {n}")));
-                // Different numbers of each, so that those of one product cannot pass for another's.
+                // Different numbers of each, so that those of two products cannot be confused.
                 product.variants = (0..n % 4).map(|n| variant(&format!("color {n}"))).collect();
                 product.stock = stock(n % 4);
                 product.images = (0..n % 3).map(image).collect();
@@ -100,7 +100,7 @@ pub async fn products_are_listed_oldest_first_with_every_field(db: Repositories)
     }
 }
 
-pub async fn products_of_one_instant_are_listed_by_id(db: Repositories) {
+pub async fn products_created_at_the_same_instant_are_listed_by_id(db: Repositories) {
     let w = World::new(&db);
     let ids: Vec<ProductId> = w.ids(7);
     for id in shuffled(ids.clone()) {
@@ -114,12 +114,12 @@ pub async fn products_of_one_instant_are_listed_by_id(db: Repositories) {
     }
 }
 
-pub async fn a_category_filter_passes_that_category_in_any_letter_case(db: Repositories) {
+pub async fn a_category_filter_matches_in_any_letter_case(db: Repositories) {
     let w = World::new(&db);
     for (sku, text) in
         [("a", "Küche"), ("b", "KÜCHE"), ("c", "Küchen"), ("d", "Straße"), ("e", "K_che"), ("f", "Tea %")]
     {
-        // The category's name elsewhere does not count.
+        // The name of the category in another field does not match.
         w.product_with(sku, |product| (product.category, product.name) = (category(text), name("küche"))).await;
     }
     for (text, expected) in [
@@ -136,7 +136,7 @@ pub async fn a_category_filter_passes_that_category_in_any_letter_case(db: Repos
     }
 }
 
-pub async fn a_text_filter_passes_what_has_it_in_name_description_or_sku(db: Repositories) {
+pub async fn a_text_filter_matches_name_description_and_sku(db: Repositories) {
     let w = World::new(&db);
     w.product_with("plain", |product| product.name = name("Große TEEKANNE")).await;
     w.product_with("described", |product| product.description = described("Zur teekanne passend.\nСАМОВАР")).await;
@@ -157,7 +157,7 @@ pub async fn a_text_filter_passes_what_has_it_in_name_description_or_sku(db: Rep
     }
 }
 
-pub async fn a_text_is_found_wherever_it_is_in_a_large_catalog_and_as_soon_as_it_is_there(db: Repositories) {
+pub async fn a_text_filter_finds_every_match_in_a_large_catalog_at_once(db: Repositories) {
     let w = World::new(&db);
     let mut products: Vec<Product> = (0..1_300).map(|n| w.new_product(&format!("SKU-{n}"))).collect();
     for (n, product) in products.iter_mut().enumerate() {
@@ -212,7 +212,7 @@ pub async fn a_text_is_found_wherever_it_is_in_a_large_catalog_and_as_soon_as_it
     assert_eq!(expect(&products, None, "common to all").await, 1_300);
     assert_eq!(expect(&products, None, "qz").await, 1, "at the very end");
 
-    // What changes is found by what it is now.
+    // Changed products are found by their new texts only.
     let edit = ProductEdit { name: Some(name("now with qx")), ..ProductEdit::default() };
     products[1_299] = db.products.edit(products[1_299].id, &edit, &w.entry_at(at(1))).await.unwrap();
     db.products.delete(products.remove(1_290).id, &w.entry()).await.unwrap();
@@ -255,7 +255,7 @@ pub async fn a_text_filter_is_taken_literally(db: Repositories) {
     }
 }
 
-pub async fn both_filters_together_pass_what_each_passes(db: Repositories) {
+pub async fn both_filters_combine_with_and(db: Repositories) {
     let w = World::new(&db);
     for (sku, kind, text) in
         [("a", "Tea", "Red pot"), ("b", "TEA", "Blue pot"), ("c", "Coffee", "Red pot"), ("d", "tea", "RED cup")]
@@ -274,7 +274,7 @@ pub async fn both_filters_together_pass_what_each_passes(db: Repositories) {
     }
 }
 
-pub async fn filters_see_a_product_as_it_is_after_an_edit(db: Repositories) {
+pub async fn filters_see_the_edited_product(db: Repositories) {
     let w = World::new(&db);
     let product = w
         .product_with("old sku", |product| {

@@ -1,4 +1,4 @@
-//! The cases of products, by what they show.
+//! The cases of products.
 
 mod lists;
 mod storage;

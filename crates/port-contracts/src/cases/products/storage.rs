@@ -1,4 +1,4 @@
-//! Storing products, finding, changing and deleting them.
+//! Creating, finding, changing and deleting products.
 
 use agora_domain::Error;
 use agora_domain::clock::Timestamp;
@@ -12,10 +12,10 @@ use agora_domain::products::{
 use agora_domain::version::Versions;
 
 use crate::Repositories;
-use crate::run::{assert_fails, together};
+use crate::run::{assert_fails, concurrently};
 use crate::world::{INSTANTS, ODD_TEXTS, World};
 
-/// Spellings that are one SKU.
+/// Pairs of spellings that count as the same SKU.
 const SAME: [(&str, &str); 5] =
     [("AB-12x", "ab-12X"), ("ÉTÉ", "été"), ("ЧАЙ", "чай"), ("STRASSE", "straße"), ("ΣΑΣ", "σας")];
 
@@ -50,7 +50,7 @@ pub async fn a_product_is_found_with_every_field_it_was_created_with(db: Reposit
     let full = w
         .product_with("full", |product| {
             product.description = Description::parse("Holds a litre.\n\nDishwasher-proof.").unwrap();
-            // In no order but their own, one of them twice.
+            // In no sorted order, and one of them twice.
             product.variants =
                 vec![variant("red", "XL", 5), variant("", "", 0), variant("blue", "S", 7), variant("red", "XL", 5)];
             product.stock = stock(17);
@@ -66,7 +66,7 @@ pub async fn a_product_is_found_with_every_field_it_was_created_with(db: Reposit
     }
 }
 
-pub async fn prices_are_kept_exactly(db: Repositories) {
+pub async fn prices_are_stored_exactly(db: Repositories) {
     let w = World::new(&db);
     for hundredths in PRICES {
         let product = w.product_with(&format!("P{hundredths}"), |product| product.price = price(hundredths)).await;
@@ -77,7 +77,7 @@ pub async fn prices_are_kept_exactly(db: Repositories) {
     }
 }
 
-pub async fn the_instants_of_a_product_are_kept_to_the_millisecond(db: Repositories) {
+pub async fn the_times_of_a_product_are_stored_to_the_millisecond(db: Repositories) {
     let w = World::new(&db);
     for instant in INSTANTS.map(Timestamp::from_unix_millis) {
         let later = instant.plus_millis(-1);
@@ -91,7 +91,7 @@ pub async fn the_instants_of_a_product_are_kept_to_the_millisecond(db: Repositor
     }
 }
 
-pub async fn odd_texts_of_products_are_kept_exactly(db: Repositories) {
+pub async fn unusual_product_texts_are_stored_exactly(db: Repositories) {
     let w = World::new(&db);
     for text in ODD_TEXTS {
         let product = w
@@ -122,7 +122,7 @@ pub async fn an_unknown_product_is_not_found(db: Repositories) {
     assert_fails!(db.products.delete(unknown, &w.entry()).await, Error::NotFound(Resource::Product));
 }
 
-pub async fn a_sku_is_taken_in_any_letter_case(db: Repositories) {
+pub async fn skus_are_unique_in_any_letter_case(db: Repositories) {
     let w = World::new(&db);
     let mut product = w.product("other").await;
     for (one, other) in SAME {
@@ -131,7 +131,7 @@ pub async fn a_sku_is_taken_in_any_letter_case(db: Repositories) {
             let late = w.new_product(taken);
             assert_fails!(db.products.create(&late, &w.entry(), None).await, Error::Conflict(Conflict::Sku));
             assert_eq!(db.products.find(late.id).await.unwrap(), None);
-            // The rest of the edit is not carried out either.
+            // The other fields of the edit are not changed either.
             let edit = ProductEdit { sku: Some(sku(taken)), stock: Some(stock(99)), ..ProductEdit::default() };
             assert_fails!(
                 db.products.edit(product.id, &edit, &w.entry_at(w.now())).await,
@@ -147,7 +147,7 @@ pub async fn a_sku_is_taken_in_any_letter_case(db: Repositories) {
     w.product("OTHER").await;
 }
 
-pub async fn a_product_may_respell_its_own_sku(db: Repositories) {
+pub async fn a_product_may_change_the_letter_case_of_its_sku(db: Repositories) {
     let w = World::new(&db);
     for (one, other) in SAME {
         let mut product = w.product(one).await;
@@ -161,13 +161,13 @@ pub async fn a_product_may_respell_its_own_sku(db: Repositories) {
     }
 }
 
-pub async fn of_products_given_one_sku_at_once_one_gets_it(db: Repositories) {
+pub async fn concurrent_uses_of_one_sku_succeed_once(db: Repositories) {
     let w = World::new(&db);
     let mut edited = Vec::new();
     for n in 0..10 {
         edited.push(w.product(&format!("old {n}")).await.id);
     }
-    let outcomes = together((0..20).map(|n| {
+    let outcomes = concurrently((0..20).map(|n| {
         let (db, new, entry) = (db.clone(), w.new_product(if n % 4 < 2 { "Été" } else { "éTÉ" }), w.entry());
         let product = edited[n / 2];
         async move {
@@ -191,7 +191,7 @@ pub async fn of_products_given_one_sku_at_once_one_gets_it(db: Repositories) {
     assert_eq!(holders, 1);
 }
 
-pub async fn an_edit_changes_what_is_given(db: Repositories) {
+pub async fn an_edit_changes_only_the_given_fields(db: Repositories) {
     let w = World::new(&db);
     let (mut expected, other) = (w.product("edited").await, w.product("other").await);
     let none = ProductEdit::default;
@@ -221,11 +221,11 @@ pub async fn an_edit_changes_what_is_given(db: Repositories) {
     assert_eq!(find(&db, other.id).await, other);
 }
 
-pub async fn of_edits_of_one_version_made_at_once_one_takes_effect(db: Repositories) {
+pub async fn concurrent_edits_of_one_version_take_effect_once(db: Repositories) {
     let w = World::new(&db);
     let product = w.product("edited").await;
-    let outcomes = together((0..16).map(|n| {
-        // At the very instant of the version that it is meant for.
+    let outcomes = concurrently((0..16).map(|n| {
+        // At the same instant as the version that the edit requires.
         let (db, id, at) = (db.clone(), product.id, product.updated_at);
         let entry = w.entry_at(at);
         let versions = Versions::OneOf(vec![at]);
@@ -244,7 +244,7 @@ pub async fn of_edits_of_one_version_made_at_once_one_takes_effect(db: Repositor
     assert!(edited[0].updated_at > product.updated_at);
 }
 
-pub async fn an_edit_that_breaks_the_rule_of_stock_changes_nothing(db: Repositories) {
+pub async fn an_edit_that_violates_the_stock_rule_changes_nothing(db: Repositories) {
     let w = World::new(&db);
     let product = w
         .product_with("varied", |product| {
@@ -263,7 +263,7 @@ pub async fn an_edit_that_breaks_the_rule_of_stock_changes_nothing(db: Repositor
     }
 }
 
-pub async fn edits_of_a_product_made_at_once_all_take_effect(db: Repositories) {
+pub async fn concurrent_edits_of_a_product_all_take_effect(db: Repositories) {
     let w = World::new(&db);
     let product = w.product("edited").await.id;
     let none = ProductEdit::default;
@@ -280,7 +280,7 @@ pub async fn edits_of_a_product_made_at_once_all_take_effect(db: Repositories) {
     for edit in &edits {
         expected = expected.apply(edit, w.now()).unwrap();
     }
-    together(edits.map(|edit| {
+    concurrently(edits.map(|edit| {
         let (db, entry) = (db.clone(), w.entry());
         async move { db.products.edit(product, &edit, &entry).await.unwrap() }
     }))
@@ -289,7 +289,7 @@ pub async fn edits_of_a_product_made_at_once_all_take_effect(db: Repositories) {
     assert_eq!(edited, Product { updated_at: edited.updated_at, ..expected });
 }
 
-pub async fn a_deleted_product_is_gone_and_its_sku_free(db: Repositories) {
+pub async fn a_deleted_product_is_gone_and_its_sku_is_available(db: Repositories) {
     let w = World::new(&db);
     let deleted = w
         .product_with("gone", |product| {
@@ -300,7 +300,7 @@ pub async fn a_deleted_product_is_gone_and_its_sku_free(db: Repositories) {
     db.products.delete(deleted.id, &w.entry()).await.unwrap();
     assert_eq!(db.products.find(deleted.id).await.unwrap(), None);
     assert_fails!(db.products.delete(deleted.id, &w.entry()).await, Error::NotFound(Resource::Product));
-    // Under the same id it would inherit variants and images that were left behind.
+    // A product with the same id would inherit variants and images that were left behind.
     let again = w.product_with("GONE", |product| product.id = deleted.id).await;
     for product in [again, kept] {
         assert_eq!(find(&db, product.id).await, product);

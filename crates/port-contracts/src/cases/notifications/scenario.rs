@@ -1,4 +1,4 @@
-//! Acts of which one recipient is told.
+//! Acts that one recipient is notified of.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use agora_domain::relation::NewRelation;
 use crate::Repositories;
 use crate::world::{World, comment_text, entities};
 
-/// What somebody without ADMIN may view.
+/// Returns what a user without ADMIN may view.
 pub(in crate::cases) fn member(viewer: UserId) -> VisibleTo {
     VisibleTo {
         viewer: Viewer::ordinary(viewer),
@@ -22,9 +22,9 @@ pub(in crate::cases) fn member(viewer: UserId) -> VisibleTo {
     }
 }
 
-/// Acts of others with a post, and a comment on it by the recipient.
+/// A post with a comment by the recipient, and acts of others that the recipient is notified of.
 #[derive(Clone)]
-pub(in crate::cases) struct Telling {
+pub(in crate::cases) struct Scenario {
     db: Repositories,
     w: Arc<World>,
     pub(in crate::cases) recipient: UserId,
@@ -32,7 +32,7 @@ pub(in crate::cases) struct Telling {
     comment: Comment,
 }
 
-/// What anybody may be told of: all but reports, of which administrators are.
+/// The kinds of notifications for everybody: all except reports, which are for administrators.
 pub(in crate::cases) const KINDS: [NotificationKind; 6] = [
     NotificationKind::Like,
     NotificationKind::Comment,
@@ -42,8 +42,8 @@ pub(in crate::cases) const KINDS: [NotificationKind; 6] = [
     NotificationKind::CommentLike,
 ];
 
-impl Telling {
-    /// With a post by the recipient.
+impl Scenario {
+    /// Creates the scenario with a post of the recipient.
     pub(in crate::cases) async fn new(db: &Repositories, w: &Arc<World>, recipient: UserId) -> Self {
         let post = w.post(recipient).await.id;
         Self::on(db, w, recipient, post).await
@@ -67,12 +67,12 @@ impl Telling {
         NewRelation { id: self.w.id(), at, notice: Some(self.notice(kind, actor, at, id)) }
     }
 
-    /// Likes, follows, or writes a comment of which the recipient is told.
+    /// Performs an act that the recipient is notified of: a like, a follow or a comment.
     pub(in crate::cases) async fn act(&self, kind: NotificationKind, actor: UserId, at: Timestamp) {
         self.act_as(kind, actor, at, self.w.id()).await;
     }
 
-    /// Does so with the id that a new notification has.
+    /// Performs an act, with this id for a new notification.
     pub(in crate::cases) async fn act_as(
         &self,
         kind: NotificationKind,
@@ -101,7 +101,7 @@ impl Telling {
         }
     }
 
-    /// Turns a like or a follow on or off; there is no such thing for comments, whose likes are turned on, off and on.
+    /// Toggles a like of the post or a follow. Likes of comments cannot be toggled; they are set and unset.
     pub(in crate::cases) async fn toggle(&self, kind: NotificationKind, actor: UserId, at: Timestamp) {
         let relation = self.relation(kind, actor, at, self.w.id());
         match kind {
@@ -118,7 +118,7 @@ impl Telling {
         }
     }
 
-    /// Takes a like or a follow back; comments stay.
+    /// Undoes a like or a follow. Comments stay.
     pub(in crate::cases) async fn undo(&self, kind: NotificationKind, actor: UserId) {
         match kind {
             NotificationKind::Like => self.db.posts.unset_like(self.post, actor).await.map(drop).unwrap(),
