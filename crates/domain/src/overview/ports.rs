@@ -18,7 +18,7 @@ pub struct Totals {
     pub products: u64,
     /// Sessions that were opened after the given instant and have not ended.
     pub open_sessions: u64,
-    /// Reports that nobody has decided about.
+    /// Reports that are not decided yet.
     pub open_reports: u64,
     /// Mails that are still to be sent.
     pub waiting_mails: u64,

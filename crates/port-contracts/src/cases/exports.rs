@@ -43,7 +43,7 @@ pub async fn a_users_own_data_is_listed_oldest_first(db: Repositories) {
         w.mute(user, cleo, None).await;
         w.block(user, dan).await;
     }
-    // By somebody else.
+    // By another user.
     w.block(cleo, ada).await;
     let all: Vec<Uuid> = posts.iter().map(|post| post.uuid()).collect();
     let liked: Vec<Uuid> = comments.iter().step_by(2).map(|it| it.comment.id.uuid()).collect();
