@@ -1,4 +1,4 @@
-//! What the benchmarks of this crate call, of what is otherwise its own.
+//! Access for the benchmarks of this crate to parts that are otherwise private.
 
 use std::io;
 use std::pin::pin;
@@ -17,12 +17,12 @@ use crate::response::list::{JsonList, MAX_BODY};
 use crate::response::{Entry, PostBody, SUCCESS, empty_list};
 use crate::settings::{Settings, Shared};
 
-/// Returns the cursor of a position in a list of posts; nothing for the beginning.
+/// Returns the cursor of a position in a list of posts, or `None` for the start of the list.
 pub fn encode_cursor(mac_keys: &MacKeys, position: Position) -> Option<String> {
     cursor::encode(mac_keys, List::Posts, position)
 }
 
-/// Returns the position of a cursor of a list of posts; nothing when it is none.
+/// Returns the position that a cursor of a list of posts stands for, or `None` if the cursor is invalid.
 pub fn decode_cursor(mac_keys: &MacKeys, cursor: &str) -> Option<Position> {
     cursor::decode(mac_keys, List::Posts, cursor)
 }
@@ -31,15 +31,15 @@ pub fn decode_cursor(mac_keys: &MacKeys, cursor: &str) -> Option<Position> {
 pub struct Rendering(Shared);
 
 impl Rendering {
-    /// With the addresses of images that these services and settings give.
+    /// Creates the state of a service, which determines the URLs of images.
     ///
     /// # Errors
-    /// When the service could not be started.
+    /// If the service could not be started.
     pub fn new(services: Services, settings: Settings) -> io::Result<Self> {
         Shared::new(services, None, settings).map(Self)
     }
 
-    /// Renders a page of a list; whether that worked.
+    /// Renders a page of a list. Returns whether it succeeded.
     pub fn posts(&self, page: &Page<PostView>) -> bool {
         let mut list = JsonList::new(false, MAX_BODY);
         let local = ClientAddress::of([127, 0, 0, 1].into());
@@ -51,7 +51,7 @@ impl Rendering {
     }
 }
 
-/// Polls a future that only yields, and waits for nothing, until it is ready.
+/// Polls a future that yields but never waits for a wakeup, until it is ready.
 fn poll_until_ready<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     loop {
@@ -61,7 +61,7 @@ fn poll_until_ready<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Counts a request of this route, as after each answer where metrics are shown.
+/// Counts a request of this route, as the service does after each response if metrics are exported.
 pub fn count(metrics: &HttpMetrics, route: &'static str) {
     metrics.requests.count(Some(route), &Method::GET, StatusCode::OK, Duration::from_micros(400));
 }

@@ -1,35 +1,35 @@
-//! The HTTP/JSON interface: requests become calls of one use case, results become responses.
+//! The HTTP/JSON interface: turns each request into a call of one use case, and its result into a response.
 //!
-//! The folders are layers, each of which uses only itself and those before it:
+//! The modules are layers, each of which uses only itself and those above it in this table:
 //!
-//! | layer | what is in it |
+//! | layer | contents |
 //! |---|---|
 //! | `core` | errors, services and settings, the identity of requests and clients, limits |
 //! | `transport` | what actix-http lacks |
-//! | `request` | what is read of a request |
-//! | `response` | what is answered |
+//! | `request` | extractors and parsers: bodies, parameters, paging, preconditions |
+//! | `response` | envelopes, lists, entity tags, the JSON of the domain's values |
 //! | `middleware` | what happens before and after every handler |
 //! | `endpoints` | the handlers |
 //!
-//! Above them, [`routes`] declares every endpoint on one page; `router` calls the endpoint of a request; `openapi` describes
-//! all of it, for the document that is committed and served.
+//! On top of them, [`routes`] declares every endpoint in one table, `router` calls the endpoint of a request, and `openapi`
+//! generates the OpenAPI document that is committed and served.
 //!
 //! # The middleware stack
 //!
-//! From the outside in, as `serve` and `middleware_stack` below put it together:
+//! From the outermost to the innermost, as `serve` and `middleware_stack` below assemble it:
 //!
-//! | middleware | what it does | why it stands there |
+//! | middleware | what it does | why at this position |
 //! |---|---|---|
-//! | `request_log::observe` | gives the request its id and finds its route; logs and counts its end | outermost: whatever refuses a request is logged under its id |
-//! | `cors` | answers preflights, and marks responses for pages of other sites | before any refusal, which a page could not read otherwise; not there without `AGORA_CORS_ORIGINS` |
-//! | `load_shedding::shed_load` | 503 when too many requests are in flight; bounds the memory of answers and the time of bodies | before anything is done for the request |
-//! | `rate_limit::limit` | 429 by client address | before the token is looked up |
-//! | `compress::compress` | compresses JSON beyond 1 KiB; `/docs` is kept compressed | inside the limits: what they refuse is small; it works while the request still counts as in flight |
+//! | `request_log::observe` | gives the request its id and finds its route; logs and counts its end | outermost, so that every rejection is logged under the id of its request |
+//! | `cors` | answers preflights, and adds CORS headers to responses | outside everything that rejects, since a page cannot read a response without these headers; absent without `AGORA_CORS_ORIGINS` |
+//! | `load_shedding::shed_load` | 503 when too many requests are in flight; bounds the memory of responses and the time for request bodies | before any work is done for the request |
+//! | `rate_limit::limit` | 429 by client address | before the token is checked |
+//! | `compress::compress` | compresses JSON beyond 1 KiB; `/docs` is stored compressed | inside the limits: their rejections are too small to compress, and the request counts as in flight while its response is compressed |
 //! | `router::dispatch` | calls the endpoint; 404 and 405 | the policy of the endpoint is known from here on |
-//! | `authorize::authorize` | rate limits of logins and registrations, 401, rate limit of the account, 403, a NUL in the address, share of the account, `Idempotency-Key`; the deadline, panics | each needs the policy or the caller; `routes` puts it in front of every handler |
+//! | `authorize::authorize` | rate limits of logins and registrations, 401, rate limit of the account, 403, 400 for a NUL in the URL, concurrency limit of the account, `Idempotency-Key`; the deadline, panics | each needs the policy or the caller; `routes` puts it in front of every handler |
 
 #![forbid(unsafe_code)]
-// What describes the interface is not looked at then.
+// Without the feature, nothing reads the descriptions that `openapi` is made of.
 #![cfg_attr(not(feature = "openapi"), allow(dead_code, unused_imports))]
 
 #[cfg(feature = "bench")]
@@ -67,15 +67,16 @@ use crate::middleware::{compress, cors, load_shedding, rate_limit, request_log};
 use crate::settings::Shared;
 use crate::transport::{Acceptor, LINGER, Stream};
 
-/// How much longer than a request may take the server waits at shutdown for those in flight.
+/// How long the server waits at shutdown for requests in flight, beyond the longest time that a request may take.
 const SHUTDOWN_MARGIN: Duration = Duration::from_secs(5);
 
-/// Serves the interface on `listener` until the returned server's handle is told to stop; gracefully, it then stops
-/// accepting, finishes what is in flight and resolves. Signals are the caller's matter. Lists are read from the replica, if there is
-/// one.
+/// Serves the interface on `listener` until the returned server is stopped through its handle.
+///
+/// After a graceful stop it accepts no more connections, finishes the requests in flight and resolves. Signals are left to the
+/// caller. Lists are read from `replica`, if there is one.
 ///
 /// # Errors
-/// When the listener cannot be used.
+/// If the listener cannot be used.
 pub fn serve(
     listener: TcpListener,
     services: Services,
@@ -88,23 +89,23 @@ pub fn serve(
     let acceptor = Acceptor::new(shared.state.clone().into_inner(), shared.capacity.clone().into_inner());
     let builder = Server::build();
     let stopping = builder.graceful_shutdown_signal();
-    // What `HttpServer` does, but with a stream with deadlines for its client.
+    // Does what `HttpServer` does, but over a stream that enforces deadlines on its client.
     let connections = move || {
         let (shared, acceptor, stopping) = (shared.clone(), acceptor.clone(), stopping.clone());
-        let asks_origins = origins != CorsOrigins::None;
+        let has_cors = origins != CorsOrigins::None;
         let app = App::new()
             .configure(|app| shared.register(app))
             .default_service(router::dispatch())
             .wrap(from_fn(middleware_stack))
-            .wrap(Condition::new(asks_origins, origins.middleware()))
-            .wrap(Condition::new(asks_origins, from_fn(cors::render_refusal)))
+            .wrap(Condition::new(has_cors, origins.middleware()))
+            .wrap(Condition::new(has_cors, from_fn(cors::render_refusal)))
             .wrap(from_fn(request_log::observe));
         let http = HttpService::build()
             .graceful_shutdown_signal(move || {
                 let stopping = stopping.clone();
                 async move { stopping.notified().await }
             })
-            // The stream's matter.
+            // `Stream` enforces this deadline itself.
             .client_request_timeout(Duration::ZERO)
             .client_disconnect_timeout(LINGER)
             .on_connect_ext(|stream: &Stream, data| drop(data.insert(stream.connection())))
@@ -117,7 +118,7 @@ pub fn serve(
     };
     Ok(builder
         .workers(workers)
-        // Not the limit: this one would leave connections waiting.
+        // The limit is enforced by `Acceptor`, which answers 503: at this one, connections would wait instead.
         .max_concurrent_connections(usize::MAX - 1)
         .disable_signals()
         .shutdown_timeout(longest.as_secs())
@@ -125,8 +126,8 @@ pub fn serve(
         .run())
 }
 
-/// Sheds load, holds the client to its rate limit and compresses the answer, in this order. One layer of actix-web, since
-/// each takes allocations.
+/// Sheds load, enforces the rate limit of the client and compresses the response, in this order. They are one layer of
+/// actix-web, since each layer costs allocations.
 async fn middleware_stack(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -138,8 +139,8 @@ async fn middleware_stack(
     load_shedding::shed_load(request, client, limited).await
 }
 
-/// Returns how made-up values are tried in tests: the same cases each time, so that a failure has to do with the change
-/// that it stands beside. `PROPTEST_CASES` makes them more.
+/// Returns the configuration of property tests: the seed is fixed, so that a new failure is due to a change of the code.
+/// `PROPTEST_CASES` raises the number of cases.
 #[cfg(test)]
 fn proptest_config() -> proptest::test_runner::Config {
     use proptest::test_runner::{Config, RngSeed};

@@ -1,7 +1,7 @@
-//! Finds the endpoint that a request is for, and calls it.
+//! Routes a request to its endpoint and calls it.
 //!
-//! actix-web's router tries the expression of one path after the other; a tree of all of them finds any path in the same
-//! time. It is looked into first of all, so that of refused requests too it is known what they asked for.
+//! actix-web's router tries the regular expressions of all paths in turn; a tree of the paths (`matchit`) finds each in the
+//! same time. The path is looked up before anything else, so that the endpoint of a rejected request is known as well.
 
 use std::future::ready;
 use std::rc::Rc;
@@ -19,11 +19,12 @@ use crate::routes::{Endpoint, endpoints};
 /// Creates the table of the paths of all endpoints.
 ///
 /// # Errors
-/// When two of them are the same.
+/// If two paths conflict.
 pub(crate) fn paths() -> Result<Paths, InsertError> {
     Paths::new(by_path().into_iter().map(|(path, _)| path))
 }
 
+/// Returns all endpoints, grouped by path.
 fn by_path() -> Vec<(&'static str, Vec<Endpoint>)> {
     let mut paths: Vec<(&str, Vec<Endpoint>)> = Vec::new();
     for endpoint in endpoints() {
@@ -35,15 +36,16 @@ fn by_path() -> Vec<(&'static str, Vec<Endpoint>)> {
     paths
 }
 
-/// The endpoints of one path, as each worker has them.
+/// The endpoints of one path. Each worker has its own.
 struct Methods {
     services: Vec<(Method, <Route as ServiceFactory<ServiceRequest>>::Service)>,
+    /// The value of `Allow`.
     allowed: String,
 }
 
 type Response = LocalBoxFuture<'static, Result<ServiceResponse, actix_web::Error>>;
 
-/// Calls what a request is for. Paths that there are not are answered 404, methods that a path has not 405.
+/// Calls the endpoint of a request. An unknown path is answered 404, a method that the path lacks 405.
 pub(crate) fn dispatch()
 -> impl ServiceFactory<ServiceRequest, Config = (), Response = ServiceResponse, Error = actix_web::Error, InitError = ()>
 {
@@ -94,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_found_by_what_it_spells_out_and_its_parameter_is_decoded() {
+    fn literal_segments_win_over_parameters_and_parameters_are_percent_decoded() {
         let paths = paths().unwrap();
         for (address, expected) in [
             ("/api/posts/all", Some(("/api/posts/all", "", ""))),

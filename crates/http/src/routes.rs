@@ -1,4 +1,4 @@
-//! The whole route table, with who may call what.
+//! The route table: every endpoint, with who may call it.
 
 use actix_web::http::Method;
 use actix_web::middleware::from_fn;
@@ -14,7 +14,7 @@ use crate::endpoints::{
 };
 use crate::middleware::authorize;
 
-/// One method of one path: all that is said of it.
+/// An endpoint: one method of one path, and what is declared about it.
 pub struct Endpoint {
     /// The method. A GET endpoint answers HEAD as well.
     pub method: Method,
@@ -22,16 +22,16 @@ pub struct Endpoint {
     pub path: &'static str,
     /// Who may call it.
     pub access: Access,
-    /// Whether it takes an `Idempotency-Key`.
+    /// Whether it supports `Idempotency-Key`.
     pub idempotency: IdempotencySupport,
-    /// How often a client address may call it, if that is limited.
+    /// The rate limit per client address, if it has one of its own.
     pub rate_limit: Option<RateLimitClass>,
-    /// Whether what it shows may come from a replica of the database, as long as that has what the caller wrote.
+    /// Whether it may read from a replica of the database, provided that the replica has all that the caller wrote.
     pub is_replicated: bool,
-    /// The name of its handler, with its module: `posts.create`.
+    /// The name of its handler with its module, such as `posts.create`.
     operation: &'static str,
     route: Box<dyn Fn(EndpointPolicy) -> Route>,
-    /// What its handler says of itself.
+    /// Returns the OpenAPI description of its handler.
     #[cfg(feature = "openapi")]
     pub(crate) describe: fn() -> OpenApi,
 }
@@ -87,35 +87,35 @@ macro_rules! endpoint {
 }
 
 impl Endpoint {
-    /// Returns this endpoint as one whose requests a client may repeat under an `Idempotency-Key`.
+    /// Adds support for `Idempotency-Key`, under which a client may repeat a request.
     fn idempotent(self) -> Self {
         Self { idempotency: IdempotencySupport::Json, ..self }
     }
 
-    /// Returns the same, for requests that may carry an image.
+    /// Does the same for an endpoint whose requests may carry an image.
     fn idempotent_with_image(self) -> Self {
         Self { idempotency: IdempotencySupport::Image, ..self }
     }
 
-    /// Returns this endpoint as one that an address may only call so often.
+    /// Adds a rate limit per client address.
     fn limited(self, class: RateLimitClass) -> Self {
         Self { rate_limit: Some(class), ..self }
     }
 
-    /// Returns this endpoint as one of a list that may come from a replica of the database.
+    /// Marks a list that may be read from a replica of the database.
     fn replicated(self) -> Self {
         Self { is_replicated: true, ..self }
     }
 
-    /// Returns what answers it.
+    /// Returns its handler as a route, with the authorization that its policy asks for.
     pub(crate) fn route(&self) -> Route {
         let Self { access, path, operation, idempotency, rate_limit, is_replicated, .. } = *self;
         (self.route)(EndpointPolicy { access, path, operation, idempotency, rate_limit, is_replicated })
     }
 }
 
-/// Returns every endpoint, declared once. Where a handler stands twice, the first path is the preferred one. A path has
-/// one parameter at most.
+/// Returns every endpoint, each declared once. If a handler has several paths, the first is the preferred one and the others
+/// are aliases. A path has at most one parameter.
 #[rustfmt::skip]
 pub fn endpoints() -> Vec<Endpoint> {
     vec![

@@ -1,4 +1,4 @@
-//! How the service is set up, and what it keeps while it runs.
+//! The settings of the interface, and the state that its workers share.
 
 use std::io;
 use std::sync::Arc;
@@ -23,57 +23,58 @@ use crate::middleware::{
 use crate::response::ListReads;
 use crate::router;
 
-/// How the interface is set up.
+/// The settings of the interface.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How many threads serve requests.
+    /// The number of threads that serve requests.
     pub workers: usize,
-    /// Whether the database carries out writes in parallel, each on a core that reads need as well. Then an account has no more
-    /// writes in progress than reads.
+    /// Whether the database executes writes in parallel, where they compete with reads for cores. If so, an account may have
+    /// only as many writes in progress as reads.
     pub parallel_writes: bool,
-    /// Where clients reach the service, without a slash at the end: the beginning of every link.
+    /// The base URL of the service as clients reach it, without a slash at the end. Every link begins with it.
     pub public_url: String,
-    /// The most bytes an uploaded image has.
+    /// The maximum size of an uploaded image in bytes.
     pub max_image_bytes: usize,
-    /// How long the work on a request may take, its body's coming in not counted; then it is answered 503.
+    /// How long the work on a request may take before it is answered 503, not counting the time in which its body arrives.
     pub request_time: Duration,
-    /// Whose pages may call the service from a browser.
+    /// The sites whose pages may call the service from a browser.
     pub cors_origins: CorsOrigins,
-    /// Whose word about where a request comes from counts.
+    /// The proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: TrustedProxies,
-    /// How many requests are served.
+    /// The rate limits per client address and per account.
     pub throttling: Throttling,
-    /// What is served at once, and how long clients may take.
+    /// The limits on concurrency and memory, and the deadlines of clients.
     pub load: LoadLimits,
-    /// Makes the codes in cursors and of requests: the same on every node.
+    /// The keys for the MACs of cursors, requests and responses. They must be the same on every node.
     pub mac_keys: MacKeys,
-    /// Whether the client in the browser is served.
+    /// Whether the web client (`/app`) is served.
     pub has_app: bool,
-    /// Whether the console of administrators is served.
+    /// Whether the console for administrators (`/console`) is served.
     pub has_console: bool,
-    /// Whether the service was told to stop.
+    /// Whether the service is shutting down.
     pub stopping: Stopping,
     /// The settings in effect, for administrators to read.
     pub configuration: Vec<EffectiveSetting>,
-    /// What is measured of requests; nothing when nobody looks at it.
+    /// The metrics of requests; `None` if metrics are not exported.
     pub metrics: Option<Arc<HttpMetrics>>,
-    /// What takes traces over; nothing when none are followed.
+    /// Continues the trace of the caller; `None` if traces are not exported.
     pub remote_parent: Option<RemoteParent>,
 }
 
-/// What the layers keep while the service runs, each its own. All workers share it.
+/// The state that all workers share.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) state: Data<State>,
     pub(crate) capacity: Data<Capacity>,
+    /// Registers the state of each layer with an app.
     register: Arc<dyn Fn(&mut ServiceConfig) + Send + Sync>,
 }
 
 impl Shared {
-    /// Creates it for these use cases and settings.
+    /// Creates the state for these use cases and settings.
     ///
     /// # Errors
-    /// When two endpoints have the same path.
+    /// If the paths of two endpoints conflict.
     pub(crate) fn new(services: Services, replica: Option<ReplicaServices>, settings: Settings) -> io::Result<Self> {
         let capacity = Data::new(Capacity::new(settings.load));
         let rate_limiter = Data::new(RateLimiter::new(settings.throttling));
@@ -118,7 +119,7 @@ impl Shared {
         Ok(Self { state, capacity, register: Arc::new(register) })
     }
 
-    /// Makes it known to the requests of an app.
+    /// Makes the state available to the requests of an app.
     pub(crate) fn register(&self, app: &mut ServiceConfig) {
         (self.register)(app);
     }
