@@ -1,5 +1,5 @@
-//! What follows for an operation from the route table and from its kind. A header or a failure that a kind of operation
-//! has is added here, for all of them.
+//! Completes the description of each operation with what follows from the route table and from the kind of the operation, such
+//! as the headers and failures that all operations of a kind share.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,16 +18,16 @@ use crate::response::{ResponseHeader, failures, files};
 use crate::routes;
 use crate::routes::Endpoint;
 
-/// The operations that make something that can be edited.
+/// The operations that create something that has a version and can be edited.
 const CREATE_EDITABLE: [&str; 2] = ["createPost", "createProduct"];
 
-/// The operations that need no body, besides those that may have a form.
+/// The operations whose body is optional, besides those that accept a form.
 const WITHOUT_BODY: [&str; 1] = ["muteUser"];
 
-/// The fields of forms that hold an image.
+/// The form fields that hold an image.
 const IMAGE_FIELDS: [&str; 2] = ["image", "profilePicture"];
 
-/// Adds every endpoint to a document that has none.
+/// Adds every endpoint to a document without paths.
 pub(crate) fn complete(document: &mut OpenApi) {
     let endpoints = routes::endpoints().into_iter();
     let mut described: Vec<_> = endpoints.map(|endpoint| ((endpoint.describe)(), endpoint)).collect();
@@ -74,14 +74,15 @@ fn complete_operation(endpoint: &Endpoint, operation: &mut Operation) {
         _ => vec![SecurityRequirement::new(SECURITY, <[&str; 0]>::default())],
     });
     let description = operation.description.take().unwrap_or_default();
-    operation.description = Some(format!("{}\n\n{}", description.trim(), who(endpoint.access)).trim_start().to_owned());
+    operation.description =
+        Some(format!("{}\n\n{}", description.trim(), access_note(endpoint.access)).trim_start().to_owned());
     add_parameters(endpoint, operation);
     add_failures(endpoint, operation);
     add_headers(endpoint, operation);
 }
 
 /// Returns whether an operation has a parameter of this name.
-fn takes(operation: &Operation, name: &str) -> bool {
+fn has_parameter(operation: &Operation, name: &str) -> bool {
     operation.parameters.iter().flatten().any(|it| matches!(it, RefOr::T(it) if it.name == name))
 }
 
@@ -95,7 +96,7 @@ fn add_parameters(endpoint: &Endpoint, operation: &mut Operation) {
     operation.parameters = (!all.is_empty()).then_some(all);
 }
 
-/// Adds the failures that every operation of the kind can end with, unless it says more about one itself.
+/// Adds the failures that every operation of the kind can end with, except those that the operation describes itself.
 fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
     let has_body = operation.request_body.is_some();
     let idempotency = endpoint.idempotency != IdempotencySupport::None;
@@ -103,9 +104,9 @@ fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
         ("BadRequest", true),
         ("Unauthorized", endpoint.access != Access::Public),
         ("Forbidden", !matches!(endpoint.access, Access::Public | Access::Account)),
-        // Whatever looks at what is stored can meet a conflict that no rule foresaw.
+        // Anything that reads or writes stored data may run into a conflict that no rule foresaw.
         ("Conflict", endpoint.path.starts_with("/api/")),
-        ("PreconditionFailed", takes(operation, parameters::IF_MATCH)),
+        ("PreconditionFailed", has_parameter(operation, parameters::IF_MATCH)),
         ("RequestTimeout", has_body || idempotency),
         ("PayloadTooLarge", has_body || idempotency),
         ("KeyReused", idempotency),
@@ -120,11 +121,11 @@ fn add_failures(endpoint: &Endpoint, operation: &mut Operation) {
     }
 }
 
-/// Adds the headers that every response of the kind has. What refers to a component has its headers there.
+/// Adds the headers that every response of the kind has. A response that refers to a component has its headers there.
 fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
-    let is_list = takes(operation, "cursor");
-    let is_tagged = takes(operation, parameters::IF_NONE_MATCH) && endpoint.path.starts_with("/api/");
-    let is_edit = takes(operation, parameters::IF_MATCH);
+    let is_list = has_parameter(operation, "cursor");
+    let is_tagged = has_parameter(operation, parameters::IF_NONE_MATCH) && endpoint.path.starts_with("/api/");
+    let is_edit = has_parameter(operation, parameters::IF_MATCH);
     let makes_editable = operation.operation_id.as_deref().is_some_and(|id| CREATE_EDITABLE.contains(&id));
     if is_tagged {
         let unchanged = ResponseBuilder::new().description("What is there already still holds.");
@@ -154,7 +155,7 @@ fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
     }
 }
 
-fn who(access: Access) -> &'static str {
+fn access_note(access: Access) -> &'static str {
     match access {
         Access::Public => "Public: no token is needed.",
         Access::Account => "For any account with a valid token, even one without a role.",
@@ -164,8 +165,8 @@ fn who(access: Access) -> &'static str {
     }
 }
 
-/// Says where a body may be left out, and of what types the images in a form are. A change that may come as a form may also come as
-/// nothing.
+/// Declares which bodies are optional, and the media types of images in forms. A change that accepts a form also accepts no body
+/// at all.
 fn describe_body(endpoint: &Endpoint, operation: &mut Operation, schemas: &Value) {
     let Some(RefOr::T(body)) = &mut operation.request_body else { return };
     if operation.operation_id.as_deref().is_some_and(|id| WITHOUT_BODY.contains(&id)) {

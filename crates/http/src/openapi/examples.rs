@@ -1,4 +1,4 @@
-//! Whole bodies as examples, put together from the examples of their fields, which stand at the types themselves.
+//! Examples of whole bodies, assembled from the examples of their fields, which are declared with the field types.
 
 use serde_json::{Map, Value, json};
 use utoipa::openapi::RefOr;
@@ -6,18 +6,18 @@ use utoipa::openapi::path::Operation;
 
 const JSON: &str = "application/json";
 
-/// Gives the JSON that an operation takes and answers an example each, where it has none. `schemas` are those of the
-/// document, by name.
+/// Adds an example to each JSON body of an operation's request and responses that has none. `schemas` are the schemas of the
+/// document by name.
 pub(crate) fn add(operation: &mut Operation, schemas: &Value) {
-    let taken = operation.request_body.iter_mut().filter_map(|body| match body {
+    let requests = operation.request_body.iter_mut().filter_map(|body| match body {
         RefOr::T(body) => body.content.get_mut(JSON),
         RefOr::Ref(_) => None,
     });
-    let answered = operation.responses.responses.values_mut().filter_map(|response| match response {
+    let responses = operation.responses.responses.values_mut().filter_map(|response| match response {
         RefOr::T(response) => response.content.get_mut(JSON),
         RefOr::Ref(_) => None,
     });
-    for content in taken.chain(answered) {
+    for content in requests.chain(responses) {
         let RefOr::T(content) = content else { continue };
         if content.example.is_none() && content.examples.is_empty() {
             let schema = serde_json::to_value(&content.schema).unwrap_or_default();
@@ -30,13 +30,13 @@ fn example(schema: &Value, schemas: &Value) -> Value {
     if let Some(reference) = schema["$ref"].as_str() {
         return example(&schemas[reference.rsplit('/').next().unwrap_or_default()], schemas);
     }
-    let stated = [&schema["examples"][0], &schema["example"], &schema["default"], &schema["enum"][0]];
-    if let Some(stated) = stated.into_iter().find(|it| !it.is_null()) {
-        return stated.clone();
+    let declared = [&schema["examples"][0], &schema["example"], &schema["default"], &schema["enum"][0]];
+    if let Some(declared) = declared.into_iter().find(|it| !it.is_null()) {
+        return declared.clone();
     }
     let parts = |of: &str| schema[of].as_array().into_iter().flatten().map(|part| example(part, schemas));
     let fields: Map<_, _> = parts("allOf").filter_map(|part| part.as_object().cloned()).flatten().collect();
-    // What may be null is shown as what else it may be.
+    // For a nullable value, the example of the other alternative.
     if let Some(one) = parts("oneOf").chain(parts("anyOf")).find(|it| !it.is_null()) {
         return one;
     }

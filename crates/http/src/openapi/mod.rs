@@ -1,10 +1,10 @@
 //! The description of the interface as an OpenAPI 3.1 document.
 //!
-//! Each handler says in its `#[utoipa::path]` what is its own: a name, the body it reads, the answers it gives; its
-//! doc comment is what clients read. The attribute asks for a method and a path too, and is given `get` and an empty path,
-//! whatever the endpoint is: the route table declares both. `complete` adds them, and what follows from the route table or from the kind of an
-//! endpoint: who may call it, the parameters of its path, the failures and headers that all of its kind have. Every
-//! parameter, header, failure and value is described in one place, in the module of that name.
+//! The `#[utoipa::path]` of each handler declares what is specific to it: its name, its request body and its responses. Its doc
+//! comment is the description that clients read. The attribute also requires a method and a path; these are always `get` and
+//! an empty path, since the route table declares both. `complete` adds them, and everything else that follows from the route
+//! table or from the kind of the endpoint: who may call it, its path parameter, and the failures and headers that all endpoints
+//! of its kind share. Each parameter, header, failure and schema is described once, in the module of that name.
 
 mod complete;
 mod examples;
@@ -20,10 +20,10 @@ use crate::response::{
     failures, headers,
 };
 
-/// The name of the way in which callers authenticate.
+/// The name of the security scheme for bearer tokens.
 const SECURITY: &str = "bearerAuth";
 
-/// The name of the other way, which opens a stream of events.
+/// The name of the security scheme for tickets, which open a stream of events.
 const TICKET_SECURITY: &str = "ticket";
 
 #[derive(utoipa::OpenApi)]
@@ -57,11 +57,12 @@ const TICKET_SECURITY: &str = "ticket";
         (name = "Documentation", description = "This document, and a page to read it and try it out."),
     ),
 )]
-struct Frame;
+/// The document without its paths.
+struct BaseDocument;
 
-/// Returns the document: every endpoint of [`crate::routes`], with all it takes and answers.
+/// Returns the document: every endpoint of [`crate::routes`], with its requests and responses.
 pub fn document() -> OpenApi {
-    let mut document = Frame::openapi();
+    let mut document = BaseDocument::openapi();
     let components = document.components.get_or_insert_default();
     components.responses.extend(failures::components());
     components.headers.extend(headers::components());
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_examples_of_a_failure_have_its_status() {
+    fn every_example_of_a_failure_has_the_same_status() {
         for failure in failures::all() {
             assert!(!failure.examples.is_empty(), "{}", failure.name);
             for (name, error) in &failure.examples {
