@@ -17,21 +17,21 @@ pub(crate) type HandlerResult = Result<HttpResponse, ApiError>;
 
 #[derive(Serialize)]
 struct Envelope<T> {
-    /// The follow endpoints alone say it.
+    /// Only present in responses of the follow endpoints.
     #[serde(skip_serializing_if = "Option::is_none")]
     success: Option<bool>,
     message: &'static str,
     data: T,
 }
 
-/// The bytes that a body is given at first: most answers with one thing need no more, and from a kibibyte on allocations
+/// The initial capacity of a body in bytes. Most responses with a single item need no more, and allocations of a kibibyte or more
 /// take longer.
-const BODY: usize = 960;
+const INITIAL_CAPACITY: usize = 960;
 
-/// An answer before it is a response.
+/// A rendered body with its status and version, not yet a response.
 pub(crate) struct Rendered {
     status: StatusCode,
-    /// The version of the thing that was written.
+    /// The version of the item that was created or edited, sent as `ETag`.
     version: Option<Timestamp>,
     body: Bytes,
 }
@@ -39,8 +39,8 @@ pub(crate) struct Rendered {
 impl Rendered {
     /// Renders a body of any shape.
     pub(crate) fn new<T: Serialize>(status: StatusCode, body: &T) -> agora_domain::Result<Self> {
-        let mut json = Vec::with_capacity(BODY);
-        // The types of this crate serialize without fail; if one did not, that would be a defect.
+        let mut json = Vec::with_capacity(INITIAL_CAPACITY);
+        // Serializing the types of this crate never fails; if it did, that would be a defect.
         serde_json::to_writer(&mut json, body).map_err(agora_domain::Error::internal)?;
         Ok(Self { status, version: None, body: json.into() })
     }
@@ -70,8 +70,8 @@ impl Rendered {
         Self::new(StatusCode::OK, &Envelope { success: Some(true), message, data: () })
     }
 
-    /// Adds the tag of this version, for the next edit.
-    pub(crate) fn of_version(self, version: Timestamp) -> Self {
+    /// Adds the tag of this version, for the `If-Match` of the next edit.
+    pub(crate) fn with_version(self, version: Timestamp) -> Self {
         Self { version: Some(version), ..self }
     }
 
@@ -80,7 +80,7 @@ impl Rendered {
         &self.body
     }
 
-    /// Turns it into a response.
+    /// Converts it into a response.
     pub(crate) fn into_response(self) -> HttpResponse {
         let mut response = HttpResponse::build(self.status);
         if let Some(version) = self.version {
@@ -90,7 +90,7 @@ impl Rendered {
     }
 }
 
-/// Turns a rendered answer into what a handler returns.
+/// Converts a rendered body into the result of a handler.
 pub(crate) fn respond(rendered: agora_domain::Result<Rendered>) -> HandlerResult {
     Ok(rendered?.into_response())
 }

@@ -1,34 +1,34 @@
-//! The tags of answers: `ETag`.
+//! Entity tags: the `ETag` of responses.
 //!
-//! The tag of a thing that can be edited begins with its version, which only an edit changes. What else an answer
-//! shows, such as likes, makes up the rest. A cache compares whole tags, an edit the versions alone: a like that comes
-//! in between does not make it stale.
+//! The tag of something that can be edited begins with its version, which only an edit changes. The rest is a digest of the
+//! body, which also changes with likes and the like. Caches compare whole tags (`If-None-Match`), edits only the versions
+//! (`If-Match`), so that a like in the meantime does not make an edit fail.
 
 use agora_domain::clock::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::core::{MacKeys, Purpose};
 
-// Tags are weak: the same answer may be sent compressed.
+// Tags are weak because the same response may be sent with or without compression.
 
-/// Returns the tag of a version, without what else an answer shows: for edits.
+/// Returns a tag that consists of a version alone, for `If-Match`.
 pub(crate) fn version_tag(version: Timestamp) -> String {
     format!("W/\"{:x}\"", version.unix_millis())
 }
 
-/// Returns the tag of an answer with this body.
+/// Returns the tag of a response with this version and body.
 pub(crate) fn tag(version: Option<Timestamp>, body: &[u8]) -> String {
-    let shown = Sha256::digest(body);
-    let shown = shown.first_chunk().copied().map_or(0, u64::from_be_bytes);
+    let digest = Sha256::digest(body);
+    let digest = digest.first_chunk().copied().map_or(0, u64::from_be_bytes);
     match version {
-        Some(version) => format!("W/\"{:x}-{shown:016x}\"", version.unix_millis()),
-        None => format!("W/\"{shown:016x}\""),
+        Some(version) => format!("W/\"{:x}-{digest:016x}\"", version.unix_millis()),
+        None => format!("W/\"{digest:016x}\""),
     }
 }
 
-/// Returns the tag of an answer that these parts and the code of this release determine. It differs from release to
-/// release, and from one signing secret to another, with which links are made.
-pub(crate) fn tag_of(mac_keys: &MacKeys, parts: &[&[u8]]) -> String {
+/// Returns the tag of a response that is determined by these parts and the code of this release. It depends on the release, and
+/// on the signing secret, which determines the cursors in links.
+pub(crate) fn derived_tag(mac_keys: &MacKeys, parts: &[&[u8]]) -> String {
     let parts = parts.iter().copied().chain([env!("CARGO_PKG_VERSION").as_bytes()]);
     let code = mac_keys.mac(Purpose::Response, parts);
     format!("W/\"{:016x}\"", code.first_chunk().copied().map_or(0, u64::from_be_bytes))
@@ -43,7 +43,7 @@ mod tests {
     use crate::request::preconditions::versions;
 
     #[test]
-    fn a_tag_is_of_its_version_and_of_all_that_is_shown() {
+    fn a_tag_depends_on_the_version_and_the_body() {
         let at = Timestamp::from_unix_millis;
         let one = tag(Some(at(1_752_539_094_124)), b"body");
         assert_eq!(one, tag(Some(at(1_752_539_094_124)), b"body"));
@@ -58,14 +58,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_of_what_an_answer_follows_from_is_of_each_part_and_of_the_secret() {
+    fn a_derived_tag_depends_on_each_part_and_on_the_secret() {
         let mac_keys = MacKeys::new(b"a secret");
-        let one = tag_of(&mac_keys, &[b"a", b"b"]);
-        assert_eq!(one, tag_of(&mac_keys, &[b"a", b"b"]));
+        let one = derived_tag(&mac_keys, &[b"a", b"b"]);
+        assert_eq!(one, derived_tag(&mac_keys, &[b"a", b"b"]));
         for other in [
-            tag_of(&mac_keys, &[b"a", b"c"]),
-            tag_of(&mac_keys, &[b"ab", b""]),
-            tag_of(&MacKeys::new(b"another"), &[b"a", b"b"]),
+            derived_tag(&mac_keys, &[b"a", b"c"]),
+            derived_tag(&mac_keys, &[b"ab", b""]),
+            derived_tag(&MacKeys::new(b"another"), &[b"a", b"b"]),
         ] {
             assert_ne!(one, other);
         }
@@ -75,7 +75,7 @@ mod tests {
         #![proptest_config(crate::proptest_config())]
 
         #[test]
-        fn a_version_is_known_by_its_tag_among_any_others(millis in any::<i64>(), others in "[ -~]{0,20}") {
+        fn a_version_is_recognized_among_other_tags(millis in any::<i64>(), others in "[ -~]{0,20}") {
             let version = Timestamp::from_unix_millis(millis);
             let Versions::OneOf(named) = versions(&format!("{others},{}", version_tag(version))) else {
                 panic!("a list with a tag means any version");

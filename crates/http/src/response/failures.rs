@@ -1,4 +1,5 @@
-//! The failures that endpoints answer with, each described once, with examples made from the failures themselves.
+//! The failures that endpoints respond with, for the OpenAPI document: each is described once, with examples made from the
+//! errors themselves.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +13,13 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use crate::core::{ApiError, FailureBody, schema};
 use crate::response::ResponseHeader;
 
-/// One status that failures have.
+/// The response for one kind of failure.
 pub(crate) struct Failure {
     /// The name by which operations refer to it.
     pub(crate) name: &'static str,
     description: &'static str,
     headers: &'static [ResponseHeader],
-    /// What it can be, each with a name. All have the same status.
+    /// Examples of the errors it stands for, each with a name. All have the same status.
     pub(crate) examples: Vec<(&'static str, ApiError)>,
 }
 
@@ -45,17 +46,17 @@ impl Failure {
     }
 }
 
-/// Returns a reference to the failures of this name.
+/// Returns a reference to the failure of this name.
 pub(crate) fn reference(name: &str) -> RefOr<Response> {
     RefOr::Ref(Ref::from_response_name(name))
 }
 
-/// Returns the failures as components of the document.
+/// Returns all failures as components of the OpenAPI document, by name.
 pub(crate) fn components() -> impl Iterator<Item = (String, RefOr<Response>)> {
     all().into_iter().map(|failure| (failure.name.to_owned(), RefOr::T(failure.describe())))
 }
 
-/// The failures that handlers name themselves, since not every endpoint of their kind has them.
+/// Declares the failures that handlers list explicitly, since only some endpoints of a kind have them.
 macro_rules! named {
     ($($(#[doc = $doc:literal])+ $name:ident($status:literal);)+) => {$(
         $(#[doc = $doc])+
@@ -76,8 +77,8 @@ named! {
     Unauthorized("401");
 }
 
-/// What is left of a limit that is used up.
-const ALLOWANCE: Allowance =
+/// The state of a rate limit that is used up.
+const EXHAUSTED_ALLOWANCE: Allowance =
     Allowance { limit: Limit { most: 60, period_seconds: 60 }, remaining: 0, reset_seconds: 42 };
 
 fn invalid_fields() -> Error {
@@ -87,8 +88,8 @@ fn invalid_fields() -> Error {
     fields.into()
 }
 
-/// Declares the failures: the name by which operations refer to it, what it is, its headers, and what it can be, each under
-/// a name. All that one can be have the same status.
+/// Declares the failures: the component's name, a description, the headers, and named examples of errors, which all have the
+/// same status.
 macro_rules! failures {
     ($($name:ident $description:literal [$($header:ident)*] { $($example:ident: $error:expr,)+ })+) => {
         /// Returns every failure.
@@ -168,7 +169,7 @@ failures! {
     TooManyRequests
     "Requests are limited, and these were too many: of this client address, of this account, or of wrong passwords."
     [RETRY_AFTER] {
-        tooMany: Error::TooMany(ALLOWANCE),
+        tooMany: Error::TooMany(EXHAUSTED_ALLOWANCE),
     }
     InternalServerError "A defect. Its cause is not sent; the log names its cause under the `x-request-id`." [] {
         defect: ApiError::Panicked,

@@ -1,4 +1,5 @@
-//! The answers that are no envelope: images, streams of events, this document, and the page to read it.
+//! The responses that have no envelope, for the OpenAPI document: images, event streams, archives, the document itself and
+//! web pages.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use utoipa::openapi::{ContentBuilder, ObjectBuilder, RefOr, Response, ResponseBu
 use crate::core::schema::format;
 use crate::response::{ResponseHeader as Header, failures};
 
-/// The formats that images have.
+/// The formats that images may have.
 const FORMATS: [ImageFormat; 4] = [ImageFormat::Jpeg, ImageFormat::Png, ImageFormat::Gif, ImageFormat::WebP];
 
 /// Returns the media types of images.
@@ -18,7 +19,7 @@ pub(crate) fn media_types() -> [&'static str; 4] {
     FORMATS.map(ImageFormat::media_type)
 }
 
-/// Declares the answers of an operation.
+/// Declares the responses of an operation.
 macro_rules! answers {
     ($($(#[doc = $doc:literal])+ $name:ident = [$($answer:expr),+ $(,)?];)+) => {$(
         $(#[doc = $doc])+
@@ -70,7 +71,8 @@ fn images() -> [(&'static str, ObjectBuilder); 4] {
     media_types().map(|media_type| (media_type, bytes()))
 }
 
-/// Returns the schema of any object. Said outright, since clients are made for an object without any field otherwise.
+/// Returns the schema of an arbitrary object. It allows additional properties explicitly, since client generators otherwise make
+/// a type without fields.
 fn any_object() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(AdditionalProperties::FreeForm(true)))
 }

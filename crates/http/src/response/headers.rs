@@ -11,22 +11,22 @@ use crate::core::schema::format;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResponseHeader {
     name: &'static str,
-    /// The name by which responses refer to it in the document.
+    /// The name of its component in the OpenAPI document.
     component: &'static str,
     presence: Presence,
     example: &'static str,
     description: &'static str,
 }
 
-/// Whether a response that may have a header always does.
+/// Whether a response that may have a header always has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Always,
     Sometimes,
 }
 
-/// Declares the headers: the name in responses, whether a response that may have it always does, an example, and what it
-/// says. What has a number for an example is a number.
+/// Declares the headers: the constant, the component's name, the name in responses, the presence, an example and a
+/// description. If the example is a number, the header is declared as an integer.
 macro_rules! headers {
     ($($constant:ident $component:ident $name:literal $presence:ident $example:literal $description:literal;)+) => {
         impl ResponseHeader {
@@ -104,13 +104,13 @@ impl ResponseHeader {
         let header = HeaderBuilder::new().schema(Some(schema)).description(Some(self.description));
         let mut header = header.example(Some(example)).build();
         if self.presence == Presence::Always {
-            // A field of the standard that `Header` lacks; it writes what extends it as it is.
+            // OpenAPI has a field `required` that utoipa's `Header` lacks; extensions are written as plain fields.
             header.extensions = Some(Extensions::from_iter([("required", true)]));
         }
         header
     }
 
-    /// Adds what every response has, or may have.
+    /// Adds the headers that every response has or may have.
     pub(crate) fn add_everywhere(response: &mut Response) {
         let limits = [Self::RATE_LIMIT_LIMIT, Self::RATE_LIMIT_REMAINING, Self::RATE_LIMIT_RESET];
         let for_browsers = [Self::CONTENT_TYPE_OPTIONS, Self::REFERRER_POLICY, Self::CONTENT_SECURITY_POLICY];
@@ -118,14 +118,14 @@ impl ResponseHeader {
         [limits, for_browsers, others].as_flattened().iter().for_each(|header| header.add_to(response));
     }
 
-    /// Adds it to a response.
+    /// Adds this header to a response, as a reference to its component.
     pub(crate) fn add_to(&self, response: &mut Response) {
         let reference = RefOr::Ref(Ref::new(format!("#/components/headers/{}", self.component)));
         response.headers.insert(self.name.to_owned(), reference);
     }
 }
 
-/// Returns all headers, under the names by which responses refer to them.
+/// Returns all headers as components of the OpenAPI document, by name.
 pub(crate) fn components() -> impl Iterator<Item = (String, RefOr<Header>)> {
     ResponseHeader::ALL.iter().map(|header| (header.component.to_owned(), RefOr::T(header.describe())))
 }

@@ -1,4 +1,4 @@
-//! What is answered: envelopes, lists, tags, and how the domain's values look as JSON, with their schemas. It uses `core`,
+//! Responses: envelopes, lists, entity tags, and the JSON of the domain's values with its schemas. This layer uses `core`,
 //! `transport` and `request`.
 
 mod conditional;
@@ -15,7 +15,7 @@ pub(crate) use self::conditional::{Cache, Conditional};
 pub(crate) use self::envelope::{
     HandlerResult, Rendered, SUCCESS, done, empty_follow_list, empty_list, json, ok, respond,
 };
-pub(crate) use self::etag::{tag_of, version_tag};
+pub(crate) use self::etag::{derived_tag, version_tag};
 pub(crate) use self::failures::{NotFound, Unauthorized};
 pub(crate) use self::files::{Archive, BackupArchive, Document, Events, Image, Page, PagePart, ToPage};
 pub(crate) use self::headers::ResponseHeader;

@@ -1,5 +1,5 @@
-//! The schemas of successful responses, for the OpenAPI document alone. What they hold is described where it is rendered; here is what it is wrapped
-//! in, under the names that clients made from the document get to see.
+//! The schemas of successful responses, used by the OpenAPI document alone. The data is described where it is rendered; the types
+//! here describe the envelopes around it. Their names become type names in generated clients.
 
 use crate::core::schema;
 use crate::response::{
@@ -7,6 +7,7 @@ use crate::response::{
     UserSummaryBody,
 };
 
+/// Declares envelopes: the name, the type of `data`, and optionally its schema. With `(success)`, they have a field `success`.
 macro_rules! answers {
     ($($(#[doc = $doc:literal])+ $name:ident $(($success:ident))? { $data:ty $([$($schema:tt)+])? })+) => {$(
         $(#[doc = $doc])+

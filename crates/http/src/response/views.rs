@@ -1,4 +1,4 @@
-//! How the domain's values look in responses.
+//! The JSON of the domain's values in responses.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::core::{State, schema, schema_variants};
 
-/// An instant as `2025-07-15T00:24:54.124+00:00`.
+/// An instant, rendered as `2025-07-15T00:24:54.124+00:00`.
 pub(crate) struct Instant(pub(crate) Timestamp);
 
 impl fmt::Display for Instant {
@@ -92,8 +92,8 @@ impl Standing {
     }
 }
 
-/// Declares how values look in responses: each field with its type, how the document describes it, and where its value
-/// comes from. In the document it stands under the name after `as`.
+/// Declares the JSON views of domain values: each field with its type, its schema and the expression for its value. The name
+/// after `as` is that of the schema in the OpenAPI document.
 macro_rules! views {
     ($(
         $(#[doc = $doc:literal])+
@@ -114,7 +114,7 @@ macro_rules! views {
         }
 
         impl<'a> $name<'a> {
-            /// Returns how the value looks.
+            /// Returns the view of a value.
             pub(crate) fn of($value: &'a $type $(, $more: $more_type)?) -> Self {
                 Self { $($field: $from),+ }
             }
@@ -346,7 +346,7 @@ impl EntityBody {
     }
 }
 
-/// What a text names, each rendered as it is read: a text may name very much. Nothing while that was not extracted.
+/// The entities of a text, rendered one at a time since there may be very many; `None` if they have not been extracted yet.
 struct EntityList<'a>(Option<&'a Entities>);
 
 impl Serialize for EntityList<'_> {
@@ -424,14 +424,14 @@ impl<'a, A> PostBody<'a, A> {
 }
 
 impl<'a> PostBody<'a, AuthorBody<'a>> {
-    /// Returns the post as its own path, a user's listing and the following feed show it.
+    /// Returns the view of a post in its own endpoint, in a user's list and in the following feed.
     pub(crate) fn with_author(view: &'a PostView, state: &State) -> Self {
         Self::of(view, state, |author| AuthorBody::of(author, state))
     }
 }
 
 impl<'a> PostBody<'a, PublicAuthorBody<'a>> {
-    /// Returns the post as listings show it in which posts of anybody are found: without an email address.
+    /// Returns the view of a post in lists with posts of anybody, which omits the author's email address.
     pub(crate) fn with_public_author(view: &'a PostView, state: &State) -> Self {
         Self::of(view, state, |author| PublicAuthorBody::of(author, state))
     }
@@ -446,7 +446,7 @@ fn followed_count() -> ObjectBuilder {
         .description(Some("How many the user follows; null where the user keeps it from the caller."))
 }
 
-/// Returns the schema of what a text names.
+/// Returns the schema of the entities of a text.
 fn entities() -> Array {
     ArrayBuilder::new()
         .items(schema::reference::<EntityBody>())
@@ -465,7 +465,7 @@ fn attachments() -> Array {
         .build()
 }
 
-/// Returns the schema of the users who liked a post last.
+/// Returns the schema of the users who most recently liked a post.
 fn liked_by() -> Array {
     ArrayBuilder::new()
         .items(schema::reference::<LikerBody<'static>>())

@@ -1,4 +1,4 @@
-//! The JSON of a list, made entry by entry.
+//! The JSON of a list, rendered entry by entry.
 
 use agora_domain::page::Page;
 use bytes::Bytes;
@@ -7,22 +7,22 @@ use tokio::task::yield_now;
 
 use crate::core::MemoryPermit;
 
-/// The most bytes of a list's body. A single entry is shown even if it is larger.
+/// The maximum size of a list's body in bytes. A single entry is included even if it is larger.
 pub(crate) const MAX_BODY: usize = 1 << 20;
 
-/// The most bytes of a body for which no memory is set aside.
-pub(crate) const SMALL: usize = 64 * 1024;
+/// The largest body in bytes that needs no permit from the memory budget.
+pub(crate) const SMALL_BODY: usize = 64 * 1024;
 
 /// How many bytes are rendered before the task yields to other requests of the thread.
 const YIELD_INTERVAL: usize = 32 * 1024;
 
-/// The bytes that a body is given at first.
-const FIRST_BYTES: usize = 960;
+/// The initial capacity of a body in bytes.
+const INITIAL_CAPACITY: usize = 960;
 
-/// What every list ends with: its entries are the last field of the object around them.
-const END: &[u8] = b"]}";
+/// The end of every list: the entries are the last field of the enclosing object.
+const CLOSING: &[u8] = b"]}";
 
-/// Entries in the order in which they are read.
+/// Returns entries in the order in which they are read: the last one first if the list is read backward.
 fn read_order<T>(entries: &[T], is_reversed: bool) -> impl Iterator<Item = &T> {
     let last = entries.len().saturating_sub(1);
     entries
@@ -31,7 +31,7 @@ fn read_order<T>(entries: &[T], is_reversed: bool) -> impl Iterator<Item = &T> {
         .filter_map(move |(n, entry)| if is_reversed { entries.get(last - n) } else { Some(entry) })
 }
 
-/// Where an entry is rendered.
+/// The place for one entry of a list, to be rendered into.
 pub(crate) struct Entry<'a>(&'a mut Vec<u8>);
 
 impl Entry<'_> {
@@ -41,13 +41,13 @@ impl Entry<'_> {
     }
 }
 
-/// Whether an entry became part of a list.
+/// The outcome of adding an entry to a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Push {
     Added,
-    /// It is not, since the list would be larger than allowed.
+    /// Not added, since the list would exceed its maximum size.
     Full,
-    /// It is not, since the list must have memory set aside before it is larger than [`SMALL`].
+    /// Not added, since a list larger than [`SMALL_BODY`] needs a memory permit first.
     NeedsMemory,
 }
 
@@ -55,60 +55,60 @@ pub(crate) enum Push {
 pub(crate) struct JsonList {
     json: Vec<u8>,
     max_bytes: usize,
-    /// The memory that is set aside for it.
+    /// The permit for its memory, once it has one.
     memory: Option<MemoryPermit>,
-    /// Where the first entry begins.
+    /// The position of the first entry.
     start: usize,
     count: usize,
-    /// Where each entry ends; kept only if they come in reverse order.
+    /// The end of each entry; recorded only if the entries arrive in reverse order.
     ends: Option<Vec<usize>>,
 }
 
 impl JsonList {
     pub(crate) fn new(is_reversed: bool, max_bytes: usize) -> Self {
-        let json = Vec::with_capacity(FIRST_BYTES);
+        let json = Vec::with_capacity(INITIAL_CAPACITY);
         Self { json, max_bytes, memory: None, start: 0, count: 0, ends: is_reversed.then(Vec::new) }
     }
 
-    /// Begins with what stands before the entries of this list without entries.
+    /// Writes what comes before the entries, taken from `empty`: the whole list without entries.
     pub(crate) fn open(&mut self, empty: &impl Serialize) -> agora_domain::Result<()> {
         serde_json::to_writer(&mut self.json, empty).map_err(agora_domain::Error::internal)?;
         debug_assert!(self.json.ends_with(b"[]}"), "the entries are not the last field");
-        self.start = self.json.len().saturating_sub(END.len());
+        self.start = self.json.len().saturating_sub(CLOSING.len());
         self.json.truncate(self.start);
         Ok(())
     }
 
-    /// Allows it to have its most bytes, for which this memory is set aside.
+    /// Allows the list to grow to its maximum size, for which it holds this permit.
     pub(crate) fn grow(&mut self, memory: MemoryPermit) {
         self.memory = Some(memory);
     }
 
-    /// Makes room for the next entry of a large list, by doubling, but never beyond its most bytes and one entry more,
-    /// which may turn out to be too much. All of it at once would be new pages of memory for each list.
-    fn make_room(&mut self) {
+    /// Reserves space for the next entry of a large list. It doubles the capacity, up to the maximum size and one more entry,
+    /// which may turn out not to fit. Reserving the maximum at once would take fresh pages of memory for each list.
+    fn reserve(&mut self) {
         let (length, capacity) = (self.json.len(), self.json.capacity());
-        if self.memory.is_some() && capacity - length < SMALL {
-            self.json.reserve_exact(capacity.min((self.max_bytes + SMALL).saturating_sub(length)));
+        if self.memory.is_some() && capacity - length < SMALL_BODY {
+            self.json.reserve_exact(capacity.min((self.max_bytes + SMALL_BODY).saturating_sub(length)));
         }
     }
 
-    /// Adds an entry, if the list does not become too large by it; a single entry may be of any size.
+    /// Adds an entry unless it would make the list too large. The first entry may be of any size.
     pub(crate) fn push(
         &mut self,
         render: impl FnOnce(Entry<'_>) -> serde_json::Result<()>,
     ) -> agora_domain::Result<Push> {
         let end = self.json.len();
-        self.make_room();
+        self.reserve();
         if self.count > 0 {
             self.json.push(b',');
         }
-        // The types of this crate serialize without fail; if one did not, that would be a defect.
+        // Serializing the types of this crate never fails; if it did, that would be a defect.
         render(Entry(&mut self.json)).map_err(agora_domain::Error::internal)?;
-        let length = self.json.len() + END.len();
+        let length = self.json.len() + CLOSING.len();
         let outcome = if length > self.max_bytes && self.count > 0 {
             Push::Full
-        } else if length > SMALL && self.memory.is_none() {
+        } else if length > SMALL_BODY && self.memory.is_none() {
             Push::NeedsMemory
         } else {
             Push::Added
@@ -122,8 +122,8 @@ impl JsonList {
         Ok(outcome)
     }
 
-    /// Adds the entries of a part, with memory that `try_acquire` gives if it needs any. Returns how many of them, and
-    /// what became of the next. Yields to other requests of the thread in between.
+    /// Adds the entries of a part until one does not fit. Calls `try_acquire` if the list needs a memory permit. Returns how many
+    /// entries were added, and the outcome of the last attempt. In between, it yields to other requests of the thread.
     pub(crate) async fn extend<T>(
         &mut self,
         part: &Page<T>,
@@ -150,11 +150,11 @@ impl JsonList {
         Ok((part.items.len(), Push::Added))
     }
 
-    /// Returns the whole, its entries in the order of the list, and the memory that is set aside for it.
+    /// Returns the finished JSON, its entries in the order of the list, and the permit for its memory.
     pub(crate) fn close(mut self) -> (Bytes, Option<MemoryPermit>) {
         if let Some(ends) = &self.ends {
             let entries = &mut self.json[self.start..];
-            // Turned round as a whole and then each entry by itself, which takes no second buffer.
+            // Reverses all bytes and then those of each entry, which needs no second buffer.
             entries.reverse();
             let length = entries.len();
             let mut begin = 0;
@@ -163,7 +163,7 @@ impl JsonList {
                 begin = end + 1;
             }
         }
-        self.json.extend_from_slice(END);
+        self.json.extend_from_slice(CLOSING);
         if let Some(memory) = &mut self.memory {
             self.json.shrink_to_fit();
             memory.shrink_to(self.json.len());
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_stand_in_the_order_of_the_list_whichever_way_they_come() {
+    fn entries_are_in_list_order_whichever_direction_they_are_read_in() {
         for count in 0..9 {
             let mut entries = entries();
             entries.truncate(count);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_ends_before_it_is_larger_than_allowed_and_has_one_entry_at_least() {
+    fn a_list_stays_within_its_maximum_size_but_has_at_least_one_entry() {
         let entries = entries();
         for is_reversed in [false, true] {
             let length = |count: usize| json!({ "data": entries[..count] }).to_string().len();
@@ -225,11 +225,11 @@ mod tests {
     }
 
     fn part(entries: usize) -> Page<String> {
-        Page { items: vec!["x".repeat(SMALL / 4); entries], keys: vec![], prev: None, next: None }
+        Page { items: vec!["x".repeat(SMALL_BODY / 4); entries], keys: vec![], prev: None, next: None }
     }
 
     #[tokio::test]
-    async fn a_large_list_has_its_memory_set_aside_until_it_was_taken() {
+    async fn a_large_list_holds_a_memory_permit_until_it_is_dropped() {
         let budget = MemoryBudget::new(2 * MAX_BODY, "tests");
         let client = ClientAddress::of([127, 0, 0, 1].into());
         let acquire = || budget.try_acquire(client, MAX_BODY);
@@ -247,7 +247,7 @@ mod tests {
         let (large, outcome) = list(8).await;
         assert_eq!((outcome, budget.held()), ((8, Push::Added), MAX_BODY));
         let (json, memory) = large.close();
-        let size = 8 * (SMALL / 4) + json!({ "data": vec![""; 8] }).to_string().len();
+        let size = 8 * (SMALL_BODY / 4) + json!({ "data": vec![""; 8] }).to_string().len();
         assert_eq!((json.len(), budget.held()), (size, size.next_multiple_of(1024)));
         assert_eq!(serde_json::from_slice::<Value>(&json).unwrap(), json!({ "data": part(8).items }));
         drop(memory);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn others_have_their_turn_while_a_part_is_rendered() {
+    async fn rendering_a_large_part_yields_to_other_tasks() {
         let mut list = JsonList::new(false, MAX_BODY);
         list.open(&json!({ "data": [] })).unwrap();
         let part = part(3);

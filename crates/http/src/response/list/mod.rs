@@ -1,7 +1,9 @@
-//! Lists. A page is read in parts, each of which is rendered and dropped before the next one is read, and ends where its
-//! body would be larger than [`MAX_BODY`]: however many entries were asked for, and however large they are, a page takes
-//! no more memory than that and one part. How many parts there are at once is bounded ([`ListReads`]), and so is the
-//! memory of bodies beyond [`SMALL`](json::SMALL).
+//! Responses with lists.
+//!
+//! A page is read in parts. Each part is rendered and dropped before the next one is read, and the page ends before its body
+//! would exceed [`MAX_BODY`]. So a page takes no more memory than that and one part, however many entries are requested and
+//! however large they are. The number of entries in such parts is bounded across requests ([`ListReads`]), and so is the memory
+//! of bodies larger than [`SMALL_BODY`](json::SMALL_BODY).
 
 mod json;
 mod reads;
@@ -20,7 +22,7 @@ use crate::core::{ApiError, Capacity, Client, FromReplica, MemoryPermit, State, 
 use crate::request::{List, Query};
 use crate::response::{Conditional, HandlerResult};
 
-/// A request for a list: what it asks for, and what answers it.
+/// A request for a list, with the state to answer it.
 pub(crate) struct ListRequest {
     pub(crate) state: Data<State>,
     capacity: Data<Capacity>,
@@ -39,26 +41,25 @@ extractor!(ListRequest, |request| {
 });
 
 impl ListRequest {
-    /// Returns the path and the query, as they were sent.
+    /// Returns the path and the query as they were sent.
     pub(crate) fn address(&self) -> &str {
         self.http.uri().path_and_query().map_or("", |address| address.as_str())
     }
 
-    /// Returns what the client has already.
+    /// Returns the request's condition on the response that the client already has.
     pub(crate) fn conditional(&self) -> Conditional {
         Conditional::of(&self.http)
     }
 
-    /// Returns whether the headers alone are asked for.
+    /// Returns whether this is a HEAD request.
     pub(crate) fn is_head(&self) -> bool {
         self.http.method() == Method::HEAD
     }
 
-    /// Answers with a page that `read` reads and `render` renders entry by entry, into the list that `empty` is, rendered,
-    /// without any entry: given whether there are none.
+    /// Responds with a page that `read` reads and `render` renders entry by entry. `empty` returns the response without its
+    /// entries, into which they are inserted; it is passed whether there are none.
     ///
-    /// To a HEAD, nothing is told that depends on the entries; one is read, since with that the caller's rights are
-    /// checked.
+    /// The response to a HEAD depends on no entry. One is read all the same, since that checks the caller's rights.
     pub(crate) async fn answer<T, E: Serialize>(
         &self,
         list: List,
@@ -86,11 +87,11 @@ impl ListRequest {
             match end {
                 Push::Added => {}
                 Push::Full => break,
-                // With nothing of the part in memory: many may wait.
+                // The part has been dropped by now, since many requests may wait here.
                 Push::NeedsMemory => body.grow(self.acquire_memory().await?),
             }
             if page.next_part().is_some() {
-                // For other requests of this thread.
+                // Lets other requests of this thread run.
                 tokio::task::yield_now().await;
             }
         }
@@ -110,18 +111,18 @@ impl ListRequest {
         Client::of(&self.state, &self.http).0
     }
 
-    /// Takes the memory of a large body if it is there.
+    /// Acquires the memory for a large body if it is available now.
     fn try_acquire_memory(&self) -> Option<MemoryPermit> {
         self.capacity.answers.try_acquire(self.client(), MAX_BODY)
     }
 
-    /// Waits for the memory of a large body.
+    /// Waits until the memory for a large body is available.
     async fn acquire_memory(&self) -> Result<MemoryPermit, ApiError> {
         self.capacity.answers.acquire(self.client(), MAX_BODY).await
     }
 }
 
-/// Returns the answer to a HEAD for a list. Its body has no size, rather than the size 0, which would be sent.
+/// Returns the response to a HEAD for a list. Its body has no size; with the size 0, `Content-Length: 0` would be sent.
 pub(crate) fn head_only() -> HttpResponse {
     HttpResponse::Ok().insert_header((header::CONTENT_TYPE, "application/json")).body(body::None::new())
 }
