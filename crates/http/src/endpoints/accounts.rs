@@ -1,4 +1,4 @@
-//! `/api/auth`: registration, login, renewal, logout.
+//! `/api/auth`: registration, login, renewal of tokens, logout.
 
 use actix_web::http::StatusCode;
 use actix_web::rt;
@@ -121,12 +121,12 @@ pub(crate) async fn login(
     if let Some(rehash) = rehash {
         rt::spawn(renew_hash(state.clone(), rehash));
     }
-    // Who has just registered is not on the replica yet.
+    // An account that has just been registered may not be on the replica yet.
     state.record_write(user).await;
     json(StatusCode::OK, &Token { token })
 }
 
-/// Hashes a password anew after its login was answered, which does not wait for it.
+/// Replaces an outdated password hash. Runs in the background, after the login has been answered.
 async fn renew_hash(state: Data<State>, rehash: Rehash) {
     if let Err(error) = state.services.authentication.rehash(rehash).await {
         tracing::warn!(cause = error.cause(), "could not renew a password hash");

@@ -1,4 +1,4 @@
-//! `/api/admin/audit`: what administrators did.
+//! `/api/admin/audit`: the audit log of what administrators did.
 
 use agora_domain::FieldErrors;
 use agora_domain::accounts::Admin;

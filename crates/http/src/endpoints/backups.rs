@@ -1,4 +1,4 @@
-//! `/api/admin/backup`: everything, to be kept elsewhere.
+//! `/api/admin/backup`: the download of a backup.
 
 use actix_web::http::header;
 use actix_web::web::Data;
@@ -19,7 +19,7 @@ use crate::response::{BackupArchive, HandlerResult};
 pub(crate) async fn download(state: Data<State>, admin: Auth<Admin>, request: HttpRequest) -> HandlerResult {
     let request_id = RequestContext::of(&request)?.id();
     let bytes = state.services.backups.begin(&admin).await?;
-    // The head of the answer is sent by then: a failure can only cut it off.
+    // The head of the response has been sent by now, so a failure can only cut the body off.
     let parts = bytes.map(move |part| {
         part.map_err(|error| {
             tracing::error!(%request_id, cause = error.cause(), "a backup could not be made to its end");

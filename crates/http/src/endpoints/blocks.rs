@@ -1,5 +1,4 @@
-//! `/api/users/{userId}/block`, `/api/users/{userId}/mute`: whom users keep apart from themselves, and whom they do not want to
-//! hear.
+//! `/api/users/{userId}/block`, `/api/users/{userId}/mute`: blocking and muting users, and the lists of both.
 
 use actix_web::web::Data;
 use agora_domain::accounts::Member;

@@ -1,4 +1,4 @@
-//! `/api/posts/{postId}/bookmark`, `/api/users/me/bookmarks`: posts that users keep for themselves.
+//! `/api/posts/{postId}/bookmark`, `/api/users/me/bookmarks`: bookmarked posts.
 
 use actix_web::web::Data;
 use agora_domain::accounts::Member;

@@ -1,6 +1,6 @@
-//! `/docs` and `/api-docs`: the description of the interface, and a page to read it and try it out.
+//! `/docs` and `/api-docs`: the OpenAPI document, and a page to read it and try it out.
 //!
-//! The page is Swagger UI, whose parts are in the binary and sent from there. It loads nothing from elsewhere.
+//! The page is Swagger UI, whose files are embedded in the binary. It loads nothing from other hosts.
 
 use std::io::Read as _;
 use std::sync::{Arc, LazyLock};
@@ -16,35 +16,35 @@ use crate::endpoints::static_files::StaticFiles;
 use crate::request::PathText;
 use crate::response::{Document, HandlerResult, NotFound, Page, PagePart, ToPage};
 
-/// What the page may load: its own parts and, to try things out, answers of this service. The styles are those that
-/// Swagger UI gives its elements, the images those in its style sheet.
+/// The page may load its own files and call this service. Inline styles are those that Swagger UI sets on its elements; `data:`
+/// images are those in its style sheet.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
                                        img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; \
                                        form-action 'none'; frame-ancestors 'none'";
 
-/// The type of the document.
+/// The media type of the document.
 const JSON: &str = "application/json";
 
-/// The page may be kept, for as long as it may lag behind a new version of the service.
+/// How long the page may be cached, and so may lag behind a new version of the service: an hour.
 const CACHE_CONTROL: &str = "public, max-age=3600";
 
-/// The addresses are relative to the page, wherever a proxy puts it. No validator elsewhere is asked.
+/// URLs are relative to the page, so that they hold under any path of a proxy. No external validator is called.
 static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
     let config = Config::from("../api-docs/openapi.json").use_base_layout().validator_url("none");
     Arc::new(config.deep_linking(true).display_operation_id(true).filter(true).try_it_out_enabled(true))
 });
 
-/// The document, compressed.
+/// The OpenAPI document, compressed with gzip.
 static DOCUMENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/openapi.json.gz"));
 
-/// The OpenAPI document and the parts of the page.
+/// The OpenAPI document and the files of the page.
 #[derive(Default)]
 pub(crate) struct ApiDocs {
     files: StaticFiles,
 }
 
 impl ApiDocs {
-    /// Answers with a part of the page.
+    /// Responds with a file of the page.
     async fn part(&self, name: &str, request: &HttpRequest) -> HandlerResult {
         let make = || {
             let found = utoipa_swagger_ui::serve(name, Arc::clone(&CONFIG));
@@ -66,14 +66,14 @@ pub(crate) async fn document(docs: web::Data<ApiDocs>, request: HttpRequest) -> 
         GzDecoder::new(DOCUMENT).read_to_end(&mut document).map_err(Error::internal)?;
         Ok((JSON.to_owned(), document.into()))
     };
-    // No part of the page has this name: a parameter of a path is never empty.
+    // No file of the page has the empty name, since a path parameter is never empty.
     Ok(docs.files.get("", make).await?.answer(CACHE_CONTROL, None, &request))
 }
 
 /// The interactive page, by its short name
 #[utoipa::path(get, path = "", operation_id = "redirectToDocs", tag = "Documentation", responses(ToPage))]
 pub(crate) async fn to_page() -> HandlerResult {
-    // Relative, so that it holds wherever a proxy puts the service.
+    // Relative, so that it holds under any path of a proxy.
     Ok(HttpResponse::PermanentRedirect()
         .insert_header((header::LOCATION, "docs/"))
         .insert_header((header::CACHE_CONTROL, CACHE_CONTROL))

@@ -1,4 +1,4 @@
-//! `/api/events…`: what happens, told while it does, as server-sent events.
+//! `/api/events…`: live updates as server-sent events.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -27,13 +27,14 @@ use crate::request::{Auth, StreamParameters, Until, parameters};
 use crate::response::{Events, HandlerResult, Instant, NotFound, SUCCESS, answers, ok};
 use crate::transport::Connection;
 
-/// How many messages wait for a listener at most; one with more is too slow. They take no memory while there are none.
-const QUEUE: usize = 1024;
+/// The maximum number of messages that may wait for a listener. One with more is disconnected as too slow. An empty queue takes
+/// no memory.
+const QUEUE_CAPACITY: usize = 1024;
 
-/// How many bytes are handed to the connection at once, about.
-const CHUNK: usize = 16 * 1024;
+/// The approximate size in bytes of a chunk that is handed to the connection.
+const CHUNK_BYTES: usize = 16 * 1024;
 
-/// After how many milliseconds a client is to come back (contract: Live updates).
+/// After how many milliseconds a client should reconnect (contract: Live updates).
 const RETRY_MILLIS: u32 = 3_000;
 
 answers! {
@@ -90,7 +91,7 @@ pub(crate) async fn stream(
     if request.method() == Method::HEAD {
         return Ok(headers(HttpResponse::Ok()).finish());
     }
-    let (sender, messages) = mpsc::channel(QUEUE);
+    let (sender, messages) = mpsc::channel(QUEUE_CAPACITY);
     let queue = Arc::new(Queue { sender: Mutex::new(Some(sender)), end: OnceLock::new() });
     let expires_at = authenticated.token_expires_at;
     let (live, Parameters { topics, resume }) = (&state.services.live, parameters);
@@ -99,13 +100,13 @@ pub(crate) async fn stream(
     if let Some(connection) = &connection {
         connection.begin_stream();
     }
-    // A reader that has gone would otherwise count as one until something is written to it.
+    // Without this check, a client that has disconnected would be noticed only at the next write.
     let has_left = move || connection.as_ref().is_some_and(|connection| connection.has_left());
     let mut chunks = Box::pin(chunks(state, subscription, queue, messages));
     let chunks = poll_fn(move |cx| if has_left() { Poll::Ready(None) } else { chunks.as_mut().poll_next(cx) });
     let mut response = headers(HttpResponse::Ok()).streaming(chunks);
     if request.version() < Version::HTTP_11 {
-        // Which knows no chunks: it ends with the connection.
+        // HTTP/1.0 has no chunked encoding: the stream ends with the connection.
         response.head_mut().no_chunking(true);
         response.head_mut().set_connection_type(ConnectionType::Close);
     }
@@ -117,12 +118,12 @@ fn headers(mut response: HttpResponseBuilder) -> HttpResponseBuilder {
     response
         .insert_header((header::CONTENT_TYPE, "text/event-stream"))
         .insert_header((header::CACHE_CONTROL, "no-store"))
-        // nginx would keep events back until it has a buffer full of them.
+        // Without this header, nginx would hold events back until its buffer is full.
         .insert_header(("x-accel-buffering", "no"));
     response
 }
 
-/// What a request for a stream says.
+/// The parameters of a request for a stream.
 struct Parameters {
     topics: Topics,
     resume: Resume,
@@ -130,11 +131,11 @@ struct Parameters {
 
 impl Parameters {
     fn of(request: &HttpRequest) -> Result<Self, ApiError> {
-        let given = |name: &str| {
+        let query_value = |name: &str| {
             let mut all = form_urlencoded::parse(request.query_string().as_bytes());
-            all.find(|(given, _)| given == name).map(|(_, value)| value.into_owned())
+            all.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
         };
-        let topics = Topics::parse(&given("topics").unwrap_or_default());
+        let topics = Topics::parse(&query_value("topics").unwrap_or_default());
         let topics = topics.map_err(|violation| {
             let mut errors = FieldErrors::default();
             errors.add(FieldName::Topics, violation);
@@ -142,16 +143,16 @@ impl Parameters {
         })?;
         let last =
             request.headers().get(parameters::LAST_EVENT_ID).map(|value| value.to_str().unwrap_or("?").to_owned());
-        let is_given = |last: &String| !last.is_empty();
-        let last = last.filter(is_given).or_else(|| given("lastEventId")).filter(is_given);
+        let is_present = |last: &String| !last.is_empty();
+        let last = last.filter(is_present).or_else(|| query_value("lastEventId")).filter(is_present);
         let resume = last.map_or(Resume::Now, |last| Resume::After(last.parse().ok()));
         Ok(Self { topics, resume })
     }
 }
 
-/// What waits for a listener.
+/// The queue of messages for a listener.
 struct Queue {
-    /// Nothing once the stream is to end.
+    /// `None` once the stream is to end.
     sender: Mutex<Option<mpsc::Sender<Arc<Delivery>>>>,
     end: OnceLock<EndReason>,
 }
@@ -159,7 +160,7 @@ struct Queue {
 impl Outlet for Queue {
     fn send(&self, delivery: Arc<Delivery>) -> bool {
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
-        // Of one that has ended there is nothing to say.
+        // A stream that has already ended is not reported as too slow.
         sender.as_ref().is_none_or(|sender| sender.try_send(delivery).is_ok())
     }
 
@@ -169,12 +170,15 @@ impl Outlet for Queue {
     }
 }
 
-/// What comes next on a stream.
+/// The phase that a stream is in.
 enum Phase {
-    Beginning,
+    /// The reconnection time and the first position are sent next.
+    Start,
+    /// Missed events are read from the database.
     Replay,
-    Present,
-    Over,
+    /// Events are taken from the queue.
+    Live,
+    Finished,
 }
 
 struct Listener {
@@ -185,14 +189,14 @@ struct Listener {
     phase: Phase,
 }
 
-/// Returns the bytes of a stream.
+/// Returns the body of a stream.
 fn chunks(
     state: Data<State>,
     subscription: Subscription,
     queue: Arc<Queue>,
     messages: mpsc::Receiver<Arc<Delivery>>,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    let listener = Listener { state, subscription, queue, messages, phase: Phase::Beginning };
+    let listener = Listener { state, subscription, queue, messages, phase: Phase::Start };
     unfold(listener, async |mut listener| listener.next().await.map(|chunk| (Ok(chunk), listener)))
 }
 
@@ -200,44 +204,46 @@ impl Listener {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             match self.phase {
-                Phase::Beginning => {
+                Phase::Start => {
                     self.phase = Phase::Replay;
                     let begins_at = self.subscription.begins_at();
                     return Some(format!("retry: {RETRY_MILLIS}\nid: {begins_at}\n\n").into());
                 }
                 Phase::Replay => match self.replay().await {
-                    Ok(Some(missed)) => return Some(written(missed.iter())),
-                    Ok(None) => self.phase = Phase::Present,
+                    Ok(Some(missed)) => return Some(render_all(missed.iter())),
+                    Ok(None) => self.phase = Phase::Live,
                     Err(error) => {
-                        // It is cut off, and the client comes back. That the database is away is logged by what reads events.
+                        // The stream is cut off without an `end`, and the client reconnects. An outage of the database is logged
+                        // by the task that reads events.
                         tracing::debug!(cause = error.cause(), "a stream of events could not be resumed");
-                        self.phase = Phase::Over;
+                        self.phase = Phase::Finished;
                     }
                 },
-                Phase::Present => match self.messages.recv().await {
-                    Some(first) => return Some(self.with_more(&first)),
+                Phase::Live => match self.messages.recv().await {
+                    Some(first) => return Some(self.drain_chunk(&first)),
                     None => {
-                        self.phase = Phase::Over;
+                        self.phase = Phase::Finished;
                         let reason = self.queue.end.get()?.as_str();
                         return Some(format!("event: end\ndata: {{\"reason\":\"{reason}\"}}\n\n").into());
                     }
                 },
-                Phase::Over => return None,
+                Phase::Finished => return None,
             }
         }
     }
 
-    /// Returns some of what was missed, when it is this stream's turn: after a restart, all clients come back together.
+    /// Returns some of the missed events. A permit limits how many streams read theirs at once, since after a restart all clients
+    /// reconnect together.
     async fn replay(&mut self) -> agora_domain::Result<Option<Vec<Arc<Delivery>>>> {
-        let _turn = self.state.replays.acquire().await.map_err(agora_domain::Error::unavailable)?;
+        let _permit = self.state.replays.acquire().await.map_err(agora_domain::Error::unavailable)?;
         self.subscription.replay().await
     }
 
-    /// Returns a message and what waits behind it, no more than is handed on at once.
-    fn with_more(&mut self, first: &Delivery) -> Bytes {
-        let mut text = Text::default();
+    /// Renders a message and those queued behind it, up to the size of a chunk.
+    fn drain_chunk(&mut self, first: &Delivery) -> Bytes {
+        let mut text = EventText::default();
         text.write(first);
-        while text.0.len() < CHUNK {
+        while text.0.len() < CHUNK_BYTES {
             let Ok(next) = self.messages.try_recv() else { break };
             text.write(&next);
         }
@@ -245,19 +251,19 @@ impl Listener {
     }
 }
 
-fn written<'a>(deliveries: impl Iterator<Item = &'a Arc<Delivery>>) -> Bytes {
-    let mut text = Text::default();
+fn render_all<'a>(deliveries: impl Iterator<Item = &'a Arc<Delivery>>) -> Bytes {
+    let mut text = EventText::default();
     deliveries.for_each(|delivery| text.write(delivery));
     text.0.into()
 }
 
-/// Messages in the format of `text/event-stream`.
+/// Messages in the format `text/event-stream`.
 #[derive(Default)]
-struct Text(String);
+struct EventText(String);
 
-impl Text {
+impl EventText {
     fn write(&mut self, delivery: &Delivery) {
-        // Writing to a string does not fail.
+        // Writing to a string never fails.
         let _ = self.try_write(delivery);
     }
 

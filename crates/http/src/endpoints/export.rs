@@ -1,4 +1,4 @@
-//! `/api/users/me/export`: everything that the caller has stored.
+//! `/api/users/me/export`: a ZIP archive of everything that the caller has stored.
 
 use std::collections::VecDeque;
 use std::io;
@@ -47,29 +47,29 @@ pub(crate) async fn export(state: Data<State>, caller: Auth<Caller>, request: Ht
     }
     let request_id = RequestContext::of(&request)?.id();
     let archive = OpenArchive::new(state.services.exports.begin(&caller)?, Data::clone(&state));
-    let pieces =
+    let chunks =
         stream::try_unfold(archive, async |mut archive| Ok(archive.next().await?.map(|bytes| (bytes, archive))));
-    // The head of the answer is sent by then: a failure can only cut it off.
-    let pieces = pieces.map(move |piece: Result<Bytes>| {
-        piece.inspect_err(|error| {
+    // The head of the response has been sent by now, so a failure can only cut the body off.
+    let chunks = chunks.map(move |chunk: Result<Bytes>| {
+        chunk.inspect_err(|error| {
             tracing::error!(%request_id, cause = error.cause(), "an export could not be made to its end");
         })
     });
     Ok(response
-        .streaming(Box::pin(pieces.map(|piece| piece.map_err(|error| Box::new(error) as Box<dyn std::error::Error>)))))
+        .streaming(Box::pin(chunks.map(|chunk| chunk.map_err(|error| Box::new(error) as Box<dyn std::error::Error>)))))
 }
 
-/// What was written and is not sent yet.
+/// A buffer of bytes that are written and not sent yet.
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+struct OutputBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Written {
+impl OutputBuffer {
     fn take(&self) -> Bytes {
         take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into()
     }
 }
 
-impl Write for Written {
+impl Write for OutputBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
@@ -80,35 +80,36 @@ impl Write for Written {
     }
 }
 
-/// An archive that is being written: a piece of the export at a time, and an image in the pieces that the store has it in.
+/// An archive that is being written, one part of the export at a time. Images are copied in the chunks in which the store returns
+/// them.
 struct OpenArchive {
     export: Export,
     state: Data<State>,
-    /// Nothing once the archive is finished.
-    zip: Option<ZipWriter<StreamWriter<Written>>>,
-    written: Written,
-    /// The file that is written to.
+    /// `None` once the archive is finished.
+    zip: Option<ZipWriter<StreamWriter<OutputBuffer>>>,
+    output: OutputBuffer,
+    /// The name of the current file.
     file: String,
-    /// What is left of the image that is written.
+    /// The rest of the image that is being written.
     image: Option<OpenImage>,
-    /// What is rendered and not written yet.
+    /// Lines that are rendered and not written yet.
     lines: VecDeque<Vec<u8>>,
 }
 
-/// How many bytes of lines are sent together, about.
-const PIECE: usize = 32 * 1024;
+/// The approximate size in bytes of a chunk of lines.
+const CHUNK_BYTES: usize = 32 * 1024;
 
 impl OpenArchive {
     fn new(export: Export, state: Data<State>) -> Self {
-        let written = Written::default();
-        let zip = Some(ZipWriter::new_stream(written.clone()));
-        Self { export, state, zip, written, file: String::new(), image: None, lines: VecDeque::new() }
+        let output = OutputBuffer::default();
+        let zip = Some(ZipWriter::new_stream(output.clone()));
+        Self { export, state, zip, output, file: String::new(), image: None, lines: VecDeque::new() }
     }
 
-    /// Returns the next bytes of the archive; nothing at its end.
+    /// Returns the next bytes of the archive, or `None` at its end.
     async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
-            let bytes = self.written.take();
+            let bytes = self.output.take();
             if !bytes.is_empty() {
                 return Ok(Some(bytes));
             }
@@ -119,6 +120,7 @@ impl OpenArchive {
         }
     }
 
+    /// Writes some more of the archive: of the current image or lines, or else of the next part of the export.
     async fn advance(&mut self) -> Result<()> {
         if let Some(image) = &mut self.image {
             match image.bytes.next().await {
@@ -129,7 +131,7 @@ impl OpenArchive {
         }
         if !self.lines.is_empty() {
             let mut bytes = 0;
-            while bytes < PIECE
+            while bytes < CHUNK_BYTES
                 && let Some(line) = self.lines.pop_front()
             {
                 bytes += line.len();
@@ -144,7 +146,7 @@ impl OpenArchive {
         };
         match part {
             ExportPart::Account(account) => {
-                let line = rendered(&UserBody::of(&account, &self.state))?;
+                let line = ndjson_line(&UserBody::of(&account, &self.state))?;
                 self.add("account.ndjson", [line])
             }
             ExportPart::Posts(posts) => self.add_each("posts.ndjson", &posts, post),
@@ -174,11 +176,11 @@ impl OpenArchive {
     }
 
     fn add_each<T>(&mut self, file: &str, items: &[T], render: impl Fn(&T) -> Value) -> Result<()> {
-        let lines = items.iter().map(|item| rendered(&render(item))).collect::<Result<Vec<_>>>()?;
+        let lines = items.iter().map(|item| ndjson_line(&render(item))).collect::<Result<Vec<_>>>()?;
         self.add(file, lines)
     }
 
-    /// Adds lines to a file, which is begun unless it is the one that is written to.
+    /// Adds lines to a file. Begins the file unless it is the current one.
     fn add(&mut self, file: &str, lines: impl IntoIterator<Item = Vec<u8>>) -> Result<()> {
         if self.file != file {
             self.begin(file)?;
@@ -189,7 +191,7 @@ impl OpenArchive {
 
     fn begin(&mut self, file: &str) -> Result<()> {
         file.clone_into(&mut self.file);
-        // Stored as it is: images are compressed already, and the rest is not worth a thread that serves requests.
+        // Uncompressed: images are compressed already, and compressing the rest would take time of a thread that serves requests.
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
         let Some(zip) = &mut self.zip else { return Ok(()) };
         zip.start_file(file, options).map_err(Error::internal)
@@ -201,13 +203,13 @@ impl OpenArchive {
     }
 }
 
-fn rendered(value: &impl Serialize) -> Result<Vec<u8>> {
+fn ndjson_line(value: &impl Serialize) -> Result<Vec<u8>> {
     let mut line = serde_json::to_vec(value).map_err(Error::internal)?;
     line.push(b'\n');
     Ok(line)
 }
 
-/// Where in the archive an image is.
+/// Returns the path of an image in the archive.
 fn image_path(key: &ImageKey) -> String {
     format!("images/{}", key.as_str())
 }

@@ -1,7 +1,7 @@
-//! How the service is: for whoever restarts it, and for whoever sends requests to it.
+//! Health checks: liveness for the supervisor that restarts the service, readiness for the load balancer in front of it.
 //!
-//! What it depends on is asked once for all who want to know at the same time, and at most once a second. Why something
-//! fails is logged when it begins to, and never sent.
+//! The dependencies are probed at most once a second, and once for all requests that arrive at the same time. The cause of a
+//! failure is logged when the failure begins, and never sent to clients.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,11 +19,11 @@ use utoipa::ToSchema;
 use crate::core::{ErrorCode, RETRY_AFTER, State, schema};
 use crate::response::{Done, HandlerResult, answers, envelope};
 
-/// How long each thing may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The timeout of each probe.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long what was found counts.
-const FRESH: Duration = Duration::from_secs(1);
+/// How long an outcome is cached.
+const CACHE_LIFETIME: Duration = Duration::from_secs(1);
 
 /// What one thing answered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
@@ -53,10 +53,10 @@ impl Check {
 
     async fn of(probe: &dyn Probe) -> (Self, Option<String>) {
         let begun = Instant::now();
-        let failure = match timeout(PATIENCE, probe.probe()).await {
+        let failure = match timeout(PROBE_TIMEOUT, probe.probe()).await {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error.cause()),
-            Err(_) => Some(format!("no answer within {} s", PATIENCE.as_secs())),
+            Err(_) => Some(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())),
         };
         let hundredths = (begun.elapsed().as_secs_f64() * 100_000.0).round();
         let status = if failure.is_some() { Self::FAILED } else { Self::OK };
@@ -69,9 +69,9 @@ impl Check {
 }
 
 impl Checks {
-    /// What counts as the answer before the first one.
+    /// The outcome that is assumed before the first probes.
     const ASSUMED: Self = Self::all_of(Check::OK);
-    /// What counts as the answer when asking failed.
+    /// The outcome if the probes could not be run.
     const UNKNOWN: Self = Self::all_of(Check::FAILED);
 
     const fn all_of(status: &'static str) -> Self {
@@ -79,10 +79,10 @@ impl Checks {
         Self { database: check, images: check, migrations: check }
     }
 
-    /// Asks everything, and logs what is otherwise than before.
-    async fn ask(Probes { database, images, migrations }: &Probes, before: Self) -> Self {
-        let asked = join3(Check::of(&**database), Check::of(&**images), Check::of(&**migrations)).await;
-        let ((database, one), (images, two), (migrations, three)) = asked;
+    /// Runs all probes, and logs each outcome that differs from `before`.
+    async fn run(Probes { database, images, migrations }: &Probes, before: Self) -> Self {
+        let outcomes = join3(Check::of(&**database), Check::of(&**images), Check::of(&**migrations)).await;
+        let ((database, one), (images, two), (migrations, three)) = outcomes;
         let checks = Self { database, images, migrations };
         for (((check, is), (_, was)), cause) in checks.all().into_iter().zip(before.all()).zip([one, two, three]) {
             match (was.is_ok(), cause) {
@@ -98,15 +98,15 @@ impl Checks {
         [("database", self.database), ("images", self.images), ("migrations", self.migrations)]
     }
 
-    fn are_ok(&self) -> bool {
+    fn all_ok(&self) -> bool {
         self.all().iter().all(|(_, check)| check.is_ok())
     }
 }
 
-/// Knows whether what the service depends on answers.
+/// Checks whether the dependencies of the service respond, and caches the outcome.
 pub(crate) struct Readiness {
     probes: Probes,
-    /// What was found last, and when.
+    /// The time and outcome of the last checks.
     last: Arc<Mutex<(Option<Instant>, Checks)>>,
 }
 
@@ -118,17 +118,17 @@ impl Readiness {
     /// Returns the outcome of all checks, made now or within the last second.
     async fn checks(&self) -> Checks {
         let mut last = Arc::clone(&self.last).lock_owned().await;
-        if last.0.is_some_and(|at| at.elapsed() < FRESH) {
+        if last.0.is_some_and(|at| at.elapsed() < CACHE_LIFETIME) {
             return last.1;
         }
         let probes = self.probes.clone();
-        // To its end, even when the one who asked waits no longer: others may be less patient than a probe.
-        let asking = tokio::spawn(async move {
-            let checks = Checks::ask(&probes, last.1).await;
+        // Runs to its end even if this request is dropped: clients may give up sooner than a probe does.
+        let running = tokio::spawn(async move {
+            let checks = Checks::run(&probes, last.1).await;
             *last = (Some(Instant::now()), checks);
             checks
         });
-        asking.await.unwrap_or_else(|error| {
+        running.await.unwrap_or_else(|error| {
             tracing::error!(%error, "the health of dependencies could not be checked");
             Checks::UNKNOWN
         })
@@ -156,7 +156,7 @@ pub(crate) async fn ready(state: Data<State>, readiness: Data<Readiness>) -> Han
         return unavailable("The service is shutting down", None);
     }
     let checks = readiness.checks().await;
-    if checks.are_ok() {
+    if checks.all_ok() {
         envelope::ok("The service is ready", checks)
     } else {
         unavailable("The service is not ready", Some(checks))
@@ -205,17 +205,17 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often it is asked, and answers by the present state.
+    /// Counts how often it runs, and succeeds or never finishes.
     #[derive(Default)]
-    struct Counted {
-        asked: AtomicUsize,
+    struct CountingProbe {
+        runs: AtomicUsize,
         hangs: bool,
     }
 
     #[async_trait]
-    impl Probe for Counted {
+    impl Probe for CountingProbe {
         async fn probe(&self) -> Result<()> {
-            self.asked.fetch_add(1, Ordering::Relaxed);
+            self.runs.fetch_add(1, Ordering::Relaxed);
             if self.hangs {
                 std::future::pending::<()>().await;
             }
@@ -224,61 +224,62 @@ mod tests {
         }
     }
 
-    fn well() -> Arc<dyn Probe> {
+    fn healthy() -> Arc<dyn Probe> {
         let mut probe = MockProbe::new();
         probe.expect_probe().returning(|| Ok(()));
         Arc::new(probe)
     }
 
     #[tokio::test]
-    async fn a_flood_of_questions_asks_once() {
-        let counted = Arc::new(Counted::default());
+    async fn concurrent_requests_share_one_run_of_the_probes() {
+        let counted = Arc::new(CountingProbe::default());
         let database = Arc::clone(&counted) as Arc<dyn Probe>;
-        let readiness = Readiness::new(Probes { database, images: well(), migrations: well() });
+        let readiness = Readiness::new(Probes { database, images: healthy(), migrations: healthy() });
         let all = join_all((0..1000).map(|_| readiness.checks())).await;
-        assert!(all.iter().all(Checks::are_ok));
-        assert_eq!(counted.asked.load(Ordering::Relaxed), 1);
+        assert!(all.iter().all(Checks::all_ok));
+        assert_eq!(counted.runs.load(Ordering::Relaxed), 1);
     }
 
     #[tokio::test]
-    async fn what_fails_is_told_from_what_does_not() {
+    async fn a_failed_probe_is_reported_by_name_without_its_cause() {
         let mut away = MockProbe::new();
         away.expect_probe().returning(|| Err(Error::unavailable("no route to 10.1.2.3")));
-        let readiness = Readiness::new(Probes { database: Arc::new(away), images: well(), migrations: well() });
+        let readiness = Readiness::new(Probes { database: Arc::new(away), images: healthy(), migrations: healthy() });
         let checks = readiness.checks().await;
         assert_eq!(checks.all().map(|(_, check)| check.status), ["failed", "ok", "ok"]);
         let sent = serde_json::to_string(&checks).unwrap();
         assert!(!sent.contains("10.1.2.3"), "{sent}");
     }
 
-    /// Has a defect.
-    struct Panicking;
+    /// A probe with a defect.
+    struct PanickingProbe;
 
     #[async_trait]
-    impl Probe for Panicking {
+    impl Probe for PanickingProbe {
         async fn probe(&self) -> Result<()> {
             panic!("a defect of a probe")
         }
     }
 
     #[tokio::test]
-    async fn a_probe_that_panics_is_not_ready_each_time_it_is_asked() {
-        let readiness = Readiness::new(Probes { database: Arc::new(Panicking), images: well(), migrations: well() });
+    async fn a_panicking_probe_counts_as_failed_each_time() {
+        let readiness =
+            Readiness::new(Probes { database: Arc::new(PanickingProbe), images: healthy(), migrations: healthy() });
         for _ in 0..2 {
-            assert!(!readiness.checks().await.are_ok());
+            assert!(!readiness.checks().await.all_ok());
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_hangs_has_failed_even_if_nobody_waited_so_long() {
-        let counted = Arc::new(Counted { hangs: true, ..Counted::default() });
+    async fn a_hanging_probe_fails_after_the_timeout_even_if_its_request_was_dropped() {
+        let counted = Arc::new(CountingProbe { hangs: true, ..CountingProbe::default() });
         let images = Arc::clone(&counted) as Arc<dyn Probe>;
-        let readiness = Readiness::new(Probes { database: well(), images, migrations: well() });
-        timeout(PATIENCE / 4, readiness.checks()).await.unwrap_err();
+        let readiness = Readiness::new(Probes { database: healthy(), images, migrations: healthy() });
+        timeout(PROBE_TIMEOUT / 4, readiness.checks()).await.unwrap_err();
         let begun = tokio::time::Instant::now();
         let checks = readiness.checks().await;
         assert_eq!(checks.all().map(|(_, check)| check.status), ["ok", "failed", "ok"]);
-        assert!(begun.elapsed() < PATIENCE);
-        assert_eq!(counted.asked.load(Ordering::Relaxed), 1);
+        assert!(begun.elapsed() < PROBE_TIMEOUT);
+        assert_eq!(counted.runs.load(Ordering::Relaxed), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! `/api/admin/posts/{postId}/hidden`, `/api/admin/comments/{commentId}/hidden`: what administrators take down.
+//! `/api/admin/posts/{postId}/hidden`, `/api/admin/comments/{commentId}/hidden`: posts and comments that administrators hide.
 
 use actix_web::web::Data;
 use agora_domain::accounts::Admin;

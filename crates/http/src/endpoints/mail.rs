@@ -1,4 +1,5 @@
-//! What goes by mail: forgotten passwords, and addresses that are verified.
+//! `/api/auth/password`, `/api/auth/email`, `/api/users/me/email`: tokens that are sent by mail, to reset passwords and to verify
+//! email addresses.
 
 use actix_web::web::Data;
 use agora_domain::accounts::{Email, LoginIdentifier, Member, Password, PasswordAttempt};

@@ -73,21 +73,21 @@ pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: Ht
     // A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag.
     let (key, rendition) = ImageKey::parse_file_name(&key).ok_or(Error::NotFound(Resource::Image))?;
     if let Some(url) = state.services.media.public_url(&key, rendition) {
-        return Ok(elsewhere(url));
+        return Ok(redirect_to_image(url));
     }
     let tag = format!("\"{}\"", key.file_name(rendition));
     let range = requested_range(&request, &tag);
     let (known, head) = (preconditions::has(&request, &tag), request.method() == Method::HEAD);
-    // Where no bytes are sent, none are fetched.
+    // A response without a body needs no bytes from the store.
     let fetched = if known || head { Some(ByteRange::Last(0)) } else { range };
     let image = state.services.media.open(&key, rendition, fetched).await?;
     if known {
-        return Ok(caching(HttpResponse::build(StatusCode::NOT_MODIFIED), &tag).finish());
+        return Ok(with_cache_headers(HttpResponse::build(StatusCode::NOT_MODIFIED), &tag).finish());
     }
     let served = if head { Some(0..image.size) } else { image.range };
     let served = served.ok_or(ApiError::RangeNotSatisfiable(image.size))?;
     let status = if range.is_some() { StatusCode::PARTIAL_CONTENT } else { StatusCode::OK };
-    let mut response = caching(HttpResponse::build(status), &tag);
+    let mut response = with_cache_headers(HttpResponse::build(status), &tag);
     response
         .insert_header((header::CONTENT_TYPE, key.format_of(rendition).media_type()))
         .insert_header((header::ACCEPT_RANGES, "bytes"));
@@ -95,7 +95,7 @@ pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: Ht
         let last = served.end.saturating_sub(1);
         response.insert_header((header::CONTENT_RANGE, format!("bytes {}-{last}/{}", served.start, image.size)));
     }
-    // The head of the answer is sent by then: a failure can only cut it off.
+    // The head of the response has been sent by now, so a failure can only cut the body off.
     let request_id = RequestContext::of(&request)?.id();
     let bytes = image.bytes.map_err(move |error| {
         tracing::error!(%request_id, cause = error.cause(), "an image could not be read to its end");
@@ -104,34 +104,34 @@ pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: Ht
     Ok(response.body(SizedStream::new(served.end - served.start, bytes)))
 }
 
-/// Redirects to an image that is served elsewhere. Not permanently, since the operator may move the images; for an
-/// hour, so that clients that keep old addresses do not come back for each.
-fn elsewhere(url: String) -> HttpResponse {
+/// Redirects to an image that is served from elsewhere. The redirect is temporary, since the operator may move the images, and
+/// may be cached for an hour, so that clients that keep old URLs do not repeat every request.
+fn redirect_to_image(url: String) -> HttpResponse {
     HttpResponse::TemporaryRedirect()
         .insert_header((header::LOCATION, url))
         .insert_header((header::CACHE_CONTROL, "public, max-age=3600"))
         .finish()
 }
 
-fn caching(mut response: actix_web::HttpResponseBuilder, tag: &str) -> actix_web::HttpResponseBuilder {
+fn with_cache_headers(mut response: actix_web::HttpResponseBuilder, tag: &str) -> actix_web::HttpResponseBuilder {
     response
         .insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"))
         .insert_header((header::ETAG, tag));
     response
 }
 
-fn text(request: &HttpRequest, name: header::HeaderName) -> Option<&str> {
+fn header_text(request: &HttpRequest, name: header::HeaderName) -> Option<&str> {
     request.headers().get(name)?.to_str().ok()
 }
 
-/// Returns the one range that is asked for. A header that is malformed, asks for several ranges, holds for another
-/// version of the image or comes with another method than GET is ignored, as RFC 9110 has it.
+/// Returns the range that `Range` requests. As RFC 9110 allows, a header is ignored if it is malformed, requests several ranges,
+/// comes with another method than GET, or if `If-Range` does not match.
 fn requested_range(request: &HttpRequest, tag: &str) -> Option<ByteRange> {
-    let other_version = text(request, header::IF_RANGE).is_some_and(|version| version != tag);
+    let other_version = header_text(request, header::IF_RANGE).is_some_and(|version| version != tag);
     if other_version || request.method() != Method::GET {
         return None;
     }
-    parse_range(text(request, header::RANGE)?)
+    parse_range(header_text(request, header::RANGE)?)
 }
 
 pub(crate) fn parse_range(header: &str) -> Option<ByteRange> {
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_range_of_bytes_is_understood_and_all_else_ignored() {
+    fn a_single_byte_range_is_parsed_and_anything_else_is_ignored() {
         assert_eq!(parse_range("bytes=0-4"), Some(ByteRange::FromTo(0, 4)));
         assert_eq!(parse_range("bytes=5-"), Some(ByteRange::From(5)));
         assert_eq!(parse_range("Bytes= -7"), Some(ByteRange::Last(7)));

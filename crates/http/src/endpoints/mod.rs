@@ -1,7 +1,7 @@
-//! The handlers, each beside the types of its requests. They use every layer below them.
+//! The handlers, each next to the types of its requests. This layer uses all others.
 //!
-//! The method and the path of a handler stand in [`routes`](crate::routes). `#[utoipa::path]` asks for both as well, and is
-//! given `get` and an empty path, whatever the endpoint is.
+//! The method and the path of a handler are declared in [`routes`](crate::routes). `#[utoipa::path]` requires both as well; there
+//! they are always `get` and an empty path, and have no effect.
 
 pub(crate) mod accounts;
 pub(crate) mod audit_log;

@@ -1,4 +1,4 @@
-//! `/api/notifications…`: what users are told of the acts of others.
+//! `/api/notifications…`: notifications of what other users did.
 
 use std::collections::BTreeSet;
 
@@ -73,7 +73,7 @@ views! {
     }
 }
 
-/// Returns the schema of those of whom a notification tells.
+/// Returns the schema of the users whose acts a notification reports.
 fn actors() -> Array {
     ArrayBuilder::new()
         .items(schema::reference::<MiniBody<'static>>())
@@ -160,7 +160,7 @@ pub(crate) async fn list_actors(
     request.answer(List::Actors, page, |_| empty_list(SUCCESS), read, render).await
 }
 
-/// Declares the settings: each kind of notification with the field that names it.
+/// Declares the settings: the field for each kind of notification.
 macro_rules! settings {
     ($($(#[doc = $doc:literal])+ $field:ident: $kind:ident,)+) => {
         /// What the caller is told of: by everybody, by those whom the caller follows when they act, or by nobody.

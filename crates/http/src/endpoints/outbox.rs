@@ -1,4 +1,4 @@
-//! `/api/admin/mails…`: mails that wait to be sent, were sent or were given up.
+//! `/api/admin/mails…`: the outbox of mails, for administrators.
 
 use actix_web::web::Data;
 use agora_domain::accounts::Admin;

@@ -1,6 +1,6 @@
-//! `/api/admin/overview`: how much there is of everything, and how many requests this node serves.
+//! `/api/admin/overview`: totals of what is stored, and how many requests this node serves.
 //!
-//! It is counted once for all who want to know at the same time, and at most once a minute.
+//! The totals are counted at most once a minute, and once for all requests that arrive at the same time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant as Moment};
@@ -19,8 +19,8 @@ use crate::middleware::{Minute, Traffic};
 use crate::request::Auth;
 use crate::response::{HandlerResult, Instant, SUCCESS, answers, ok};
 
-/// How long what was counted counts.
-const FRESH: Duration = Duration::from_secs(60);
+/// How long totals are cached.
+const CACHE_LIFETIME: Duration = Duration::from_secs(60);
 
 answers! {
     /// How the service does.
@@ -84,14 +84,14 @@ impl From<Minute> for MinuteBody {
     }
 }
 
-/// What was counted last, and when.
-type Counted = (Moment, Totals, Timestamp);
+/// The totals that were counted last, with the time as a monotonic instant and as a timestamp.
+type CachedTotals = (Moment, Totals, Timestamp);
 
-/// Knows how much there is of everything.
+/// The figures of the overview, with a cache of the totals.
 pub(crate) struct Figures {
     overview: Overview,
     traffic: Arc<Traffic>,
-    last: Arc<Mutex<Option<Counted>>>,
+    last: Arc<Mutex<Option<CachedTotals>>>,
 }
 
 impl Figures {
@@ -99,14 +99,14 @@ impl Figures {
         Self { overview, traffic, last: Arc::default() }
     }
 
-    /// Returns what was counted now or within the last minute.
-    async fn counted(&self) -> Result<(Totals, Timestamp)> {
+    /// Returns the totals and when they were counted: now or within the last minute.
+    async fn totals(&self) -> Result<(Totals, Timestamp)> {
         let mut last = Arc::clone(&self.last).lock_owned().await;
-        if let Some((_, totals, at)) = last.filter(|(moment, ..)| moment.elapsed() < FRESH) {
+        if let Some((_, totals, at)) = last.filter(|(moment, ..)| moment.elapsed() < CACHE_LIFETIME) {
             return Ok((totals, at));
         }
         let overview = self.overview.clone();
-        // To its end, even when the one who asked waits no longer: the next one is served by it.
+        // Runs to its end even if this request is dropped: its result serves the next one.
         let counting = tokio::spawn(async move {
             let (totals, at) = overview.count().await?;
             *last = Some((Moment::now(), totals, at));
@@ -123,7 +123,7 @@ impl Figures {
 #[utoipa::path(get, path = "", operation_id = "getOverview", tag = "Administration",
     responses((status = 200, description = "The figures.", body = OverviewAnswer)))]
 pub(crate) async fn read(_: Auth<Admin>, figures: Data<Figures>) -> HandlerResult {
-    let (totals, counted_at) = figures.counted().await?;
+    let (totals, counted_at) = figures.totals().await?;
     let Totals { accounts, posts, comments, products, open_sessions, open_reports, .. } = totals;
     let Totals { waiting_mails, dead_mails, database_bytes, .. } = totals;
     let minutes = figures.traffic.minutes().into_iter().map(MinuteBody::from).collect();
@@ -159,12 +159,12 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often it is asked, and fails the first time.
+    /// Counts how often it is called, and fails the first time.
     #[derive(Default)]
-    struct Asked(AtomicU64);
+    struct CountingRepository(AtomicU64);
 
     #[async_trait]
-    impl OverviewRepository for Asked {
+    impl OverviewRepository for CountingRepository {
         async fn count(&self, _: Timestamp) -> Result<Totals> {
             let accounts = self.0.fetch_add(1, Ordering::SeqCst);
             tokio::task::yield_now().await;
@@ -188,18 +188,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flood_of_questions_counts_once_and_a_failure_is_not_remembered() {
-        let (asked, mut clock) = (Arc::new(Asked::default()), MockClock::new());
+    async fn concurrent_requests_share_one_count_and_a_failure_is_not_cached() {
+        let (repository, mut clock) = (Arc::new(CountingRepository::default()), MockClock::new());
         clock.expect_now().return_const(Timestamp::from_unix_millis(7));
-        let overview = Overview { repository: asked.clone(), clock: Arc::new(clock) };
+        let overview = Overview { repository: repository.clone(), clock: Arc::new(clock) };
         let figures = Figures::new(overview, Arc::new(Traffic::new(Timestamp::from_unix_millis(1_752_539_094_124))));
-        assert!(matches!(figures.counted().await, Err(Error::Unavailable(_))));
-        let all = join_all((0..1000).map(|_| figures.counted())).await;
-        for counted in all {
-            let (totals, at) = counted.unwrap();
+        assert!(matches!(figures.totals().await, Err(Error::Unavailable(_))));
+        let all = join_all((0..1000).map(|_| figures.totals())).await;
+        for outcome in all {
+            let (totals, at) = outcome.unwrap();
             assert_eq!((totals.accounts, at.unix_millis()), (1, 7));
         }
-        assert_eq!(asked.0.load(Ordering::SeqCst), 2);
+        assert_eq!(repository.0.load(Ordering::SeqCst), 2);
         assert_eq!(figures.traffic.minutes().len(), 60, "as the document says");
     }
 }

@@ -1,6 +1,6 @@
-//! `/app` and `/console`: pages for people, in the browser.
+//! `/app` and `/console`: the web client and the console for administrators.
 //!
-//! They are made of the files in `web/dist`, which are in the binary, and know the service by the interface alone.
+//! They consist of the files in `web/dist`, which are embedded in the binary, and use nothing but the HTTP interface.
 
 use actix_web::http::header;
 use actix_web::web::Data;
@@ -17,48 +17,48 @@ use crate::response::{HandlerResult, NotFound, Page, PagePart, ToPage};
 static APP: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../web/dist/app");
 static CONSOLE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../web/dist/console");
 
-/// The file that is the page itself.
+/// The name of the HTML page itself.
 const INDEX: &str = "index.html";
 
-/// The page is asked for each time, so that it never names parts of another version of the service.
+/// The page is revalidated each time, so that it never refers to files of another version of the service.
 const INDEX_CACHE_CONTROL: &str = "no-cache";
 
-/// The name of a part changes with what is in it.
+/// The other files never change, since their names change with their content.
 const PART_CACHE_CONTROL: &str = "public, max-age=31536000, immutable";
 
-/// The pages.
+/// The two web pages.
 pub(crate) struct Pages {
     app: WebPage,
     console: WebPage,
 }
 
 impl Pages {
-    /// Creates them, each with whether it is served.
+    /// Creates the pages. Each is served only if it is enabled.
     pub(crate) fn new(has_app: bool, has_console: bool) -> Self {
-        let page = |name, dir, is_on| WebPage { name, dir, is_on, files: StaticFiles::default() };
+        let page = |name, dir, is_enabled| WebPage { name, dir, is_enabled, files: StaticFiles::default() };
         Self { app: page("app/", &APP, has_app), console: page("console/", &CONSOLE, has_console) }
     }
 }
 
-/// A page and its parts.
+/// A page with its files.
 struct WebPage {
-    /// Its path, below the service's.
+    /// Its path, relative to the base URL of the service.
     name: &'static str,
     dir: &'static Dir<'static>,
-    /// Whether the operator does not do without it.
-    is_on: bool,
+    /// Whether the operator has enabled the page.
+    is_enabled: bool,
     files: StaticFiles,
 }
 
 impl WebPage {
-    fn expect_on(&self) -> Result<(), ApiError> {
-        if self.is_on { Ok(()) } else { Err(ApiError::UnknownRoute) }
+    fn require_enabled(&self) -> Result<(), ApiError> {
+        if self.is_enabled { Ok(()) } else { Err(ApiError::UnknownRoute) }
     }
 
-    /// Leads from the short name to the page.
+    /// Redirects from the path without a slash at the end to the page.
     fn redirect(&self) -> HandlerResult {
-        self.expect_on()?;
-        // Relative, so that it holds wherever a proxy puts the service.
+        self.require_enabled()?;
+        // Relative, so that it holds under any path of a proxy.
         Ok(HttpResponse::PermanentRedirect()
             .insert_header((header::LOCATION, self.name))
             .insert_header((header::CACHE_CONTROL, INDEX_CACHE_CONTROL))
@@ -66,9 +66,9 @@ impl WebPage {
     }
 
     async fn file(&self, name: &str, state: &State, request: &HttpRequest) -> HandlerResult {
-        self.expect_on()?;
+        self.require_enabled()?;
         let make = || {
-            // By its very name: as a path, `index.html/.` would be the same file, and each spelling would be kept.
+            // Compared as text: as a path, `index.html/.` would name the same file, and each spelling would be cached.
             let mut files = self.dir.files();
             let file = files.find(|file| file.path().to_str() == Some(name)).ok_or(ApiError::UnknownRoute)?;
             let content_type = match name.rsplit_once('.').map(|(_, extension)| extension) {
@@ -85,12 +85,12 @@ impl WebPage {
     }
 }
 
-/// Returns what a page may load: its own parts, answers of this service, and images from where the service says that they are, which
-/// may be another name of its own, or a store of its own.
+/// Returns the content security policy of a page. It may load its own files, responses of this service, and images from the host
+/// in their URLs, which may be another name of the service or an image store.
 fn policy(state: &State) -> String {
     let images =
         ImageKey::parse("00000000000000000000000000000000.png").map(|key| state.image_url(&key, Rendition::Original));
-    // The scheme, nothing, the host: the rest is where on the host they are.
+    // The scheme, an empty part and the host; the rest is the path.
     let host = images.unwrap_or_default().splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
     format!(
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: {host}; connect-src 'self'; \

@@ -1,4 +1,4 @@
-//! `/api/users`: what users see of each other, and how they find each other.
+//! `/api/users`: the profiles of users, and how users find each other.
 
 use actix_web::web::Data;
 use agora_domain::FieldErrors;
@@ -53,7 +53,8 @@ fn username(query: &Query) -> Result<Username, ApiError> {
     responses((status = 200, description = "The profiles.", body = ProfilesAnswer)))]
 pub(crate) async fn get_all(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
     let (people, ids) = (&request.state.services.people, user_ids(&request.query)?);
-    // All of them are one part of a list, since no answer with so many is too large; but it may wait for memory in between.
+    // All profiles are one part of a list, since so few never exceed the maximum size of a body. Still, a response may have to
+    // wait for memory after some of them, and then reads on from the last one.
     let read = async |page: PageRequest| {
         let last = match page.from {
             Position::After(last) => Some(UserId::new(last.id)),
@@ -105,7 +106,7 @@ pub(crate) async fn list_followed(request: ListRequest, caller: Auth<Member>, id
     answer(&request, List::Follows, page, async |page| people.list_followed(&caller, id.0, page).await).await
 }
 
-/// Answers with a page of profiles.
+/// Responds with a page of profiles.
 pub(super) async fn answer(
     request: &ListRequest,
     list: List,

@@ -23,7 +23,8 @@ use crate::response::{
     empty_list,
 };
 
-// What is sent to create a post as well: `NewPost` and the forms below are its variants in the document.
+// This type is also the body of a request to create a post. In the OpenAPI document, `NewPost` and the forms below are its
+// variants.
 /// What changes of a post; what is absent stays.
 #[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -88,7 +89,7 @@ pub(crate) async fn post_fields(body: Body, max_image_bytes: usize) -> Result<Po
     })
 }
 
-/// Answers with a page of posts, as a user's list and the following feed show them.
+/// Responds with a page of posts, as in a user's list and the following feed.
 async fn page_of_posts(
     request: &ListRequest,
     page: PageRequest,
@@ -98,7 +99,7 @@ async fn page_of_posts(
     request.answer(List::Posts, page, |_| empty_list(SUCCESS), read, render).await
 }
 
-/// Answers with a page of posts, as lists show them in which posts of anybody are found.
+/// Responds with a page of posts, as in lists with posts of anybody: without the authors' email addresses.
 pub(super) async fn page_by_public_authors(
     request: &ListRequest,
     list: List,
@@ -126,7 +127,7 @@ pub(crate) async fn create(
     let fields = post_fields(body, state.max_image_bytes).await?;
     let view = state.services.posts.create(&caller, &requester, fields, attempt).await?;
     let rendered = Rendered::created("Post created successfully", PostBody::with_author(&view, &state))?;
-    Ok(rendered.of_version(view.post.updated_at).into_response())
+    Ok(rendered.with_version(view.post.updated_at).into_response())
 }
 
 /// Read a post
@@ -220,7 +221,7 @@ pub(crate) async fn update(
     let fields = post_fields(body, state.max_image_bytes).await?;
     let view = state.services.posts.update(own, &requester, fields, versions).await?;
     let rendered = Rendered::ok("Post updated successfully", PostBody::with_author(&view, &state))?;
-    Ok(rendered.of_version(view.post.updated_at).into_response())
+    Ok(rendered.with_version(view.post.updated_at).into_response())
 }
 
 /// Delete a post

@@ -26,8 +26,8 @@ use crate::request::{
     VariantInput, optional, violations,
 };
 use crate::response::{
-    Cache, Conditional, Done, Entry, HandlerResult, Instant, ListRequest, NotFound, Rendered, SUCCESS, done, head_only,
-    respond, tag_of, views,
+    Cache, Conditional, Done, Entry, HandlerResult, Instant, ListRequest, NotFound, Rendered, SUCCESS, derived_tag,
+    done, head_only, respond, views,
 };
 
 /// A product for the catalog. `stock` is required without variants; with them, it is the sum of theirs and may be left
@@ -73,7 +73,8 @@ schema_variants! {
 }
 
 impl ProductRequest {
-    /// Returns the fields with what is wrong with them: which ones a new product needs is a rule of the domain.
+    /// Returns the fields and their violations. It does not check for missing fields: which ones a new product needs is a rule of
+    /// the domain.
     pub(crate) fn into_parts(self) -> agora_domain::Result<(ProductEdit, FieldErrors)> {
         let errors = violations(&self)?;
         let edit = ProductEdit {
@@ -91,7 +92,7 @@ impl ProductRequest {
     }
 }
 
-/// A price as a JSON number, digit by digit.
+/// A price as a JSON number, with exactly the digits of its decimal text.
 struct PriceNumber(Price);
 
 impl Serialize for PriceNumber {
@@ -158,11 +159,11 @@ struct ShortProductsAnswer<'a> {
 
 fn one(status: StatusCode, message: &'static str, product: &Product) -> agora_domain::Result<Rendered> {
     let rendered = Rendered::new(status, &ProductAnswer { message, product: ProductBody::of(product) })?;
-    Ok(rendered.of_version(product.updated_at))
+    Ok(rendered.with_version(product.updated_at))
 }
 
-/// Answers with a page of the catalog. Its tag follows from the state that the catalog is in and from what is asked, so
-/// that no product is read for a client that has the page, nor for a HEAD.
+/// Responds with a page of the catalog. Its tag is derived from the version of the catalog and from the request, so that
+/// no product is read if the client already has the page, or for a HEAD.
 async fn page_of_catalog<T, E: Serialize>(
     request: &ListRequest,
     page: PageRequest,
@@ -172,27 +173,29 @@ async fn page_of_catalog<T, E: Serialize>(
     render: impl Fn(&T, Entry<'_>) -> serde_json::Result<()>,
 ) -> HandlerResult {
     let state = &request.state;
-    // Before the products: of one that changes in between, the new form would otherwise stand under the old tag for ever.
+    // Read before the products: if a product changes in between, the new content gets the old tag, which the next request finds
+    // outdated. The other way round, the old content would get the new tag for ever.
     let version = state.services.products.version().await?.uuid();
     let parts = [version.as_bytes(), request.address().as_bytes(), state.public_url.as_bytes()];
-    let tag = tag_of(&state.mac_keys, &parts);
+    let tag = derived_tag(&state.mac_keys, &parts);
     let make = async || match request.is_head() {
         true => Ok(head_only()),
         false => request.answer(List::Products, page, empty, read, render).await,
     };
-    request.conditional().answer_tagged(cache, &tag, make).await
+    request.conditional().answer_with_tag(cache, &tag, make).await
 }
 
-/// Returns the parameter of a filter. A blank one filters nothing.
-fn given(request: &ListRequest, field: FieldName) -> Option<&str> {
+/// Returns the query parameter of a filter, or `None` if it is absent or blank: then nothing is filtered.
+fn filter_value(request: &ListRequest, field: FieldName) -> Option<&str> {
     request.query.get(field).filter(|text| !text.trim().is_empty())
 }
 
-/// Parses what is asked of the catalog.
+/// Parses the filter and the page that are requested.
 fn filtered_page(request: &ListRequest, category: Option<&str>) -> Result<(ProductFilter, PageRequest), ApiError> {
     let mut errors = FieldErrors::default();
     let category = errors.check_given(FieldName::Category, category, Category::parse);
-    let text = errors.check_given(FieldName::SearchText, given(request, FieldName::SearchText), SearchText::parse);
+    let text =
+        errors.check_given(FieldName::SearchText, filter_value(request, FieldName::SearchText), SearchText::parse);
     let page = request.query.page_with(List::Products, errors)?;
     Ok((ProductFilter::new(category.as_ref(), text.as_ref()), page))
 }
@@ -215,7 +218,7 @@ async fn list_filtered(request: &ListRequest, category: Option<&str>) -> Handler
     params(CategoryFilter, TextFilter, Paging, IfNoneMatch),
     responses((status = 200, description = "A page of products.", body = ProductsAnswer)))]
 pub(crate) async fn list(request: ListRequest) -> HandlerResult {
-    list_filtered(&request, given(&request, FieldName::Category)).await
+    list_filtered(&request, filter_value(&request, FieldName::Category)).await
 }
 
 /// List the catalog of a category
@@ -225,7 +228,7 @@ pub(crate) async fn list(request: ListRequest) -> HandlerResult {
     params(TextFilter, Paging, IfNoneMatch),
     responses((status = 200, description = "A page of products.", body = ProductsAnswer)))]
 pub(crate) async fn list_by_category(request: ListRequest, PathText(category): PathText) -> HandlerResult {
-    // In the path a category is always asked for, even a blank one.
+    // In the path, even a blank category is a filter.
     list_filtered(&request, Some(&category)).await
 }
 

@@ -1,4 +1,4 @@
-//! `/api/reports`, `/api/admin/reports…`: what users report, and what administrators decide.
+//! `/api/reports`, `/api/admin/reports…`: reports of users, and the decisions of administrators about them.
 
 use actix_web::web::Data;
 use agora_domain::FieldErrors;

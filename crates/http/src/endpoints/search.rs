@@ -1,4 +1,4 @@
-//! `/api/search`: what is found by its words.
+//! `/api/search`: full-text search for posts, users and products.
 
 use agora_domain::Error;
 use agora_domain::FieldErrors;
@@ -33,14 +33,14 @@ fn found() -> RefOr<Schema> {
     Schema::AnyOf(found.build()).into()
 }
 
-/// A kind of things that are found.
+/// The kind of results that a search returns.
 enum Kind {
     Posts,
     Users,
     Products,
 }
 
-/// What is looked for.
+/// The parsed parameters of a search.
 struct Search {
     kind: Kind,
     query: SearchedFor,
@@ -56,7 +56,7 @@ struct Search {
 #[utoipa::path(get, path = "", operation_id = "search", tag = "Search", params(SearchQuery, ShortPaging),
     responses((status = 200, description = "A page of what was found.", body = FoundAnswer), NotFound))]
 pub(crate) async fn search(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
-    let Search { kind, query, author, page } = searched(&request.query)?;
+    let Search { kind, query, author, page } = parse_search(&request.query)?;
     let (search, list) = (&request.state.services.search, List::Search);
     match kind {
         Kind::Posts => {
@@ -74,7 +74,7 @@ pub(crate) async fn search(request: ListRequest, caller: Auth<Member>) -> Handle
     }
 }
 
-fn searched(query: &Query) -> Result<Search, ApiError> {
+fn parse_search(query: &Query) -> Result<Search, ApiError> {
     let mut errors = FieldErrors::default();
     let kind = errors.check(FieldName::Kind, kind(query.get(FieldName::Kind).unwrap_or_default()));
     let text = query.get(FieldName::SearchText).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `/api/users/me/sessions`: where the caller is logged in. `/api/admin/users/{userId}/sessions`: where somebody else is.
+//! `/api/users/me/sessions`, `/api/admin/users/{userId}/sessions`: the open sessions of the caller or of another account.
 
 use actix_web::web::Data;
 use agora_domain::accounts::{Admin, Caller, SessionView, UserAgent};

@@ -1,4 +1,4 @@
-//! Files that are in the binary.
+//! Files that are embedded in the binary.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,20 +11,20 @@ use bytes::Bytes;
 use crate::core::ApiError;
 use crate::middleware::Precompressed;
 
-/// Files, each made and compressed when it is first asked for. There are few.
+/// A cache of files, each compressed when it is first requested. It has no limit, since there are few files.
 #[derive(Default)]
 pub(crate) struct StaticFiles {
     files: Mutex<BTreeMap<String, Arc<StaticFile>>>,
 }
 
-/// One of them.
+/// A file with its compressed forms.
 pub(crate) struct StaticFile {
     pub(crate) content_type: String,
     bytes: Precompressed,
 }
 
 impl StaticFiles {
-    /// Returns the file of this name, of which `make` makes the content type and the bytes.
+    /// Returns the file of this name. Calls `make` for its content type and bytes if the file is not cached yet.
     pub(crate) async fn get(
         &self,
         name: &str,
@@ -47,7 +47,7 @@ impl StaticFiles {
 }
 
 impl StaticFile {
-    /// Answers with the file: how long it may be kept, and what it may load if it is part of a page.
+    /// Responds with the file, with this `Cache-Control` and, if it is part of a page, this `Content-Security-Policy`.
     pub(crate) fn answer(&self, cache_control: &str, policy: Option<&str>, request: &HttpRequest) -> HttpResponse {
         let mut response = HttpResponse::Ok();
         response

@@ -1,4 +1,4 @@
-//! `/api/users`: the own account, and the administration of all.
+//! `/api/users`: the caller's own account, and the administration of accounts.
 
 use actix_web::web::Data;
 use agora_domain::FieldErrors;
