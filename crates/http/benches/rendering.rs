@@ -1,4 +1,4 @@
-//! What it costs to render a page of posts, to read and write cursors, and to count a request:
+//! Benchmarks of rendering a page of posts, encoding and decoding cursors, and counting a request:
 //! `cargo bench -p agora-http --features bench`.
 
 #![forbid(unsafe_code)]
@@ -23,7 +23,7 @@ mod services;
 
 const AT: Timestamp = Timestamp::from_unix_millis(1_752_539_094_124);
 
-/// A post with so many likers.
+/// Returns a post with this many likers.
 fn post(likers: u128) -> PostView {
     let liker = |n| Liker {
         id: UserId::new(Uuid::from_u128(n)),
@@ -59,7 +59,7 @@ fn post(likers: u128) -> PostView {
     }
 }
 
-/// A page of 20 posts, each with so many likers.
+/// Renders a page of 20 posts, each with this many likers.
 #[divan::bench(args = [0, 5, 50])]
 fn page_of_posts(bencher: Bencher, likers: u128) {
     let rendering = Rendering::new(Ports::default().services(), settings("https://agora.example.org")).unwrap();
@@ -77,7 +77,7 @@ fn cursor(bencher: Bencher) {
     });
 }
 
-/// What counting a request costs, where metrics are shown.
+/// Counts a request, as if metrics are exported.
 #[divan::bench]
 fn counted_request(bencher: Bencher) {
     let metrics = agora_http::metrics::HttpMetrics::register(&mut Registry::default());

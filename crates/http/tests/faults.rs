@@ -1,5 +1,4 @@
-//! What clients and the log are told when something behind the interface breaks. The use cases are the real ones, the
-//! ports are mocks.
+//! Failures behind the interface: what clients receive, and what is logged. The use cases are real, the ports are mocks.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -54,7 +53,7 @@ mod services;
 use client::{Client, JSON, PASSWORD, Response, registration, request_bytes};
 use ports::Ports;
 
-/// What must never reach a client.
+/// The cause of failures, which must never reach a client.
 const SECRET: &str = "no such column: hunter2 in /var/lib/agora/agora.db";
 
 /// The path of the catalog.
@@ -64,18 +63,18 @@ const INTERNAL: &str = "Internal server error";
 const UNAVAILABLE: &str = "The service is temporarily unavailable";
 const TOO_LONG: &str = "The request took too long";
 
-/// Calls with a token.
+/// Sends a GET with a bearer token.
 async fn get(api: &Client, path: &str) -> Response {
     api.send(api.request(Method::GET, path).bearer_auth("token")).await
 }
 
-/// Registers under an idempotency key.
+/// Registers an account under an `Idempotency-Key`.
 async fn register_once(api: &Client) -> Response {
     let request = api.request(Method::POST, "/api/auth/register").json(&registration("alice"));
     api.send(request.header("Idempotency-Key", "key")).await
 }
 
-/// Checks that this is the error envelope with these words and nothing more; the id of the request.
+/// Checks that a response is exactly the error envelope with this status and message. Returns the request id.
 #[track_caller]
 fn expect_failure(answer: Response, status: u16, message: &str) -> String {
     let answer = answer.expect_failure(status);
@@ -121,7 +120,7 @@ async fn a_panic_while_the_caller_is_authenticated_is_an_internal_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_the_cause_of_a_failure_is_told() {
+async fn the_cause_of_a_failure_is_not_sent_to_clients() {
     let api = Ports::with_failing_listing(|| Error::internal(SECRET));
     expect_failure(get(&api, LISTING).await, 500, INTERNAL);
     let api = Ports::with_failing_listing(|| Error::unavailable(SECRET));
@@ -146,12 +145,12 @@ async fn a_session_that_cannot_be_looked_up_is_not_an_invalid_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_conflict_that_no_rule_foresaw_is_a_conflict() {
+async fn an_unforeseen_conflict_is_answered_409() {
     let api = Ports::with_failing_listing(|| Error::Conflict(Conflict::Unforeseen));
     expect_failure(get(&api, LISTING).await, 409, "The request conflicts with the current state");
 }
 
-/// Takes for ever.
+/// A hasher that never finishes.
 struct StuckHasher;
 
 #[async_trait]
@@ -170,7 +169,7 @@ impl PasswordHasher for StuckHasher {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_takes_too_long_is_given_up() {
+async fn a_request_beyond_its_deadline_is_answered_503() {
     let request_time = Duration::from_millis(20);
     let mut ports = Ports { passwords: Arc::new(StuckHasher), request_time, ..Ports::default() };
     ports.accounts.expect_find_id().returning(|_| Ok(None));
@@ -180,8 +179,8 @@ async fn a_request_that_takes_too_long_is_given_up() {
     }
 }
 
-/// Records of requests of which one begins, and must be abandoned; what tells that it was.
-fn expecting_one_abandoned() -> (MockIdempotencyRepository, mpsc::UnboundedReceiver<()>) {
+/// Returns a repository that expects one attempt to begin and to be abandoned, and a channel that reports the abandonment.
+fn expect_one_abandoned_attempt() -> (MockIdempotencyRepository, mpsc::UnboundedReceiver<()>) {
     let mut records = MockIdempotencyRepository::new();
     let (told, abandoned) = mpsc::unbounded_channel();
     let begun = Arc::new(Mutex::new(None));
@@ -198,7 +197,7 @@ fn expecting_one_abandoned() -> (MockIdempotencyRepository, mpsc::UnboundedRecei
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_attempt_is_not_remembered() {
+async fn a_failed_attempt_under_a_key_is_abandoned() {
     type Failure = (fn() -> Result<Option<UserId>>, u16, &'static str);
     let failures: [Failure; 3] = [
         (|| Err(Error::unavailable(SECRET)), 503, UNAVAILABLE),
@@ -206,7 +205,7 @@ async fn a_failed_attempt_is_not_remembered() {
         (|| panic!("{SECRET}"), 500, INTERNAL),
     ];
     for (failure, status, message) in failures {
-        let (idempotency, mut abandoned) = expecting_one_abandoned();
+        let (idempotency, mut abandoned) = expect_one_abandoned_attempt();
         let mut ports = Ports { idempotency, ..Ports::default() };
         ports.accounts.expect_find_id().returning(move |_| failure());
         let api = ports.start();
@@ -216,8 +215,8 @@ async fn a_failed_attempt_is_not_remembered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_attempt_that_takes_too_long_is_not_remembered() {
-    let (idempotency, mut abandoned) = expecting_one_abandoned();
+async fn an_attempt_under_a_key_beyond_its_deadline_is_abandoned() {
+    let (idempotency, mut abandoned) = expect_one_abandoned_attempt();
     let request_time = Duration::from_millis(20);
     let mut ports = Ports { passwords: Arc::new(StuckHasher), idempotency, request_time, ..Ports::default() };
     ports.accounts.expect_find_id().returning(|_| Ok(None));
@@ -226,26 +225,26 @@ async fn an_attempt_that_takes_too_long_is_not_remembered() {
     abandoned.recv().await.unwrap();
 }
 
-/// Finds every password right and its hash of too low a cost. Says when it is asked for a hash, and goes on when it is
-/// let.
+/// A hasher that accepts every password and finds every hash outdated. Each call of `hash` is reported on a channel, and then
+/// waits for a permit.
 struct SteppedHasher {
-    asked: mpsc::UnboundedSender<()>,
-    let_go: Semaphore,
+    calls: mpsc::UnboundedSender<()>,
+    permits: Semaphore,
     outcome: fn() -> Result<PasswordHash>,
 }
 
 impl SteppedHasher {
     fn new(outcome: fn() -> Result<PasswordHash>) -> (Arc<Self>, mpsc::UnboundedReceiver<()>) {
-        let (asked, was_asked) = mpsc::unbounded_channel();
-        (Arc::new(Self { asked, let_go: Semaphore::new(0), outcome }), was_asked)
+        let (calls, calls_receiver) = mpsc::unbounded_channel();
+        (Arc::new(Self { calls, permits: Semaphore::new(0), outcome }), calls_receiver)
     }
 }
 
 #[async_trait]
 impl PasswordHasher for SteppedHasher {
     async fn hash(&self, _: &Password, _: &Requester) -> Result<PasswordHash> {
-        self.asked.send(()).unwrap();
-        self.let_go.acquire().await.unwrap().forget();
+        self.calls.send(()).unwrap();
+        self.permits.acquire().await.unwrap().forget();
         (self.outcome)()
     }
 
@@ -258,7 +257,7 @@ impl PasswordHasher for SteppedHasher {
     }
 }
 
-/// Ports on which every token is a member's.
+/// Returns ports that accept every token as that of an account with the role USER.
 fn with_member() -> Ports {
     let user = UserId::new(Uuid::from_u128(1));
     let mut ports = Ports::default();
@@ -268,33 +267,33 @@ fn with_member() -> Ports {
     let token = VerifiedToken { claims, expires_at: Timestamp::from_unix_millis(i64::MAX) };
     ports.tokens.expect_verify().returning(move |_, _| Ok(token));
     ports.sessions.expect_find().returning(move |_| {
-        // Nothing that is worth a note.
+        // So recent that no new time of use is stored.
         let last_seen_at = Timestamp::from_unix_millis(i64::MAX);
         Ok(Some(SessionState { session, revoked: false, enabled: true, roles, last_seen_at }))
     });
     ports
 }
 
-/// Logs in on these ports, where alice has an account with the hash `stored`; the server, which has answered with 200.
+/// Starts a server on these ports, where alice has an account with the hash `stored`, and logs in as alice. Returns the client.
 async fn log_in(ports: Ports) -> Client {
-    log_in_beside(ports, None).await
+    log_in_with_replica(ports, None).await
 }
 
-async fn log_in_beside(mut ports: Ports, replica: Option<ReplicaServices>) -> Client {
+async fn log_in_with_replica(mut ports: Ports, replica: Option<ReplicaServices>) -> Client {
     ports.accounts.expect_find_credentials().returning(|_| {
         let (user, password) = (UserId::new(Uuid::nil()), PasswordHash::new("stored".to_owned()));
         Ok(Some(Credentials { user, password, enabled: true }))
     });
     ports.sessions.expect_open().once().returning(|_, _, _| Ok(true));
     ports.tokens.expect_issue().once().returning(|_, _| Ok("a.b.c".to_owned()));
-    let api = ports.start_beside(replica);
+    let api = ports.start_with_replica(replica);
     api.login("alice", PASSWORD).await.expect(200);
     api
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_is_answered_before_its_hash_is_renewed() {
-    let (hasher, mut was_asked) = SteppedHasher::new(|| Ok(PasswordHash::new("hashed".to_owned())));
+async fn a_login_is_answered_before_its_password_is_rehashed() {
+    let (hasher, mut calls) = SteppedHasher::new(|| Ok(PasswordHash::new("hashed".to_owned())));
     let mut ports = Ports { passwords: hasher.clone(), ..Ports::default() };
     let (renewed, mut was_renewed) = mpsc::unbounded_channel();
     ports.accounts.expect_renew_password_hash().once().returning(move |_, verified, new| {
@@ -302,13 +301,13 @@ async fn a_login_is_answered_before_its_hash_is_renewed() {
         Ok(())
     });
     log_in(ports).await;
-    was_asked.recv().await.unwrap();
-    hasher.let_go.add_permits(1);
+    calls.recv().await.unwrap();
+    hasher.permits.add_permits(1);
     assert_eq!(was_renewed.recv().await.unwrap(), ("stored".to_owned(), "hashed".to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_request_met_on_record_is_told_and_nothing_else_is_done() {
+async fn a_request_under_a_known_key_is_answered_from_the_record_and_not_carried_out() {
     let meets = |met: Lookup| {
         let mut ports = Ports::default();
         ports.idempotency.expect_begin().once().returning(move |_, _, _, _| Ok(Begun::Found(met.clone())));
@@ -330,7 +329,7 @@ async fn what_a_request_met_on_record_is_told_and_nothing_else_is_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_does_not_arrive_is_not_waited_for() {
+async fn a_body_that_does_not_arrive_in_time_is_answered_408() {
     let api = Ports { request_time: Duration::from_millis(20), ..Ports::default() }.start();
     let mut connection = TcpStream::connect(api.url().trim_start_matches("http://")).unwrap();
     connection.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -342,7 +341,7 @@ async fn a_body_that_does_not_arrive_is_not_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_whose_bytes_fail_is_cut_off_not_ended() {
+async fn an_image_whose_bytes_fail_is_cut_off_rather_than_completed() {
     let mut ports = Ports::default();
     ports.store.expect_open().returning(|_, _, _| {
         let bytes = stream::iter([Ok(vec![0; 10].into()), Err(Error::internal(SECRET))]).boxed();
@@ -355,7 +354,7 @@ async fn an_image_whose_bytes_fail_is_cut_off_not_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_is_told_to_stop_lives_but_is_not_ready() {
+async fn a_stopping_service_is_alive_but_not_ready() {
     let stopping = Stopping::default();
     let api = Ports { stopping: stopping.clone(), ..Ports::default() }.start();
     assert_eq!(get(&api, "/health/ready").await.status, 200);
@@ -365,7 +364,7 @@ async fn a_service_that_is_told_to_stop_lives_but_is_not_ready() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_there_is_told_and_not_why() {
+async fn readiness_names_the_failed_dependency_but_not_the_cause() {
     let mut images = MockProbe::new();
     images.expect_probe().returning(|| Err(Error::unavailable(SECRET)));
     let api = Ports { images, ..Ports::default() }.start();

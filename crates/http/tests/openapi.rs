@@ -1,4 +1,4 @@
-//! The OpenAPI document: it is the one that is committed, it has every endpoint, and it is consistent.
+//! The OpenAPI document: the committed file is current, covers every endpoint, and is consistent.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -25,7 +25,7 @@ mod contract;
 use client::Response;
 use contract::{DOCUMENT, pointers, resolve, violations};
 
-/// Every operation: its method and path, and what the document says of it.
+/// Returns every operation in the document, with its method and path.
 fn operations() -> Vec<(String, &'static Value)> {
     let paths = DOCUMENT["paths"].as_object().unwrap().iter();
     let of_path = |(path, item): (&'static String, &'static Value)| {
@@ -47,7 +47,7 @@ fn the_committed_collection_has_every_operation_of_the_document() {
     expect_committed("examples/http/agora.http", collection);
 }
 
-/// Checks that a file of the repository is what is made of the document, or writes it if it is to be renewed.
+/// Checks that a file in the repository has the current content. If `AGORA_RENEW_OPENAPI` is set, writes it first.
 #[track_caller]
 fn expect_committed(path: &str, current: String) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
@@ -85,7 +85,7 @@ fn every_operation_says_who_may_call_it() {
 }
 
 #[test]
-fn every_operation_has_a_name_of_its_own_and_is_described() {
+fn every_operation_has_a_unique_id_and_a_description() {
     let tags: BTreeSet<_> =
         DOCUMENT["tags"].as_array().unwrap().iter().map(|tag| tag["name"].clone().to_string()).collect();
     let mut names = BTreeSet::new();
@@ -111,7 +111,7 @@ fn every_operation_has_a_name_of_its_own_and_is_described() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_component_is_referred_to() {
+fn every_reference_resolves_and_every_component_is_used() {
     let referred: BTreeSet<_> = pointers(&DOCUMENT).into_iter().map(|(_, target)| target).collect();
     for target in &referred {
         assert!(DOCUMENT.pointer(target.trim_start_matches('#')).is_some(), "{target}");
@@ -119,13 +119,13 @@ fn every_reference_leads_somewhere_and_every_component_is_referred_to() {
     for kind in ["schemas", "responses", "headers"] {
         for name in DOCUMENT["components"][kind].as_object().unwrap().keys() {
             let target = format!("#/components/{kind}/{name}");
-            // Every path answers other methods with it, so no operation does.
+            // This response is for methods that a path lacks, so no operation refers to it.
             assert!(referred.contains(&target) || name == "MethodNotAllowed", "{target} is not used");
         }
     }
 }
 
-/// Every schema in a part of the document that has examples, and every content that has.
+/// Checks the examples in a part of the document, recursively: those of schemas, and those of request and response bodies.
 fn check_examples(part: &Value, path: &str, checked: &mut usize) {
     let Some(fields) = part.as_object() else {
         part.as_array().into_iter().flatten().for_each(|item| check_examples(item, path, checked));
@@ -155,7 +155,7 @@ fn every_example_is_valid() {
 }
 
 #[test]
-fn no_text_of_the_document_has_marks_of_an_unsettled_merge() {
+fn the_document_has_no_merge_conflict_markers() {
     let text = DOCUMENT.to_string();
     assert!(["<<<<<<<", "=======", ">>>>>>>"].into_iter().all(|mark| !text.contains(mark)));
 }
@@ -168,7 +168,7 @@ fn every_body_has_an_example() {
             let bodies = answers.map(resolve).chain([&operation["requestBody"]]);
             for content in bodies.filter_map(|body| body["content"].get("application/json")) {
                 let has_one = content["example"].is_object() || content["examples"].is_object();
-                // The document itself is one.
+                // The OpenAPI document is its own example.
                 assert!(has_one || path.ends_with("openapi.json"), "{method} {path}: {content}");
             }
         }
@@ -176,7 +176,7 @@ fn every_body_has_an_example() {
 }
 
 #[test]
-fn an_answer_that_the_document_does_not_describe_fails_the_test_that_sees_it() {
+fn the_contract_check_rejects_responses_that_the_document_does_not_describe() {
     type Part<'a> = Option<(HeaderName, &'a str)>;
     let id: Part<'_> = Some((HeaderName::from_static("x-request-id"), "1"));
     let json: Part<'_> = Some((CONTENT_TYPE, "application/json"));
@@ -186,7 +186,7 @@ fn an_answer_that_the_document_does_not_describe_fails_the_test_that_sees_it() {
     let malformed =
         r#"{"success":false,"status":400,"code":"malformed_request","message":"The head of the request is malformed"}"#;
     let is_accepted = |method: &str, path: &str, status, parts: &[Part<'_>], body: &str| {
-        // What every response has besides, and every page of the catalog.
+        // The headers that every response has, and the tag that every page of the catalog has.
         let everywhere = [X_CONTENT_TYPE_OPTIONS, REFERRER_POLICY, CONTENT_SECURITY_POLICY, CACHE_CONTROL];
         let tag = (status == 200).then_some((ETAG, "\"1\""));
         let parts = parts.iter().flatten().cloned().chain(everywhere.map(|name| (name, "as it is"))).chain(tag);
@@ -226,7 +226,7 @@ fn an_answer_that_the_document_does_not_describe_fails_the_test_that_sees_it() {
     }
 }
 
-/// The words in code quotes in the columns of the tables of `docs/api.md` whose headers are this.
+/// Returns the words in backticks in the code column of the table in `docs/api.md` that has this header.
 fn documented(header: &str) -> BTreeSet<String> {
     let manual = include_str!("../../../docs/api.md");
     let (_, table) = manual.split_once(header).expect("the table");
@@ -241,7 +241,7 @@ fn words(schema: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_code_stands_in_the_manual_and_in_the_document() {
+fn every_error_code_is_in_the_manual_and_in_the_document() {
     let schemas = &DOCUMENT["components"]["schemas"];
     assert_eq!(documented("| status | code | when |"), words(&schemas["ErrorCode"]));
     let of_fields = &schemas["Failure"]["properties"]["codes"]["additionalProperties"]["items"];

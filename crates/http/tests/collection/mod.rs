@@ -1,4 +1,4 @@
-//! `examples/http/agora.http`: every operation of the document as a request to be sent by hand.
+//! Generates `examples/http/agora.http`: every operation of the document as a request to send by hand.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ const HEAD: &str = "\
 @token = TOKEN
 ";
 
-/// What is sent where only a form is taken: an image.
+/// The body for operations that accept only a form: an image.
 const FORM: &str = "\
 Content-Type: multipart/form-data; boundary=part
 
@@ -30,10 +30,10 @@ Content-Type: image/png
 --part--
 ";
 
-/// An id of nothing.
+/// A placeholder for ids.
 const SOME_ID: &str = "00000000-0000-0000-0000-000000000000";
 
-/// The collection, with the operations by their tags.
+/// Returns the collection, with the operations grouped by tag.
 pub(super) fn collection() -> String {
     let paths = DOCUMENT["paths"].as_object().unwrap();
     let operations: Vec<_> = paths
@@ -86,12 +86,12 @@ fn write_request(written: &mut String, tag: &str, path: &str, method: &str, oper
     }
 }
 
-/// The JSON that an operation takes.
+/// Returns the JSON content of an operation's request body.
 fn body(operation: &Value) -> Option<&Value> {
     resolve(operation.get("requestBody")?)["content"].get("application/json")
 }
 
-/// The fields of a body that name something by its id.
+/// Returns the fields of a body whose values are UUIDs.
 fn ids(body: &Value) -> impl Iterator<Item = &str> {
     let fields = body.as_object().into_iter().flatten();
     let named = fields.filter(|(_, value)| value.as_str().is_some_and(|text| Uuid::parse_str(text).is_ok()));
@@ -103,7 +103,8 @@ fn parameters<'a>(operation: &'a Value, place: &'a str) -> impl Iterator<Item = 
     all.map(resolve).filter(move |parameter| parameter["in"] == place)
 }
 
-/// A value of a parameter: an example, the first of those that there are, or one of the right form. Some programs take no empty one.
+/// Returns a value for a parameter: its first example or enum value, or else a placeholder, since some programs accept no empty
+/// value.
 fn example(parameter: &Value) -> &str {
     let schema = resolve(&parameter["schema"]);
     let schema = schema.get("items").map_or(schema, resolve);

@@ -1,4 +1,4 @@
-//! How much of a list is read for a request, and how large its answer is.
+//! How much of a list is read for a request, and how large the response is.
 
 use agora_domain::accounts::{Biography, Username};
 use agora_domain::id::{PostId, ProductId};
@@ -15,7 +15,7 @@ use super::*;
 
 const MEBIBYTE: usize = 1 << 20;
 
-/// The part of `0..entries` that a request asks for, each entry at the second of its number.
+/// Returns the requested page of `0..entries`. The key of each entry is its number in seconds.
 fn numbers(entries: u16, page: PageRequest) -> Page<u16> {
     let key = |n: &u16| Keyset { at: Timestamp::from_unix_millis(i64::from(*n) * 1000), id: Uuid::nil() };
     let is_on_page = |n: &u16| match page.from {
@@ -31,7 +31,7 @@ fn numbers(entries: u16, page: PageRequest) -> Page<u16> {
     page.page_of(rows, key)
 }
 
-/// A product whose JSON is six times as long as its text.
+/// Returns a product with a description that is six times as long in JSON.
 fn product(n: u16) -> Product {
     Product {
         id: ProductId::new(Uuid::from_u128(n.into())),
@@ -48,12 +48,12 @@ fn product(n: u16) -> Product {
     }
 }
 
-/// Serves a catalog of so many products; where, and the sizes of the pages that are read of it.
+/// Starts a server with this many products. Returns a client, and the sizes of the pages that are read.
 fn catalog(products: u16) -> (Client, Arc<Mutex<Vec<usize>>>) {
     catalog_within(products, LoadLimits::default())
 }
 
-/// The same, within these limits.
+/// Does the same with these limits.
 fn catalog_within(products: u16, load: LoadLimits) -> (Client, Arc<Mutex<Vec<usize>>>) {
     let mut ports = Ports { load, ..Ports::default() };
     let reads = Arc::new(Mutex::new(Vec::new()));
@@ -66,7 +66,7 @@ fn catalog_within(products: u16, load: LoadLimits) -> (Client, Arc<Mutex<Vec<usi
     (ports.start(), reads)
 }
 
-/// The numbers of the products of an answer, which is no larger than an answer may be.
+/// Returns the numbers of the products in a response, after checking that it is no larger than a mebibyte.
 #[track_caller]
 fn shown(answer: &Response) -> Vec<u16> {
     assert!(answer.status == 200 && answer.body.len() <= MEBIBYTE, "{} {}", answer.status, answer.body.len());
@@ -74,7 +74,7 @@ fn shown(answer: &Response) -> Vec<u16> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_ends_at_a_mebibyte_and_its_links_lead_everywhere_once() {
+async fn a_page_ends_at_a_mebibyte_and_links_reach_every_entry_once() {
     let (api, _) = catalog(2000);
     let all: Vec<u16> = (0..2000).collect();
     for query in ["", "?size=100", "?size=7"] {
@@ -97,7 +97,7 @@ async fn a_page_ends_at_a_mebibyte_and_its_links_lead_everywhere_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_is_read_at_once_or_in_parts_of_a_hundred_as_far_as_it_is_shown() {
+async fn a_page_is_read_in_parts_of_at_most_a_hundred_until_its_body_is_full() {
     for (products, query, expected) in [
         (300, "?size=20", &[20][..]),
         (300, "?size=100", &[100]),
@@ -113,7 +113,7 @@ async fn a_page_is_read_at_once_or_in_parts_of_a_hundred_as_far_as_it_is_shown()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn large_lists_that_have_memory_for_one_at_a_time_are_answered_one_after_the_other() {
+async fn large_lists_wait_for_memory_and_are_all_answered() {
     let (api, _) = catalog(2000);
     let alone = get(&api, LISTING).await;
     let (api, reads) = catalog_within(2000, LoadLimits { answer_bytes: MEBIBYTE, ..LoadLimits::default() });
@@ -125,7 +125,7 @@ async fn large_lists_that_have_memory_for_one_at_a_time_are_answered_one_after_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_the_catalog_is_read_for_its_headers_or_for_who_has_it() {
+async fn the_catalog_is_not_read_for_a_head_or_a_matching_if_none_match() {
     let (api, reads) = catalog(3);
     let full = get(&api, LISTING).await;
     let tag = full.headers[ETAG].clone();
@@ -146,7 +146,7 @@ async fn nothing_of_the_catalog_is_read_for_its_headers_or_for_who_has_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_of_the_catalog_has_a_tag_of_its_own_in_each_state() {
+async fn the_tag_of_a_catalog_page_changes_with_the_version_of_the_catalog() {
     let mut ports = Ports::default();
     let states = AtomicU64::new(0);
     ports.products.expect_version().returning(move || {
@@ -189,7 +189,7 @@ async fn profiles_that_wait_for_memory_are_shown_once_each() {
     let api = ports.start();
     let ids: Vec<_> = (1..=PROFILES).map(|n| Uuid::from_u128(n).to_string()).collect();
     let path = format!("/api/users/profiles?id={}", ids.join("&id="));
-    // Together they need more memory than there is.
+    // Together, the responses need more memory than the limit.
     for answer in join_all((0..20).map(|_| api.send(api.request(Method::GET, &path).bearer_auth("token")))).await {
         assert!(answer.body.len() > MEBIBYTE / 16, "{}", answer.body.len());
         let answer = answer.expect(200).json();
@@ -199,7 +199,7 @@ async fn profiles_that_wait_for_memory_are_shown_once_each() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn for_the_headers_of_a_list_one_entry_is_read_and_rights_are_checked() {
+async fn a_head_for_a_list_reads_one_entry_and_checks_the_callers_rights() {
     let mut ports = with_member();
     ports.posts.expect_find_access().returning(move |id, _| {
         let visibility = if id.uuid().is_nil() { Visibility::Private } else { Visibility::Public };

@@ -1,4 +1,4 @@
-//! What the log is told of failures.
+//! What is logged of failures.
 
 use std::io;
 use std::sync::Once;
@@ -22,21 +22,21 @@ impl io::Write for Logger {
     }
 }
 
-/// Has what is logged from now on written into [`LOG`].
-fn keep_log() {
-    static KEPT: Once = Once::new();
-    KEPT.call_once(|| tracing_subscriber::fmt().with_writer(|| Logger).with_ansi(false).init());
+/// Writes what is logged from now on into [`LOG`].
+fn capture_log() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| tracing_subscriber::fmt().with_writer(|| Logger).with_ansi(false).init());
 }
 
-/// The lines of the log with a text.
+/// Returns the lines of the log that contain a text.
 fn logged(text: &str) -> Vec<String> {
     let log = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
     log.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_requests_that_fail_alike_with_503_the_first_is_in_the_log_by_itself() {
-    keep_log();
+async fn only_the_first_of_identical_503_failures_is_logged_with_its_request_id() {
+    capture_log();
     const FULL: &str = "the line is full";
     const AWAY: &str = "the database is away";
     const DEFECT: &str = "a defect that shows each time";
@@ -56,7 +56,7 @@ async fn of_requests_that_fail_alike_with_503_the_first_is_in_the_log_by_itself(
         let (status, message) = if n < 20 { (503, UNAVAILABLE) } else { (500, INTERNAL) };
         ids.push(expect_failure(get(&api, LISTING).await, status, message));
     }
-    // Every ten seconds at most, another line tells of the others.
+    // The other failures are summed up in another line, at most every ten seconds.
     for (cause, first) in [(FULL, &ids[0]), (AWAY, &ids[10])] {
         let by_themselves: Vec<_> = logged(cause).into_iter().filter(|line| line.contains("request_id")).collect();
         let [line] = &by_themselves[..] else { panic!("{by_themselves:?}") };
@@ -67,13 +67,13 @@ async fn of_requests_that_fail_alike_with_503_the_first_is_in_the_log_by_itself(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_that_fail_alike_after_their_clients_have_gone_are_not_each_in_the_log() {
-    keep_log();
+async fn identical_failures_of_disconnected_clients_are_not_logged_one_by_one() {
+    capture_log();
     const FULL: &str = "the line of those that have gone is full";
     let mut slow = SlowRegistrations::start(LoadLimits::default(), || Err(Error::unavailable(FULL)));
     for _ in 0..3 {
-        slow.begin_and_leave().await;
-        slow.end().await;
+        slow.begin_and_disconnect().await;
+        slow.finish().await;
     }
     let lines = logged(FULL);
     assert!(
@@ -84,23 +84,23 @@ async fn requests_that_fail_alike_after_their_clients_have_gone_are_not_each_in_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hash_that_could_not_be_renewed_is_in_the_log_and_the_login_is_not_the_worse_for_it() {
+async fn a_failed_rehash_is_logged_and_does_not_affect_the_login() {
     const CAUSE: &str = "too many are being renewed";
-    keep_log();
-    let (hasher, mut was_asked) = SteppedHasher::new(|| Err(Error::unavailable(CAUSE)));
-    hasher.let_go.add_permits(1);
+    capture_log();
+    let (hasher, mut calls) = SteppedHasher::new(|| Err(Error::unavailable(CAUSE)));
+    hasher.permits.add_permits(1);
     let api = log_in(Ports { passwords: hasher, ..Ports::default() }).await;
-    was_asked.recv().await.unwrap();
-    // Answered by the one thread that serves: what came before has been seen to.
+    calls.recv().await.unwrap();
+    // The only worker thread answers this, so it has processed what happened before.
     expect_failure(get(&api, "/nothing").await, 404, "Route not found");
     let lines = logged(CAUSE);
     assert!(matches!(&lines[..], [line] if line.contains("could not renew a password hash")), "{lines:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_log_tells_the_cause_under_the_id_of_the_request() {
+async fn the_cause_of_a_failure_is_logged_with_the_request_id() {
     const CAUSE: &str = "hunter2, for the log alone";
-    keep_log();
+    capture_log();
     let api = Ports::with_failing_listing(|| Error::internal(CAUSE));
     let id = expect_failure(get(&api, LISTING).await, 500, INTERNAL);
     let lines = logged(CAUSE);
@@ -109,8 +109,8 @@ async fn the_log_tells_the_cause_under_the_id_of_the_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_asked_over_and_over_is_told_once_when_it_begins_to_fail() {
-    keep_log();
+async fn a_failing_probe_is_logged_once_however_often_readiness_is_requested() {
+    capture_log();
     let mut images = MockProbe::new();
     images.expect_probe().returning(|| Err(Error::unavailable("the bucket is gone")));
     let api = Ports { images, ..Ports::default() }.start();

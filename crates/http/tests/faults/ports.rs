@@ -13,13 +13,13 @@ use crate::client::{Client, PUBLIC_URL};
 use crate::contract;
 
 impl Ports {
-    /// Serves on these ports. Returns a client, which holds responses against the OpenAPI document.
+    /// Starts a server on these ports. Returns a client, which checks responses against the OpenAPI document.
     pub(super) fn start(self) -> Client {
-        self.start_beside(None)
+        self.start_with_replica(None)
     }
 
-    /// Serves on these ports, and lists from a replica.
-    pub(super) fn start_beside(self, replica: Option<ReplicaServices>) -> Client {
+    /// Does the same, with lists read from a replica if there is one.
+    pub(super) fn start_with_replica(self, replica: Option<ReplicaServices>) -> Client {
         let settings = Settings {
             request_time: self.request_time,
             load: LoadLimits { body_time: self.request_time, ..self.load },
@@ -32,7 +32,7 @@ impl Ports {
         client
     }
 
-    /// Serves with a catalog whose listing fails with this error. Returns a client.
+    /// Starts a server whose catalog cannot be listed, with this error. Returns a client.
     pub(super) fn with_failing_listing(error: impl Fn() -> Error + Send + 'static) -> Client {
         let mut ports = Self::default();
         ports.products.expect_version().returning(|| Ok(CatalogVersion::new(Uuid::nil())));

@@ -34,7 +34,7 @@ use agora_domain::search::{MockSearchRepository, Search};
 use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies};
 use uuid::Uuid;
 
-/// The ports that the tests break. A mock that is not told what to do panics when it is called.
+/// The ports that tests may replace. A mock without expectations panics when it is called.
 pub(super) struct Ports {
     pub(super) accounts: MockAccountRepository,
     pub(super) sessions: MockSessionRepository,
@@ -52,7 +52,7 @@ pub(super) struct Ports {
     pub(super) load: LoadLimits,
 }
 
-/// Returns a dependency that is available.
+/// Returns a probe that succeeds.
 fn available() -> MockProbe {
     let mut probe = MockProbe::new();
     probe.expect_probe().returning(|| Ok(()));
@@ -83,7 +83,7 @@ impl Default for Ports {
 }
 
 impl Ports {
-    /// Returns the use cases.
+    /// Returns the use cases over these ports.
     pub(super) fn services(self) -> Services {
         let mut clock = MockClock::new();
         clock.expect_now().return_const(Timestamp::from_unix_millis(1_752_539_094_124));
@@ -213,7 +213,7 @@ impl Ports {
     }
 }
 
-/// Returns the settings of a service on them, at a URL.
+/// Returns the settings of a service at a URL.
 pub(super) fn settings(public_url: &str) -> Settings {
     Settings {
         workers: 1,
