@@ -1,4 +1,4 @@
-//! Who sees what: random histories against a model of the contract, on each database.
+//! Privacy: checks what each user sees after random histories against a model of the contract, on each database.
 
 mod images;
 mod model;
@@ -19,15 +19,15 @@ use self::world::World;
 use crate::private_postgres;
 use crate::support::Server;
 
-/// The time between two sweeps: so soon deleted accounts are erased.
-const OFTEN: Duration = Duration::from_millis(50);
+/// The time between two sweeps, which erase deleted accounts.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What happens, and what everybody sees of it: of the feed after each step, so that what is remembered of feeds has
-/// its part in it, and of everything at the end.
-async fn live(server: Server, history: &[Step]) {
+/// Carries out a history and checks what each user sees: the feed after each step, so that cached feeds are covered, and
+/// everything at the end.
+async fn run_history(server: Server, history: &[Step]) {
     let mut world = World::new(server).await;
     for (n, step) in history.iter().enumerate() {
-        world.take(step).await;
+        world.perform(step).await;
         for viewer in [n, n + 1] {
             world.expect_feed(viewer % PEOPLE).await;
         }
@@ -37,8 +37,8 @@ async fn live(server: Server, history: &[Step]) {
     world.expect_streams().await;
 }
 
-/// What is read by way of a list of paths, compared with the route table: a way to read that is missing would be tested by nobody.
-const READ: &[&str] = &[
+/// The endpoints whose responses are checked here. A test compares them with the route table, so that none is left out.
+const CHECKED: &[&str] = &[
     "/api/users/all",
     "/api/users/by-id/{id}",
     "/api/users/lookup",
@@ -71,8 +71,8 @@ const READ: &[&str] = &[
     "/api/search",
 ];
 
-/// What is read by nobody else, by administrators alone, or by everybody alike.
-const ALIKE: &[&str] = &[
+/// The endpoints that need no check: each shows only the caller's own data, is for administrators only, or is the same for all.
+const EXEMPT: &[&str] = &[
     "/api/users/me",
     "/api/users/me/export",
     "/api/users/me/sessions",
@@ -104,18 +104,18 @@ const ALIKE: &[&str] = &[
 ];
 
 #[test]
-fn every_way_to_read_is_among_those_that_are_tried_out() {
+fn every_endpoint_that_reads_is_checked_or_exempt() {
     let reads =
         agora_http::routes::endpoints().into_iter().filter(|endpoint| endpoint.method == reqwest::Method::GET.as_str());
     let untried: Vec<_> =
-        reads.map(|read| read.path).filter(|path| !READ.contains(path) && !ALIKE.contains(path)).collect();
+        reads.map(|read| read.path).filter(|path| !CHECKED.contains(path) && !EXEMPT.contains(path)).collect();
     assert!(untried.is_empty(), "of {untried:?} it is not tried out who sees what: add it to reads.rs");
 }
 
-/// Tries out random histories, each on a server of its own.
-fn holds(cases: u32, start: impl AsyncFn() -> Server) {
+/// Checks random histories, each on a new server.
+fn check_histories(cases: u32, start: impl AsyncFn() -> Server) {
     let mut config = Config { cases, failure_persistence: None, ..Config::default() };
-    // A minute's worth, unless PROPTEST_MAX_SHRINK_ITERS asks for less.
+    // About a minute of shrinking, unless PROPTEST_MAX_SHRINK_ITERS is lower.
     config.max_shrink_iters = config.max_shrink_iters.min(200);
     let seed = match config.rng_seed {
         RngSeed::Fixed(seed) => seed,
@@ -123,9 +123,9 @@ fn holds(cases: u32, start: impl AsyncFn() -> Server) {
     };
     config.rng_seed = RngSeed::Fixed(seed);
     let outcome = TestRunner::new(config).run(&vec(step(), 20..60), |history| {
-        // A server goes with its runtime.
+        // The server stops when its runtime is dropped.
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        runtime.block_on(async { live(start().await, &history).await });
+        runtime.block_on(async { run_history(start().await, &history).await });
         Ok(())
     });
     match outcome {
@@ -139,17 +139,17 @@ fn holds(cases: u32, start: impl AsyncFn() -> Server) {
 
 #[test]
 fn nobody_sees_more_or_less_than_the_rules_say_on_sqlite() {
-    holds(12, async || Server::start_with(|config| config.sweep_interval = OFTEN).await);
+    check_histories(12, async || Server::start_with(|config| config.sweep_interval = SWEEP_INTERVAL).await);
 }
 
 #[test]
 fn nobody_sees_more_or_less_than_the_rules_say_on_postgres() {
-    holds(8, async || {
+    check_histories(8, async || {
         let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
         Server::start_with(|config| {
             config.database_url = Some(url.into());
             config.database_connections = 4;
-            config.sweep_interval = OFTEN;
+            config.sweep_interval = SWEEP_INTERVAL;
         })
         .await
     });

@@ -1,4 +1,4 @@
-//! The bytes of images that are not to be seen any more.
+//! Images that must no longer be served.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{PUBLIC_URL, Server, User};
 
-/// A picture; another one for each number.
+/// Returns an image, a different one for each number.
 fn picture(n: u8) -> Vec<u8> {
     let mut file = std::io::Cursor::new(Vec::new());
     image::RgbImage::from_pixel(2, 2, image::Rgb([n, n, n])).write_to(&mut file, image::ImageFormat::Png).unwrap();
@@ -24,12 +24,12 @@ async fn publish(server: &Server, by: &User, n: u8) -> (String, String) {
     (post["id"].as_str().unwrap().to_owned(), path(&post["image"]))
 }
 
-/// Where on the server an image is.
+/// Returns the path of an image on the server.
 fn path(address: &Value) -> String {
     address.as_str().unwrap().strip_prefix(PUBLIC_URL).unwrap().to_owned()
 }
 
-/// Checks that nobody gets an image or its thumbnail: whole, in part, or by knowing its tag.
+/// Checks that an image and its thumbnail are not served: neither whole, nor in part, nor as 304 for a matching tag.
 async fn expect_gone(server: &Server, path: &str, tag: &str) {
     for method in [Method::GET, Method::HEAD] {
         for (name, value) in [("x-plain", ""), ("range", "bytes=0-9"), ("if-none-match", tag), ("if-none-match", "*")] {
@@ -40,7 +40,7 @@ async fn expect_gone(server: &Server, path: &str, tag: &str) {
     }
 }
 
-/// The tag under which an image is served.
+/// Returns the entity tag of an image.
 async fn tag(server: &Server, path: &str) -> String {
     let answer = server.fetch(path).await.expect(200);
     answer.header(header::ETAG).unwrap().to_owned()
@@ -107,7 +107,7 @@ async fn the_image_of_a_hidden_post_is_gone_at_once_and_has_another_address_when
 }
 
 #[tokio::test]
-async fn the_image_of_a_post_that_is_shown_to_fewer_keeps_its_address_and_nothing_leads_there() {
+async fn the_image_of_a_post_with_reduced_visibility_keeps_its_address_but_is_not_linked() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let (post, image) = publish(&server, &alice, 1).await;
@@ -115,7 +115,7 @@ async fn the_image_of_a_post_that_is_shown_to_fewer_keeps_its_address_and_nothin
     server.call_json(&alice, Method::PUT, &update, json!({ "visibility": "PRIVATE" })).await.expect(200);
     let refused = server.get(&bob, &format!("/api/posts/by-id/{post}")).await.expect(403);
     assert!(!String::from_utf8_lossy(&refused.body).contains("/media/"));
-    // Who knew the address has it still, as docs/api.md says; with another image, it is of no use any more.
+    // Clients that know the address can still read the image, as docs/api.md says, until another image replaces it.
     let tag = tag(&server, &image).await;
     let other = path(&server.call_form(&alice, Method::PUT, &update, form(1)).await.expect(200).data()["image"]);
     assert_ne!(other, image, "the same picture has another address each time");
@@ -123,7 +123,7 @@ async fn the_image_of_a_post_that_is_shown_to_fewer_keeps_its_address_and_nothin
 }
 
 #[tokio::test]
-async fn addresses_of_images_have_nothing_in_common() {
+async fn image_addresses_share_no_pattern() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let mut digits = HashSet::new();
@@ -132,14 +132,14 @@ async fn addresses_of_images_have_nothing_in_common() {
         let (post, image) = publish(&server, &alice, 1).await;
         let name = image.strip_prefix("/media/").unwrap().strip_suffix(".png").unwrap().to_owned();
         assert!(name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit()), "128 bits: {name}");
-        // Nothing of what others know: the post, its author, the file.
+        // An address contains nothing that others know: the post, its author, the file.
         for known in [&post, &alice.id] {
             assert!(!name.contains(&known.replace('-', "")[..12]), "{name} has something of {known}");
         }
         digits.extend(name.bytes().enumerate());
         assert!(addresses.insert(name));
     }
-    // A digit that is the same in all of 32 is chance once in 10^38.
+    // A digit that is the same in all 32 addresses would be chance once in 10^38.
     for place in 0..32 {
         assert!(digits.iter().filter(|(at, _)| *at == place).count() > 1, "digit {place} is always the same");
     }

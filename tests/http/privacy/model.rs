@@ -1,9 +1,9 @@
-//! The rules of who may see what, as the contract has them, over everything that happened so far.
+//! A model of the service: everything that happened so far, and the rules of the contract about who may see what of it.
 
-/// How many accounts there are.
+/// The number of accounts.
 pub(super) const PEOPLE: usize = 5;
 
-/// An account, by its number. The first is an administrator to whom nothing happens.
+/// The index of an account. The first is an administrator who always stays one.
 pub(super) type Who = usize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,15 +33,15 @@ pub(super) struct Account {
 #[derive(Debug)]
 pub(super) struct Post {
     pub(super) id: String,
-    /// The number of the request that made it: its text and its key.
+    /// The number of the request that created it, from which its text and its `Idempotency-Key` derive.
     pub(super) request: usize,
     pub(super) author: Who,
     pub(super) visibility: Visibility,
     pub(super) deleted: bool,
-    /// Whether the author's account is deleted, whose place is another one's.
-    pub(super) is_of_gone: bool,
+    /// Whether the author's account was deleted. The index of the author then belongs to another account.
+    pub(super) is_author_deleted: bool,
     pub(super) hidden: bool,
-    /// Who likes it, by when they began to.
+    /// Who likes it, oldest like first.
     pub(super) likes: Vec<Who>,
     /// Oldest first.
     pub(super) comments: Vec<Comment>,
@@ -52,66 +52,66 @@ pub(super) struct Comment {
     pub(super) id: String,
     pub(super) author: Who,
     pub(super) text: String,
-    /// The comment at the top of its thread, and the one answered.
+    /// If it is a reply, the ids of the comment at the top of its thread and of the comment that it answers.
     pub(super) reply: Option<(String, String)>,
-    /// Who wrote the comment answered.
+    /// The author of the comment that it answers.
     pub(super) answered: Option<Who>,
     pub(super) hidden: bool,
-    /// Who likes it, by when they began to.
+    /// Who likes it, oldest like first.
     pub(super) likes: Vec<Who>,
 }
 
 impl Post {
-    /// The comment at the top of the thread of another one, if there is one.
+    /// Returns the comment at the top of a reply's thread.
     fn thread(&self, comment: &Comment) -> Option<&Comment> {
         let (thread, _) = comment.reply.as_ref()?;
         self.comments.iter().find(|it| it.id == *thread)
     }
 
-    /// Whether a comment, or its thread, is hidden.
+    /// Returns whether a comment or its thread is hidden.
     pub(super) fn hides(&self, comment: &Comment) -> bool {
         comment.hidden || self.thread(comment).is_some_and(|thread| thread.hidden)
     }
 
-    /// How many comments are counted.
+    /// Returns the number of comments without hidden ones.
     pub(super) fn comment_count(&self) -> usize {
         self.comments.iter().filter(|comment| !self.hides(comment)).count()
     }
 
-    /// How many replies in the thread of a comment are counted.
+    /// Returns the number of replies in a thread without hidden ones.
     pub(super) fn reply_count(&self, thread: &str) -> usize {
         self.replies(thread).into_iter().filter(|comment| !comment.hidden).count()
     }
 
-    /// The replies in the thread of a comment, oldest first.
+    /// Returns the replies in a thread, oldest first.
     pub(super) fn replies(&self, thread: &str) -> Vec<&Comment> {
         let is_in = |comment: &&Comment| comment.reply.as_ref().is_some_and(|(parent, _)| parent == thread);
         self.comments.iter().filter(is_in).collect()
     }
 }
 
-/// An act of which somebody is told: its type, the post and the comment it is about, and who acted.
-pub(super) type Told = (&'static str, Option<String>, Option<String>, Who);
+/// What a notification is about: its type, the post, the comment, and the account that acted.
+pub(super) type Act = (&'static str, Option<String>, Option<String>, Who);
 
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) accounts: Vec<Account>,
-    /// Follower and followed, by when they began to.
+    /// Follower and followed, oldest first.
     pub(super) follows: Vec<(Who, Who)>,
     /// Oldest first.
     pub(super) posts: Vec<Post>,
-    /// Whose bookmark it is, and the number of the post, by when it was set.
+    /// The account and the index of the post, oldest bookmark first.
     pub(super) bookmarks: Vec<(Who, usize)>,
-    /// Blocker and blocked, by when the block was made.
+    /// Blocker and blocked, oldest first.
     pub(super) blocks: Vec<(Who, Who)>,
-    /// Muter and muted, by when the mute was made.
+    /// Muter and muted, oldest first.
     pub(super) mutes: Vec<(Who, Who)>,
-    /// What a recipient is not told for good: it was done by somebody muted or apart.
-    untold: Vec<(Who, Told)>,
+    /// The acts of which a recipient is never notified, since there was a mute or a block when they happened.
+    suppressed: Vec<(Who, Act)>,
 }
 
 impl Model {
-    /// The status that somebody gets who asks for what those with a role may ask for, when it is this for them.
+    /// Returns the status of a request that requires a role: `of_member` for a caller who has one.
     pub(super) fn status(&self, caller: Who, of_member: u16) -> u16 {
         match self.accounts[caller] {
             Account { enabled: false, .. } => 401,
@@ -128,28 +128,28 @@ impl Model {
         self.follows.contains(&(follower, followed))
     }
 
-    /// Whether one of two blocks the other.
-    pub(super) fn are_apart(&self, one: Who, other: Who) -> bool {
+    /// Returns whether one of two accounts blocks the other.
+    pub(super) fn are_blocked(&self, one: Who, other: Who) -> bool {
         self.blocks.contains(&(one, other)) || self.blocks.contains(&(other, one))
     }
 
-    /// Whether somebody is there for a viewer.
+    /// Returns whether an account is visible to a viewer.
     pub(super) fn sees(&self, viewer: Who, other: Who) -> bool {
-        self.is_admin(viewer) || !self.are_apart(viewer, other)
+        self.is_admin(viewer) || !self.are_blocked(viewer, other)
     }
 
-    /// Whether a post is hidden from a viewer.
+    /// Returns whether a post is hidden from a viewer by an administrator.
     pub(super) fn is_hidden(&self, viewer: Who, post: &Post) -> bool {
         post.hidden && viewer != post.author && !self.is_admin(viewer)
     }
 
-    /// Whether a comment, its thread or its post is hidden from a viewer.
+    /// Returns whether a comment, its thread or its post is hidden from a viewer by an administrator.
     pub(super) fn is_comment_hidden(&self, viewer: Who, post: &Post, comment: &Comment) -> bool {
         let hidden = |it: &Comment| it.hidden && viewer != it.author && !self.is_admin(viewer);
         hidden(comment) || post.thread(comment).is_some_and(hidden) || self.is_hidden(viewer, post)
     }
 
-    /// Whether lists of comments show one to a viewer who may view the post.
+    /// Returns whether lists of comments show a comment to a viewer who may view the post.
     pub(super) fn shows(&self, viewer: Who, post: &Post, comment: &Comment) -> bool {
         self.sees(viewer, comment.author) && !self.is_comment_hidden(viewer, post, comment)
     }
@@ -167,12 +167,12 @@ impl Model {
                 }
     }
 
-    /// Whether the posts of somebody are in the timelines of a viewer, if the viewer may view them.
-    fn is_heard(&self, viewer: Who, author: Who) -> bool {
+    /// Returns whether timelines show an author's posts to a viewer, if the viewer may view them: there is no block or mute.
+    fn is_in_timelines(&self, viewer: Who, author: Who) -> bool {
         self.sees(viewer, author) && !self.mutes.contains(&(viewer, author))
     }
 
-    /// The status of what is for those who may view a post.
+    /// Returns the status of a request for which the caller must be allowed to view a post.
     pub(super) fn status_of_view(&self, viewer: Who, post: &Post) -> u16 {
         let of_member = match post {
             Post { deleted: true, .. } => 404,
@@ -183,7 +183,7 @@ impl Model {
         self.status(viewer, of_member)
     }
 
-    /// The status of what is for those who may view a post and see the author of a comment on it.
+    /// Returns the status of a request for which the caller must be allowed to see a comment on a post.
     pub(super) fn status_of_comment(&self, viewer: Who, post: &Post, comment: &Comment) -> u16 {
         let status = self.status_of_view(viewer, post);
         if [200, 403].contains(&status) && !self.shows(viewer, post, comment) {
@@ -192,7 +192,7 @@ impl Model {
         status
     }
 
-    /// The status of whoever asks whom another one follows, or by whom that one is followed.
+    /// Returns the status of a request for the follow lists of an account.
     pub(super) fn status_of_follows(&self, caller: Who, of: Who) -> u16 {
         match caller == of || self.is_following(caller, of) || self.is_admin(caller) {
             true => 200,
@@ -201,25 +201,25 @@ impl Model {
         }
     }
 
-    /// The posts of a list that shows what the viewer may view, newest first.
+    /// Returns the posts that belong to a list and that the viewer may view, newest first.
     pub(super) fn list(&self, viewer: Who, belongs: impl Fn(&Post) -> bool) -> Vec<&Post> {
         let shown = |post: &&Post| !post.deleted && belongs(post) && self.may_view(viewer, post);
         self.posts.iter().rev().filter(shown).collect()
     }
 
-    /// The posts of a list of all authors, newest first.
+    /// Returns the same for a list of posts by all authors, from which blocked and muted ones are left out.
     pub(super) fn timeline(&self, viewer: Who, belongs: impl Fn(&Post) -> bool) -> Vec<&Post> {
-        self.list(viewer, |post| self.is_heard(viewer, post.author) && belongs(post))
+        self.list(viewer, |post| self.is_in_timelines(viewer, post.author) && belongs(post))
     }
 
     pub(super) fn feed(&self, viewer: Who) -> Vec<&Post> {
         self.timeline(viewer, |post| self.is_following(viewer, post.author))
     }
 
-    /// What the viewer has bookmarked, newest bookmark first.
+    /// Returns the viewer's bookmarked posts, newest bookmark first.
     pub(super) fn bookmarked(&self, viewer: Who) -> Vec<&Post> {
         let posts = self.bookmarks.iter().rev().filter(|(by, _)| *by == viewer).map(|(_, n)| &self.posts[*n]);
-        let is_shown = |post: &&Post| self.may_view(viewer, post) && self.is_heard(viewer, post.author);
+        let is_shown = |post: &&Post| self.may_view(viewer, post) && self.is_in_timelines(viewer, post.author);
         posts.filter(|post| !post.deleted && is_shown(post)).collect()
     }
 
@@ -227,41 +227,40 @@ impl Model {
         self.bookmarks.iter().any(|(by, n)| *by == viewer && self.posts[*n].id == post.id)
     }
 
-    /// Of which acts somebody is told: the type, the post, the comment, who acted; in no order.
-    pub(super) fn told(&self, recipient: Who) -> Vec<Told> {
+    /// Returns the acts of which a recipient has notifications, sorted.
+    pub(super) fn notified_acts(&self, recipient: Who) -> Vec<Act> {
         let may_view = |post: &Post| self.may_view(recipient, post);
         let is_shown = |post: &Post, comment: &Comment| !self.is_comment_hidden(recipient, post, comment);
-        let mut told = self.acts(recipient, may_view, is_shown);
-        told.retain(|act| !self.untold.contains(&(recipient, act.clone())));
-        told
+        let mut acts = self.acts(recipient, may_view, is_shown);
+        acts.retain(|act| !self.suppressed.contains(&(recipient, act.clone())));
+        acts
     }
 
-    /// Keeps in mind what is not told for good: what was done until now by those who are muted or apart, but for what was taken
-    /// back.
-    pub(super) fn forget(&mut self) {
-        let mut untold = Vec::new();
+    /// Updates the suppressed acts: adds those of accounts that are now muted or blocked, and drops those that were undone.
+    pub(super) fn update_suppressed(&mut self) {
+        let mut suppressed = Vec::new();
         for recipient in 0..self.accounts.len() {
             for act in self.acts(recipient, |_| true, |_, _| true) {
                 let actor = act.3;
-                let is_unheard = self.mutes.contains(&(recipient, actor)) || self.are_apart(recipient, actor);
+                let is_suppressed = self.mutes.contains(&(recipient, actor)) || self.are_blocked(recipient, actor);
                 let act = (recipient, act);
-                if is_unheard || self.untold.contains(&act) {
-                    untold.push(act);
+                if is_suppressed || self.suppressed.contains(&act) {
+                    suppressed.push(act);
                 }
             }
         }
-        self.untold = untold;
+        self.suppressed = suppressed;
     }
 
-    /// Takes out all that an account has stored; the place is another one's from then on.
-    pub(super) fn leave(&mut self, who: Who) {
+    /// Removes everything that an account has stored. Its index belongs to a new account from then on.
+    pub(super) fn delete_account(&mut self, who: Who) {
         self.accounts[who] = Account { is_user: true, is_admin: false, enabled: true };
         for post in &mut self.posts {
             if post.author == who {
-                (post.deleted, post.is_of_gone) = (true, true);
+                (post.deleted, post.is_author_deleted) = (true, true);
             }
             post.likes.retain(|by| *by != who);
-            // What stands in a thread goes with its top.
+            // The replies in a thread are deleted with the comment at its top.
             let own: Vec<String> = post
                 .comments
                 .iter()
@@ -279,41 +278,41 @@ impl Model {
             pairs.retain(|(one, other)| *one != who && *other != who);
         }
         self.bookmarks.retain(|(by, _)| *by != who);
-        self.untold.retain(|(recipient, (.., actor))| *recipient != who && *actor != who);
+        self.suppressed.retain(|(recipient, (.., actor))| *recipient != who && *actor != who);
     }
 
-    /// The acts of others that concern somebody, on posts that are there.
+    /// Returns the acts of others on posts that exist which the recipient could be notified of.
     fn acts(
         &self,
         recipient: Who,
         is_shown: impl Fn(&Post) -> bool,
         is_comment_shown: impl Fn(&Post, &Comment) -> bool,
-    ) -> Vec<Told> {
-        let mut told: Vec<Told> = Vec::new();
+    ) -> Vec<Act> {
+        let mut acts: Vec<Act> = Vec::new();
         let followers = self.follows.iter().filter(|(_, followed)| *followed == recipient);
-        told.extend(followers.map(|(follower, _)| ("follow", None, None, *follower)));
+        acts.extend(followers.map(|(follower, _)| ("follow", None, None, *follower)));
         let viewed = self.posts.iter().filter(|post| !post.deleted && is_shown(post));
         for post in viewed {
             let on_post = || Some(post.id.clone());
             if post.author == recipient {
-                told.extend(post.likes.iter().map(|who| ("like", on_post(), None, *who)));
+                acts.extend(post.likes.iter().map(|who| ("like", on_post(), None, *who)));
             }
             for comment in post.comments.iter().filter(|comment| is_comment_shown(post, comment)) {
                 let on_comment = || Some(comment.id.clone());
                 if comment.author == recipient {
-                    told.extend(comment.likes.iter().map(|who| ("commentLike", on_post(), on_comment(), *who)));
+                    acts.extend(comment.likes.iter().map(|who| ("commentLike", on_post(), on_comment(), *who)));
                 }
                 let kind = match comment.answered {
                     Some(answered) if answered == recipient => "reply",
                     _ if post.author == recipient => "comment",
                     _ => continue,
                 };
-                told.push((kind, on_post(), on_comment(), comment.author));
+                acts.push((kind, on_post(), on_comment(), comment.author));
             }
         }
-        told.retain(|(.., actor)| *actor != recipient);
-        told.sort();
-        told
+        acts.retain(|(.., actor)| *actor != recipient);
+        acts.sort();
+        acts
     }
 
     /// Newest first.
@@ -333,7 +332,7 @@ impl Model {
     }
 }
 
-/// Puts a relation in, or takes it out; nothing happens when there is nothing to do.
+/// Adds or removes a relation. Does nothing if it is already as wanted.
 pub(super) fn set<T: PartialEq>(relations: &mut Vec<T>, relation: T, on: bool) {
     match relations.iter().position(|it| *it == relation) {
         None if on => relations.push(relation),

@@ -1,14 +1,14 @@
-//! What everybody sees, on every way to read.
+//! Checks what each user sees, on every endpoint that reads.
 
 use reqwest::Method;
 use reqwest::header::{ETAG, IF_NONE_MATCH};
 use serde_json::{Value, json};
 
-use super::model::{Comment, Model, PEOPLE, Post, Told, Who};
+use super::model::{Act, Comment, Model, PEOPLE, Post, Who};
 use super::world::{World, text};
 use crate::support::Response;
 
-/// What a view of a post must show to somebody who may see it, but for the times.
+/// Returns what a viewer who may view a post must see of it, except for times.
 fn shown(model: &Model, ids: &[String], viewer: Who, post: &Post) -> Value {
     let likers = post.likes.iter().rev().filter(|who| model.sees(viewer, **who));
     let liked_by: Vec<_> = likers.map(|who| &ids[*who]).collect();
@@ -24,7 +24,7 @@ fn shown(model: &Model, ids: &[String], viewer: Who, post: &Post) -> Value {
     })
 }
 
-/// The same of what is seen.
+/// Returns the same fields of a post in a response.
 fn seen(view: &Value) -> Value {
     let liked_by: Vec<_> = entries(&view["likedBy"]).iter().map(|liker| liker["id"].clone()).collect();
     json!({
@@ -50,7 +50,7 @@ impl World {
         self.users.iter().map(|user| user.id.clone()).collect()
     }
 
-    /// What somebody gets, which must have the status that those with a role are to get; the data of a success.
+    /// Reads a path as a viewer and checks the status: `of_member` if the viewer has a role. Returns the data if it succeeds.
     async fn read(&self, viewer: Who, path: &str, of_member: u16) -> Option<Value> {
         let status = self.model.status(viewer, of_member);
         let answer = self.server.get(&self.users[viewer], path).await;
@@ -58,7 +58,7 @@ impl World {
         (status == 200).then(|| answer.data())
     }
 
-    /// Walks through a list of posts, page by page, and checks that it shows these.
+    /// Walks through a list of posts, page by page, and checks that it shows exactly these.
     async fn expect_posts(&self, viewer: Who, path: &str, posts: Vec<&Post>) {
         let status = self.model.status(viewer, 200);
         if status != 200 {
@@ -71,13 +71,13 @@ impl World {
         assert_eq!(found, expected, "{viewer} reads {path}");
     }
 
-    /// Checks what somebody sees in the following feed.
+    /// Checks the following feed of a viewer.
     pub(super) async fn expect_feed(&self, viewer: Who) {
         self.expect_posts(viewer, "/api/posts/following/all?size=2", self.model.feed(viewer)).await;
     }
 
-    /// Checks of what somebody is told, and how much of that is unread.
-    async fn expect_told(&self, viewer: Who) {
+    /// Checks the notifications of a viewer, and how many are unread.
+    async fn expect_notifications(&self, viewer: Who) {
         let status = self.model.status(viewer, 200);
         if status != 200 {
             self.read(viewer, "/api/notifications", 200).await;
@@ -86,7 +86,7 @@ impl World {
         }
         let user = &self.users[viewer];
         let listed = self.server.walk(user, "/api/notifications?size=2", "data").await;
-        let mut told: Vec<Told> = Vec::new();
+        let mut acts: Vec<Act> = Vec::new();
         for entry in &listed {
             let path = format!("/api/notifications/{}/actors?size=2", entry["id"].as_str().unwrap());
             let actors = ids(&self.server.walk(user, &path, "data").await);
@@ -98,22 +98,22 @@ impl World {
             let kind = kinds.into_iter().find(|kind| entry["type"] == *kind).unwrap();
             let id = |about: &Value| about["id"].as_str().map(str::to_owned);
             let who = |id: &String| self.users.iter().position(|user| user.id == *id).unwrap();
-            told.extend(actors.iter().map(|actor| (kind, id(&entry["post"]), id(&entry["comment"]), who(actor))));
+            acts.extend(actors.iter().map(|actor| (kind, id(&entry["post"]), id(&entry["comment"]), who(actor))));
         }
-        told.sort();
-        assert_eq!(told, self.model.told(viewer), "{viewer} is told");
+        acts.sort();
+        assert_eq!(acts, self.model.notified_acts(viewer), "{viewer} is told");
         let unread = self.read(viewer, "/api/notifications/unread", 200).await.unwrap();
         assert_eq!(unread["count"], listed.len());
     }
 
-    /// Checks everything that everybody sees.
+    /// Checks every endpoint for every viewer.
     pub(super) async fn expect_everything(&self) {
         for viewer in 0..PEOPLE {
             self.expect_feed(viewer).await;
             self.expect_posts(viewer, "/api/posts/following/all", self.model.feed(viewer)).await;
             self.expect_posts(viewer, "/api/posts/public?size=2", self.model.public(viewer)).await;
             self.expect_posts(viewer, "/api/users/me/bookmarks?size=2", self.model.bookmarked(viewer)).await;
-            self.expect_told(viewer).await;
+            self.expect_notifications(viewer).await;
             let tagged = || self.model.timeline(viewer, |post| self.model.accounts[post.author].enabled);
             self.expect_posts(viewer, "/api/tags/all/posts?size=2", tagged()).await;
             self.expect_posts(viewer, "/api/tags/%23ALL/posts", tagged()).await;
@@ -122,9 +122,9 @@ impl World {
                 self.expect_follows(viewer, of).await;
                 self.expect_profile(viewer, of).await;
             }
-            self.expect_lists_of_admins(viewer).await;
+            self.expect_admin_lists(viewer).await;
             self.expect_blocks(viewer).await;
-            self.expect_found(viewer).await;
+            self.expect_search_results(viewer).await;
         }
         for post in &self.model.posts {
             self.expect_post(post).await;
@@ -143,7 +143,7 @@ impl World {
         }
     }
 
-    /// The profile that a viewer gets of somebody; nothing where there is none.
+    /// Returns the profile of an account as a viewer must see it, or `None` if the viewer must not.
     fn profile(&self, viewer: Who, of: Who) -> Option<Value> {
         let (model, user) = (&self.model, &self.users[of]);
         let is_there = model.accounts[of].enabled && !model.blocks.contains(&(of, viewer));
@@ -162,7 +162,7 @@ impl World {
         }))
     }
 
-    /// Checks the profile of somebody, on every way to it.
+    /// Checks the profile of an account on every endpoint that shows it.
     async fn expect_profile(&self, viewer: Who, of: Who) {
         let without_time = |mut profile: Value| {
             assert!(profile.as_object_mut().unwrap().remove("createdAt").is_some());
@@ -196,8 +196,8 @@ impl World {
         }
     }
 
-    /// Checks what somebody finds.
-    async fn expect_found(&self, viewer: Who) {
+    /// Checks the search results of a viewer.
+    async fn expect_search_results(&self, viewer: Who) {
         let model = &self.model;
         let is_found = |who: Who| model.accounts[who].enabled;
         let posts = model.timeline(viewer, |post| is_found(post.author));
@@ -232,7 +232,7 @@ impl World {
         }
     }
 
-    /// Checks whom somebody blocks and mutes.
+    /// Checks the lists of blocks and mutes of a viewer.
     async fn expect_blocks(&self, viewer: Who) {
         let model = &self.model;
         let is_enabled = |who: Who| model.accounts[who].enabled || model.is_admin(viewer);
@@ -251,7 +251,7 @@ impl World {
         }
     }
 
-    async fn expect_lists_of_admins(&self, viewer: Who) {
+    async fn expect_admin_lists(&self, viewer: Who) {
         let is_admin = self.model.is_admin(viewer);
         if is_admin {
             self.expect_posts(viewer, "/api/posts/all?size=3", self.model.list(viewer, |_| true)).await;
@@ -277,7 +277,7 @@ impl World {
         }
     }
 
-    /// Checks what everybody sees of a post, and of what belongs to it.
+    /// Checks what each viewer sees of a post, its likes and its comments.
     async fn expect_post(&self, post: &Post) {
         let ids = self.ids();
         let by_id = format!("/api/posts/by-id/{}", post.id);
@@ -298,7 +298,7 @@ impl World {
             self.expect_threads(viewer, post, status).await;
             answers.push(answer);
         }
-        self.expect_nothing_by_tags(post, &answers).await;
+        self.expect_tags_reveal_nothing(post, &answers).await;
     }
 
     async fn expect_likers(&self, viewer: Who, post: &Post, status: u16) {
@@ -382,8 +382,8 @@ impl World {
         assert_eq!(found, expected, "{viewer} reads {path}");
     }
 
-    /// Checks that the tags of others tell nobody more than that they have the same.
-    async fn expect_nothing_by_tags(&self, post: &Post, answers: &[Response]) {
+    /// Checks that a viewer who sends the entity tags of others learns nothing more than that the content is the same.
+    async fn expect_tags_reveal_nothing(&self, post: &Post, answers: &[Response]) {
         let path = format!("/api/posts/by-id/{}", post.id);
         for (viewer, own) in answers.iter().enumerate() {
             for other in answers {

@@ -1,23 +1,23 @@
-//! What may happen: requests that change something, allowed or not.
+//! The steps of random histories: requests that change something, whether allowed or not.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::model::{PEOPLE, Visibility, Who};
 
-/// Something that somebody does, or tries to. A post is meant by a number, in the order in which they were made.
+/// A request of an account that may or may not be allowed. Posts and comments are chosen by a number, modulo how many there are.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Publish {
         by: Who,
         visibility: Visibility,
     },
-    /// Sends again the request that made a post, under the same key: as its sender, or as somebody else.
-    Repeat {
+    /// Repeats the request that created a post, under the same `Idempotency-Key`: as its author or as another account.
+    Retry {
         by: Who,
         post: usize,
     },
-    Show {
+    SetVisibility {
         by: Who,
         post: usize,
         to: Visibility,
@@ -40,8 +40,8 @@ pub(super) enum Step {
         by: Who,
         post: usize,
     },
-    /// Answers a comment, by another path.
-    Answer {
+    /// Replies to a comment, by the path of threads.
+    Reply {
         by: Who,
         post: usize,
         comment: usize,
@@ -83,11 +83,11 @@ pub(super) enum Step {
         whom: Who,
         on: bool,
     },
-    GiveUser {
+    SetUserRole {
         to: Who,
         given: bool,
     },
-    GiveAdmin {
+    SetAdminRole {
         to: Who,
         given: bool,
     },
@@ -95,33 +95,33 @@ pub(super) enum Step {
         who: Who,
         enabled: bool,
     },
-    /// Deletes the own account. Somebody new takes the place.
-    Leave {
+    /// Deletes the own account. A new account takes over its index.
+    DeleteAccount {
         who: Who,
     },
 }
 
 pub(super) fn step() -> impl Strategy<Value = Step> {
     let anybody = || 0..PEOPLE;
-    // All but the one who does it.
+    // All but the administrator who always stays one.
     let other = || 1..PEOPLE;
     let visibility = || select(vec![Visibility::Public, Visibility::Followers, Visibility::Private]);
     let mostly = || prop::bool::weighted(0.7);
     prop_oneof![
         4 => (anybody(), visibility()).prop_map(|(by, visibility)| Step::Publish { by, visibility }),
-        2 => (anybody(), any::<usize>()).prop_map(|(by, post)| Step::Repeat { by, post }),
-        3 => (anybody(), any::<usize>(), visibility()).prop_map(|(by, post, to)| Step::Show { by, post, to }),
+        2 => (anybody(), any::<usize>()).prop_map(|(by, post)| Step::Retry { by, post }),
+        3 => (anybody(), any::<usize>(), visibility()).prop_map(|(by, post, to)| Step::SetVisibility { by, post, to }),
         1 => (anybody(), any::<usize>()).prop_map(|(by, post)| Step::Delete { by, post }),
         4 => (anybody(), any::<usize>(), mostly()).prop_map(|(by, post, on)| Step::Like { by, post, on }),
         3 => (anybody(), any::<usize>(), mostly()).prop_map(|(by, post, on)| Step::Bookmark { by, post, on }),
         4 => (anybody(), any::<usize>()).prop_map(|(by, post)| Step::Comment { by, post }),
         4 => (anybody(), any::<usize>(), any::<usize>())
-            .prop_map(|(by, post, comment)| Step::Answer { by, post, comment }),
+            .prop_map(|(by, post, comment)| Step::Reply { by, post, comment }),
         4 => (anybody(), any::<usize>(), any::<usize>(), mostly())
             .prop_map(|(by, post, comment, on)| Step::LikeComment { by, post, comment, on }),
         1 => (anybody(), any::<usize>(), any::<usize>())
             .prop_map(|(by, post, comment)| Step::DeleteComment { by, post, comment }),
-        // Most often by the administrator who stays one.
+        // Most often by the administrator who always stays one.
         3 => (prop_oneof![3 => Just(0), 1 => anybody()], any::<usize>(), mostly())
             .prop_map(|(by, post, on)| Step::HidePost { by, post, on }),
         4 => (prop_oneof![3 => Just(0), 1 => anybody()], any::<usize>(), any::<usize>(), mostly())
@@ -129,9 +129,9 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         6 => (anybody(), anybody(), mostly()).prop_map(|(by, whom, on)| Step::Follow { by, whom, on }),
         3 => (anybody(), anybody(), any::<bool>()).prop_map(|(by, whom, on)| Step::Block { by, whom, on }),
         2 => (anybody(), anybody(), any::<bool>()).prop_map(|(by, whom, on)| Step::Mute { by, whom, on }),
-        1 => (other(), mostly()).prop_map(|(to, given)| Step::GiveUser { to, given }),
-        1 => (other(), any::<bool>()).prop_map(|(to, given)| Step::GiveAdmin { to, given }),
+        1 => (other(), mostly()).prop_map(|(to, given)| Step::SetUserRole { to, given }),
+        1 => (other(), any::<bool>()).prop_map(|(to, given)| Step::SetAdminRole { to, given }),
         1 => (other(), mostly()).prop_map(|(who, enabled)| Step::Enable { who, enabled }),
-        2 => other().prop_map(|who| Step::Leave { who }),
+        2 => other().prop_map(|who| Step::DeleteAccount { who }),
     ]
 }

@@ -1,4 +1,4 @@
-//! What a stream of events tells everybody of all that happened.
+//! Checks what event streams deliver to each user of everything that happened.
 
 use serde_json::Value;
 
@@ -7,16 +7,16 @@ use super::world::World;
 use crate::sse::{EventStream, listening};
 use crate::support::User;
 
-/// How many topics a stream has at most.
+/// The maximum number of topics of a stream.
 const TOPICS: usize = 50;
 
 impl World {
-    /// Checks what streams of everybody tell, as they may view it now, of what happened since the first moment.
+    /// Checks the stream of each viewer, resumed from the very beginning: it delivers what the viewer may view now.
     pub(super) async fn expect_streams(&self) {
         let marker = self.server.user("marker").await;
         let mut marks = Vec::new();
         for viewer in 0..PEOPLE {
-            // The last of what is told.
+            // This post is the last event.
             marks.push(self.server.publish(&marker, "the end", "PUBLIC").await);
             self.expect_stream(viewer, &marks).await;
         }
@@ -64,7 +64,7 @@ impl World {
         assert!(of("notification").all(|data| data["unread"] == listed.len()), "{viewer}");
     }
 
-    /// Returns what a stream tells up to the last post; nothing when it may not be opened.
+    /// Returns the events of a stream up to the last post, or `None` if the viewer may not open it.
     async fn streamed(&self, user: &User, viewer: Who, topics: &str, last: &str) -> Option<Vec<(String, Value)>> {
         let request = listening(&self.server, user, topics, Some(&self.beginning));
         if self.model.status(viewer, 200) != 200 {
@@ -83,7 +83,7 @@ impl World {
         }
     }
 
-    /// Checks who may listen to what happens to a post.
+    /// Checks who may listen to events of a post.
     async fn expect_topic(&self, post: &Post) {
         for viewer in 0..PEOPLE {
             let status = self.model.status_of_view(viewer, post);

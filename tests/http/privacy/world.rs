@@ -1,4 +1,4 @@
-//! What happens: each request that changes something, with what the rules say about it.
+//! Carries out the steps of a history against the server and the model, and checks each status.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -9,23 +9,23 @@ use crate::client::PASSWORD;
 use crate::sse::EventStream;
 use crate::support::{Response, Server, User};
 
-/// The text of the post that a request makes: all have a hashtag.
+/// Returns the text of the post that a request creates. All of them have a hashtag.
 pub(super) fn text(request: usize) -> String {
     format!("post {request} #All")
 }
 
-/// A server, and what is known of what happened there.
+/// A server, and the model of what happened on it.
 pub(super) struct World {
     pub(super) server: Server,
     pub(super) users: Vec<User>,
     pub(super) model: Model,
-    /// The visibilities that they ask for.
+    /// The visibility of the post that each request to create one asks for.
     requests: Vec<Visibility>,
-    /// How many comments were sent.
+    /// The number of comments that were sent.
     comments: usize,
-    /// Those whose accounts were deleted.
+    /// The deleted accounts.
     pub(super) gone: Vec<User>,
-    /// Where a stream of events begins that tells all that happens.
+    /// The position in the event log at the beginning of the history.
     pub(super) beginning: String,
 }
 
@@ -43,7 +43,8 @@ impl World {
         Self { server, users, model, requests: Vec::new(), comments: 0, gone: Vec::new(), beginning }
     }
 
-    /// Sends a request of somebody, and checks that it is answered as those with a role are to be answered.
+    /// Sends a request and checks its status: `of_member` if the caller has a role. Returns whether it succeeded, and the
+    /// response.
     async fn send(&self, by: Who, method: Method, path: &str, body: Option<Value>, of_member: u16) -> (bool, Response) {
         let status = self.model.status(by, of_member);
         let answer = match body {
@@ -53,19 +54,19 @@ impl World {
         (status < 300, answer.expect(status))
     }
 
-    /// The number of a post; nothing when there is none yet.
+    /// Returns the index of a post, or `None` if there is none yet.
     fn post(&self, number: usize) -> Option<usize> {
         number.checked_rem(self.model.posts.len())
     }
 
-    /// Whether an account is there for somebody, who may mute it, and take back what is not there.
+    /// Returns whether a viewer can address an account, to mute it or to undo a mute or block: it does not block the viewer.
     fn is_there(&self, viewer: Who, whom: Who) -> bool {
         self.model.is_admin(viewer) || !self.model.blocks.contains(&(whom, viewer))
     }
 
-    pub(super) async fn take(&mut self, step: &Step) {
+    pub(super) async fn perform(&mut self, step: &Step) {
         self.carry_out(step).await;
-        self.model.forget();
+        self.model.update_suppressed();
     }
 
     async fn carry_out(&mut self, step: &Step) {
@@ -74,12 +75,12 @@ impl World {
                 self.requests.push(visibility);
                 self.publish(by, self.requests.len() - 1).await;
             }
-            Step::Repeat { by, post } => {
+            Step::Retry { by, post } => {
                 let Some(post) = self.post(post) else { return };
                 let request = self.model.posts[post].request;
                 self.publish(by, request).await;
             }
-            Step::Show { by, post, to } => {
+            Step::SetVisibility { by, post, to } => {
                 let Some(n) = self.post(post) else { return };
                 let path = format!("/api/posts/update/{}", self.model.posts[n].id);
                 let body = json!({ "visibility": to.name() });
@@ -98,7 +99,7 @@ impl World {
             Step::Like { by, post, on } => {
                 let Some(n) = self.post(post) else { return };
                 let post = &self.model.posts[n];
-                // Own likes can be taken back, whoever blocks whom.
+                // Own likes can be taken back in spite of blocks.
                 let is_there = !post.deleted && !self.model.is_hidden(by, post);
                 let is_own = !on && !self.model.sees(by, post.author) && is_there && post.likes.contains(&by);
                 let status = if is_own { self.model.status(by, 200) } else { self.model.status_of_view(by, post) };
@@ -150,13 +151,13 @@ impl World {
                     self.model.posts[n].comments.push(comment);
                 }
             }
-            Step::Answer { by, post, comment } => self.answer(by, post, comment).await,
+            Step::Reply { by, post, comment } => self.reply(by, post, comment).await,
             Step::LikeComment { by, post, comment, on } => {
                 let Some((n, m)) = self.comment(post, comment) else { return };
                 let (post, comment) = (&self.model.posts[n], &self.model.posts[n].comments[m]);
-                let are_apart = !self.model.sees(by, post.author) || !self.model.sees(by, comment.author);
+                let are_blocked = !self.model.sees(by, post.author) || !self.model.sees(by, comment.author);
                 let is_there = !post.deleted && !self.model.is_comment_hidden(by, post, comment);
-                let status = match !on && are_apart && is_there && comment.likes.contains(&by) {
+                let status = match !on && are_blocked && is_there && comment.likes.contains(&by) {
                     true => self.model.status(by, 200),
                     false => self.model.status_of_comment(by, post, comment),
                 };
@@ -170,7 +171,7 @@ impl World {
                 let Some(n) = self.post(post) else { return };
                 let post = &self.model.posts[n];
                 let path = format!("/api/admin/posts/{}/hidden", post.id);
-                if self.hide(by, &path, post.deleted, on).await {
+                if self.set_hidden(by, &path, post.deleted, on).await {
                     self.model.posts[n].hidden = on;
                 }
             }
@@ -178,14 +179,14 @@ impl World {
                 let Some((n, m)) = self.comment(post, comment) else { return };
                 let post = &self.model.posts[n];
                 let path = format!("/api/admin/comments/{}/hidden", post.comments[m].id);
-                if self.hide(by, &path, post.deleted, on).await {
+                if self.set_hidden(by, &path, post.deleted, on).await {
                     self.model.posts[n].comments[m].hidden = on;
                 }
             }
             Step::Follow { by, whom, on } => {
                 let path = format!("/api/follow/follow/{}", self.users[whom].id);
                 let method = if on { Method::PUT } else { Method::DELETE };
-                let status = status_about(by == whom, !self.model.are_apart(by, whom));
+                let status = status_about(by == whom, !self.model.are_blocked(by, whom));
                 if self.send(by, method, &path, None, status).await.0 {
                     set(&mut self.model.follows, (by, whom), on);
                 }
@@ -212,12 +213,12 @@ impl World {
                     set(&mut self.model.mutes, (by, whom), on);
                 }
             }
-            Step::GiveUser { to, given } => {
-                self.give(to, "USER", given).await;
+            Step::SetUserRole { to, given } => {
+                self.set_role(to, "USER", given).await;
                 self.model.accounts[to].is_user = given;
             }
-            Step::GiveAdmin { to, given } => {
-                self.give(to, "ADMIN", given).await;
+            Step::SetAdminRole { to, given } => {
+                self.set_role(to, "ADMIN", given).await;
                 self.model.accounts[to].is_admin = given;
             }
             Step::Enable { who, enabled } => {
@@ -225,33 +226,33 @@ impl World {
                 self.send(0, Method::PUT, &path, Some(json!({ "enabled": enabled })), 200).await;
                 let was_enabled = std::mem::replace(&mut self.model.accounts[who].enabled, enabled);
                 if enabled && !was_enabled {
-                    // Its sessions ended when it was disabled.
+                    // The sessions of the account ended when it was disabled.
                     self.server.get(&self.users[who], "/api/users/me").await.expect(401);
                     self.users[who] = self.server.log_in(&self.users[who].name).await;
                 }
             }
-            Step::Leave { who } => self.leave(who).await,
+            Step::DeleteAccount { who } => self.delete_account(who).await,
         }
     }
 
-    async fn leave(&mut self, who: Who) {
+    async fn delete_account(&mut self, who: Who) {
         let body = json!({ "currentPassword": PASSWORD });
         let (method, path) = match who % 2 {
             0 => (Method::DELETE, "/api/users/me"),
             _ => (Method::POST, "/api/users/me/delete"),
         };
-        // An account without a role may.
+        // An account without a role may delete itself too.
         let status = if self.model.accounts[who].enabled { 200 } else { 401 };
         self.server.call_json(&self.users[who], method, path, body).await.expect(status);
         if status != 200 {
             return;
         }
-        // No name is the beginning of another: those are found by a part of them.
+        // No name may be a prefix of another one, since the search for users matches parts of names.
         let letter = ('a'..='z').nth(self.gone.len()).expect("fewer leave than there are letters");
         let user = self.server.user(&format!("newcomer-{letter}")).await;
         self.gone.push(std::mem::replace(&mut self.users[who], user));
-        self.model.leave(who);
-        // At once, whatever is still stored.
+        self.model.delete_account(who);
+        // The account is invisible at once, even if its data is not erased yet.
         self.expect_gone().await;
         for viewer in 0..PEOPLE {
             self.expect_feed(viewer).await;
@@ -259,14 +260,14 @@ impl World {
         self.server.wait_for_erasure().await;
     }
 
-    /// Everybody, by when they came.
+    /// Returns all accounts, oldest first.
     pub(super) fn by_age(&self) -> Vec<Who> {
         let mut all: Vec<Who> = (0..PEOPLE).collect();
         all.sort_by(|one, other| self.users[*one].id.cmp(&self.users[*other].id));
         all
     }
 
-    /// Checks that nobody sees those whose accounts were deleted.
+    /// Checks that nobody sees a deleted account.
     pub(super) async fn expect_gone(&self) {
         for gone in &self.gone {
             self.server.get(gone, "/api/users/me").await.expect(401);
@@ -294,8 +295,11 @@ impl World {
         let body = json!({ "text": text(request), "visibility": visibility.name() });
         let sent = self.server.request(Method::POST, "/api/posts/create").bearer_auth(&self.users[by].token);
         let sent = sent.header("idempotency-key", format!("key-{request}")).json(&body);
-        let before =
-            self.model.posts.iter().find(|post| (post.request, post.author, post.is_of_gone) == (request, by, false));
+        let before = self
+            .model
+            .posts
+            .iter()
+            .find(|post| (post.request, post.author, post.is_author_deleted) == (request, by, false));
         let status = if before.is_some_and(|post| post.deleted) { 404 } else { 201 };
         let answer = self.server.send(sent).await.expect(self.model.status(by, status));
         if ![201, 404].contains(&answer.status) {
@@ -316,7 +320,7 @@ impl World {
                     author: by,
                     visibility,
                     deleted: false,
-                    is_of_gone: false,
+                    is_author_deleted: false,
                     hidden: false,
                     likes,
                     comments,
@@ -325,8 +329,8 @@ impl World {
         }
     }
 
-    /// Hides something, or shows it again; whether it was done.
-    async fn hide(&self, by: Who, path: &str, is_gone: bool, hidden: bool) -> bool {
+    /// Hides something or shows it again. Returns whether it succeeded.
+    async fn set_hidden(&self, by: Who, path: &str, is_gone: bool, hidden: bool) -> bool {
         let status = match self.model.is_admin(by) {
             true if is_gone => 404,
             true => 200,
@@ -336,7 +340,7 @@ impl World {
         self.send(by, Method::PUT, path, Some(body), status).await.0
     }
 
-    /// The status of what is for the author of a post.
+    /// Returns the status of a request that only the author of a post may make.
     fn status_of_author(&self, caller: Who, n: usize, of_author: u16) -> u16 {
         match &self.model.posts[n] {
             Post { deleted: true, .. } => 404,
@@ -346,18 +350,18 @@ impl World {
         }
     }
 
-    /// The numbers of a post and of a comment on it; nothing when there is none.
+    /// Returns the indices of a post and of a comment on it, or `None` if there is none.
     fn comment(&self, post: usize, comment: usize) -> Option<(usize, usize)> {
         let n = self.post(post)?;
         Some((n, comment.checked_rem(self.model.posts[n].comments.len())?))
     }
 
-    /// Answers a comment, or comments where there is none.
-    async fn answer(&mut self, by: Who, post: usize, comment: usize) {
+    /// Replies to a comment, or comments on the post if there is none.
+    async fn reply(&mut self, by: Who, post: usize, comment: usize) {
         let Some(n) = self.post(post) else { return };
         let post = &self.model.posts[n];
         let answered = comment.checked_rem(post.comments.len()).map(|m| post.comments[m].clone());
-        // Nobody answers what is hidden.
+        // Nobody can reply to a hidden comment.
         let is_seen = answered.as_ref().is_none_or(|it| self.model.sees(by, it.author) && !post.hides(it));
         let status = match self.model.status_of_view(by, post) {
             200 if is_seen => 201,
@@ -403,13 +407,13 @@ impl World {
         }
     }
 
-    async fn give(&self, to: Who, role: &str, given: bool) {
+    async fn set_role(&self, to: Who, role: &str, given: bool) {
         let action = if given { "ADD" } else { "REMOVE" };
         self.server.change_role(&self.users[0], &self.users[to], action, role).await.expect(200);
     }
 }
 
-/// What is answered to one who does something about somebody: nobody does it about themselves.
+/// Returns the status of a request about another account. It is 400 if the account is the caller's own.
 const fn status_about(is_self: bool, may: bool) -> u16 {
     match (is_self, may) {
         (true, _) => 400,
