@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use crate::support::{PASSWORD, Response, Server};
 
-/// A valid registration with these fields in place of its own.
+/// Returns a valid registration, overridden with these fields.
 fn registration(fields: &Value) -> Value {
     let mut body = json!({ "username": "alice", "email": "alice@example.org", "password": PASSWORD });
     body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     body
 }
 
-/// An address of 64 characters before the `@`, so many altogether.
+/// Returns an email address of this length, with 64 characters before the `@`.
 fn email_of(length: usize) -> String {
     let (local, label, rest) = ("a".repeat(64), "b".repeat(63), "c".repeat(length - 193));
     format!("{local}@{label}.{label}.{rest}")
@@ -31,14 +31,14 @@ fn token_of(answer: &Response) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registration_answers_a_message_alone() {
+async fn registration_returns_only_a_message() {
     let server = Server::start().await;
     let answer = server.register_as(registration(&json!({}))).await.expect(201);
     assert_eq!(answer.json(), json!({ "message": "User registered successfully" }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_is_registered_as_given_but_for_trimming() {
+async fn registered_fields_are_stored_as_given_except_for_trimming() {
     let server = Server::start().await;
     let body = json!({
         "username": "  Ælice Ö. \n", "email": " Alice@Example.org ", "password": " spaces stay ", "biography": " Hi! ",
@@ -54,7 +54,7 @@ async fn an_account_is_registered_as_given_but_for_trimming() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_display_name_has_two_spellings_of_which_the_first_that_is_filled_wins() {
+async fn the_username_has_two_field_names_and_the_preferred_one_wins_unless_blank() {
     let server = Server::start().await;
     for (i, (names, expected)) in [
         (json!({ "username": "by-username" }), "by-username"),
@@ -74,7 +74,7 @@ async fn the_display_name_has_two_spellings_of_which_the_first_that_is_filled_wi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fields_of_a_registration_may_be_as_short_and_as_long_as_their_limits() {
+async fn registration_accepts_fields_at_both_length_limits() {
     let server = Server::start().await;
     for (i, fields) in [
         json!({ "username": "x" }),
@@ -165,7 +165,7 @@ async fn all_invalid_fields_of_a_registration_are_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_username_or_email_is_taken_in_any_letter_case() {
+async fn a_username_or_email_conflicts_in_any_letter_case() {
     let server = Server::start().await;
     server.register_as(registration(&json!({ "username": "Émile", "email": "Emile@Example.org" }))).await.expect(201);
     for (username, email, taken) in [
@@ -182,7 +182,7 @@ async fn a_username_or_email_is_taken_in_any_letter_case() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_who_register_a_name_at_once_one_gets_it() {
+async fn of_fifty_concurrent_registrations_of_a_name_one_succeeds() {
     let server = Server::start().await;
     let racing = (0..50).map(|i| {
         let username = if i % 2 == 0 { "alice" } else { "ALICE" };
@@ -196,7 +196,7 @@ async fn of_fifty_who_register_a_name_at_once_one_gets_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn login_answers_a_token_alone() {
+async fn login_returns_only_a_token() {
     let server = Server::start().await;
     server.user("alice").await;
     let answer = server.login("alice", PASSWORD).await.expect(200).json();
@@ -206,7 +206,7 @@ async fn login_answers_a_token_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_is_named_by_username_or_email_in_any_letter_case() {
+async fn login_accepts_username_or_email_in_any_letter_case() {
     let server = Server::start().await;
     server.user("alice").await;
     for names in [
@@ -246,7 +246,7 @@ async fn a_login_without_identifier_or_password_is_invalid() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_login_does_not_tell_why() {
+async fn a_refused_login_does_not_reveal_why() {
     let server = Server::start().await;
     let (root, bob) = (server.root().await, server.user("bob").await);
     let path = format!("/api/users/{}/enabled", bob.id);

@@ -1,4 +1,4 @@
-//! Several images on a post: uploads, what is told of them, and how they change.
+//! Posts with several images: uploads, how images are shown, and how they change.
 
 use image::{ImageFormat, Rgb, RgbImage};
 use reqwest::header::CONTENT_TYPE;
@@ -18,7 +18,7 @@ fn form(file: Vec<u8>) -> Form {
     Form::new().part("image", Part::bytes(file).file_name("picture.png"))
 }
 
-/// Uploads a small image; what is told of it.
+/// Uploads a small image. Returns the JSON of the upload.
 async fn upload(server: &Server, owner: &User, alt: &str) -> Value {
     let form = form(png()).text("alt", alt.to_owned());
     server.call_form(owner, Method::POST, MEDIA, form).await.expect(201).data()
@@ -37,7 +37,7 @@ fn ids(attachments: &[&Value]) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn images_are_uploaded_as_a_form_alone() {
+async fn images_are_uploaded_only_as_a_form() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let refused = server.call_json(&alice, Method::POST, MEDIA, json!({})).await.expect(415).json();
@@ -45,7 +45,7 @@ async fn images_are_uploaded_as_a_form_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn media_that_are_named_wrongly_are_all_that_is_wrong_with_a_post_without_text() {
+async fn invalid_media_ids_are_the_only_violation_of_a_post_without_text() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let unknown = Uuid::from_u128(1);
@@ -81,7 +81,7 @@ async fn expect_files(server: &Server, attachments: &[&Value], status: u16) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_is_told_with_its_size_its_alt_text_and_a_thumbnail() {
+async fn an_upload_returns_its_size_alt_text_and_thumbnail() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let mut file = std::io::Cursor::new(Vec::new());
@@ -111,7 +111,7 @@ async fn an_upload_is_told_with_its_size_its_alt_text_and_a_thumbnail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_invalid_upload_is_refused_with_every_field_that_is_wrong() {
+async fn an_invalid_upload_is_refused_naming_every_invalid_field() {
     let server = Server::start_with(|config| config.max_image_bytes = 10_000).await;
     let alice = server.user("alice").await;
     let long = "x".repeat(1501);
@@ -126,7 +126,7 @@ async fn an_invalid_upload_is_refused_with_every_field_that_is_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_post_shows_its_images_in_the_order_in_which_they_are_named() {
+async fn a_post_shows_its_images_in_the_order_of_media_ids() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let [one, two, three, four] = uploads(&server, &alice).await;
@@ -143,7 +143,7 @@ async fn a_post_shows_its_images_in_the_order_in_which_they_are_named() {
     }
     expect_files(&server, &[&one, &two, &three, &four], 200).await;
 
-    // An image needs no text, and a post no image.
+    // A post needs no text if it has an image, and no image if it has a text.
     let only = upload(&server, &alice, "").await;
     let body = json!({ "mediaIds": [only["id"]] });
     let without_text = server.call_json(&alice, Method::POST, CREATE, body).await.expect(201).data();
@@ -153,7 +153,7 @@ async fn a_post_shows_its_images_in_the_order_in_which_they_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_in_a_form_is_told_like_an_upload() {
+async fn an_image_in_a_form_is_returned_like_an_upload() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let post = server.post(&alice, "Look", Some(&png())).await;
@@ -165,7 +165,7 @@ async fn an_image_in_a_form_is_told_like_an_upload() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_own_uploads_that_no_post_has_can_be_named_each_once_and_four_at_most() {
+async fn media_ids_are_up_to_four_distinct_unused_uploads_of_the_caller() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let [one, two, three, four, five] = uploads(&server, &alice).await;
@@ -177,7 +177,7 @@ async fn only_own_uploads_that_no_post_has_can_be_named_each_once_and_four_at_mo
         let body = json!({ "text": "Look", "mediaIds": invalid });
         server.call_json(&alice, Method::POST, CREATE, body).await.expect_invalid(&["mediaIds"]);
     }
-    // Whatever was refused has used up nothing.
+    // Refused requests have not used up any uploads.
     let post = publish(&server, &alice, &[&one, &two]).await.expect(201).data();
     publish(&server, &alice, &[&three, &two]).await.expect_invalid(&["mediaIds"]);
     let other = publish(&server, &alice, &[&three]).await.expect(201).data();
@@ -187,7 +187,7 @@ async fn only_own_uploads_that_no_post_has_can_be_named_each_once_and_four_at_mo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_orders_keeps_adds_and_removes_images_and_what_is_removed_is_gone() {
+async fn a_change_reorders_adds_and_removes_images_and_removed_ones_are_gone() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let [one, two, three, four] = uploads(&server, &alice).await;
@@ -198,7 +198,7 @@ async fn a_change_orders_keeps_adds_and_removes_images_and_what_is_removed_is_go
     assert_eq!(changed(body).await["attachments"], json!([three, four, one]));
     expect_files(&server, &[&two], 404).await;
     expect_files(&server, &[&one, &three, &four], 200).await;
-    // An image in a form takes the place of all.
+    // An image in a form replaces all images.
     let update = format!("/api/posts/update/{}", post["id"].as_str().unwrap());
     let replaced = server.call_form(&alice, Method::PUT, &update, form(png())).await.expect(200).data();
     let [new] = list(&replaced["attachments"]) else { panic!("{replaced}") };
@@ -209,7 +209,7 @@ async fn a_change_orders_keeps_adds_and_removes_images_and_what_is_removed_is_go
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_images_go_with_their_post_and_get_other_addresses_when_it_is_hidden() {
+async fn images_are_deleted_with_their_post_and_get_new_addresses_when_it_is_hidden() {
     let server = Server::start().await;
     let (alice, root) = (server.user("alice").await, server.root().await);
     let [one, two] = uploads(&server, &alice).await;
@@ -242,7 +242,7 @@ async fn all_images_go_with_their_post_and_get_other_addresses_when_it_is_hidden
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_post_with_uploads_that_is_sent_again_is_published_once() {
+async fn a_retried_post_with_uploads_is_published_once() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let [one] = uploads(&server, &alice).await;

@@ -1,5 +1,5 @@
-//! Who may do what: every endpoint for every kind of caller, and every post, comment and follow list for everybody who
-//! might have to do with it. The statuses are written out by hand, from the contract.
+//! Authorization: every endpoint for every kind of caller, and posts, comments and follow lists for callers in each relationship
+//! to them. The expected statuses are written by hand from the contract.
 
 use agora_http::routes;
 use reqwest::Method;
@@ -10,8 +10,8 @@ use crate::support::{Response, Server, User};
 
 const UNKNOWN: &str = "018f0000-0000-7000-8000-000000000000";
 
-/// Each endpoint, called with an empty JSON object and unknown identifiers, by: nobody, an invalid token, an account
-/// without roles, USER alone, ADMIN alone. Who is admitted meets 200, 308, 400 (of the body) or 404.
+/// The status of each endpoint, called with an empty JSON object and unknown identifiers: without a token, with an invalid token,
+/// without roles, with USER only, with ADMIN only. Callers who are admitted get 200, 308, 400 for the body, or 404.
 #[rustfmt::skip]
 const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     //                                               nobody invalid no role USER ADMIN
@@ -133,7 +133,7 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("GET",    "/health/live",                        [200, 200, 200, 200, 200]),
     ("GET",    "/health/ready",                       [200, 200, 200, 200, 200]),
 
-    // The first two lead to, and are, the page: the client follows.
+    // The path without a slash redirects to the page.
     ("GET",    "/docs",                                [308, 308, 308, 308, 308]),
     ("GET",    "/docs/",                               [200, 200, 200, 200, 200]),
     ("GET",    "/docs/{file}",                         [404, 404, 404, 404, 404]),
@@ -146,7 +146,7 @@ const ENDPOINTS: &[(&str, &str, [u16; 5])] = &[
     ("GET",    "/api-docs/openapi.json",               [200, 200, 200, 200, 200]),
 ];
 
-/// What is done with a post, by its visibility and by who does it.
+/// The status of each action on a post, by the visibility of the post and by caller.
 #[rustfmt::skip]
 const POSTS: &[(PostAction, &str, [u16; 4])] = &[
     //                                         author other ADMIN follower
@@ -189,7 +189,7 @@ const POSTS: &[(PostAction, &str, [u16; 4])] = &[
     (PostAction::Delete,       "PRIVATE",       [200, 403, 403, 403]),
 ];
 
-/// What is done with the comment of a follower on a post, by the post's visibility at that time and by who does it.
+/// The status of each action on a follower's comment on a post, by the current visibility of the post and by caller.
 #[rustfmt::skip]
 const COMMENTS: &[(CommentAction, &str, [u16; 4])] = &[
     //                             comment's author, post's author, other, ADMIN
@@ -209,7 +209,7 @@ const COMMENTS: &[(CommentAction, &str, [u16; 4])] = &[
     (CommentAction::ListLikers,  "PRIVATE",   [403, 200, 403, 200]),
 ];
 
-/// Who reads the follow lists of a user.
+/// The status of reading the follow lists of a user, by caller.
 #[rustfmt::skip]
 const FOLLOW_LISTS: &[(&str, [u16; 5])] = &[
     //           the user, other, ADMIN, follower, followed
@@ -295,7 +295,7 @@ impl CommentAction {
     }
 }
 
-/// A server with an account without roles (`nobody`), one with USER (`user`) and one with ADMIN alone (`admin`).
+/// Starts a server with an account without roles (`nobody`), one with USER (`user`) and one with ADMIN only (`admin`).
 async fn server_with_roles() -> Server {
     let server = Server::start().await;
     let root = server.root().await;
@@ -306,7 +306,7 @@ async fn server_with_roles() -> Server {
     server
 }
 
-/// The path with each parameter filled in.
+/// Returns a path with each parameter filled in.
 fn filled(path: &str, id: &str) -> String {
     let fill = |segment: &str| match segment {
         "{category}" | "{tag}" | "{key}" | "{file}" => "none".to_owned(),
@@ -316,7 +316,7 @@ fn filled(path: &str, id: &str) -> String {
     path.split('/').map(fill).collect::<Vec<_>>().join("/")
 }
 
-/// Calls an endpoint as each kind of caller in turn, each in a session of its own.
+/// Calls an endpoint as each kind of caller in turn, each in a new session.
 async fn call_as_each(server: &Server, method: &str, path: &str) -> Vec<Response> {
     let mut tokens = vec![None, Some("invalid".to_owned())];
     for name in ["nobody", "user", "admin"] {
@@ -346,7 +346,7 @@ fn the_table_has_every_endpoint_of_the_router_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_endpoint_admits_whom_it_is_for() {
+async fn every_endpoint_admits_only_the_callers_it_is_for() {
     let server = server_with_roles().await;
     for (method, path, expected) in ENDPOINTS {
         let answers = call_as_each(&server, method, &filled(path, UNKNOWN)).await;
@@ -363,7 +363,7 @@ async fn every_endpoint_admits_whom_it_is_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_identifier_is_told_to_those_alone_who_are_admitted() {
+async fn a_malformed_identifier_is_reported_only_to_callers_who_are_admitted() {
     let server = server_with_roles().await;
     let with_id = |path: &str| {
         path.contains('{')
@@ -377,12 +377,12 @@ async fn a_malformed_identifier_is_told_to_those_alone_who_are_admitted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_post_is_for_those_whom_its_visibility_names_and_its_changes_are_for_its_author() {
+async fn visibility_decides_who_may_use_a_post_and_only_its_author_changes_it() {
     let server = Server::start().await;
     let (author, other) = (server.user("author").await, server.user("other").await);
     let (admin, follower) = (server.root().await, server.user("follower").await);
     server.follow(&follower, &author).await;
-    // To be followed by the author gives no right.
+    // Being followed by the author gives no rights.
     server.follow(&author, &other).await;
     for (action, visibility, expected) in POSTS {
         for (caller, expected) in [&author, &other, &admin, &follower].into_iter().zip(expected) {
@@ -399,7 +399,7 @@ async fn a_post_is_for_those_whom_its_visibility_names_and_its_changes_are_for_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_comment_is_changed_by_its_author_deleted_by_that_of_the_post_too_and_for_those_who_may_view_that() {
+async fn only_a_comments_author_edits_it_and_the_posts_author_may_delete_it_too() {
     let server = Server::start().await;
     let (author, commenter) = (server.user("author").await, server.user("commenter").await);
     let (other, admin) = (server.user("other").await, server.root().await);
@@ -446,7 +446,7 @@ async fn follow_lists_are_for_the_user_the_followers_and_administrators() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_stops_following_loses_sight_of_posts_at_once() {
+async fn unfollowing_hides_posts_for_followers_at_once() {
     let server = Server::start().await;
     let (author, follower) = (server.user("author").await, server.user("follower").await);
     let post = server.publish(&author, "text", "FOLLOWERS").await;

@@ -1,4 +1,4 @@
-//! `/api/admin/backup`: everything, to be kept elsewhere. What is in it and how it is restored is tried in `transfer`.
+//! `/api/admin/backup`: downloading a backup. Its content and restoring it are tested in `transfer`.
 
 use reqwest::Method;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::support::Server;
 const BACKUP: &str = "/api/admin/backup";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_download_is_an_archive_and_is_on_record() {
+async fn a_downloaded_backup_is_an_archive_and_is_in_the_audit_log() {
     let server = Server::start().await;
     let root = server.root().await;
     let archive = server.call(&root, Method::POST, BACKUP).await.expect(200);

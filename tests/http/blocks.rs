@@ -1,11 +1,11 @@
-//! Blocks and mutes: what each side is told.
+//! Blocks and mutes: what each side sees.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{Server, User};
 
-/// Somebody who is not there.
+/// The id of no account.
 const NOBODY: &str = "00000000-0000-7000-8000-000000000000";
 
 async fn block(server: &Server, by: &User, whom: &User) {
@@ -18,22 +18,22 @@ async fn comment(server: &Server, by: &User, post: &str) -> String {
     server.call_json(by, Method::POST, &path, body).await.expect(201).data()["id"].as_str().unwrap().to_owned()
 }
 
-/// The ids on a page.
+/// Returns the ids of the entries on a page.
 async fn ids(server: &Server, user: &User, path: &str) -> Vec<Value> {
     let list = server.get(user, path).await.expect(200).data();
     list.as_array().unwrap().iter().map(|entry| entry["id"].clone()).collect()
 }
 
-/// What names somebody or something of theirs, and the same of what is not there.
-struct Traces {
+/// The ids of a user, and of a post and a comment of that user; or else ids that do not exist.
+struct Targets {
     user: String,
     post: String,
     comment: String,
 }
 
-/// Every request about a user, a post of theirs or a comment of theirs that the contract answers with 404 to those apart.
-fn requests(traces: &Traces, host: &str) -> Vec<(Method, String, Option<Value>)> {
-    let Traces { user, post, comment } = traces;
+/// Returns every request about a user, or a post or comment of the user, that is answered 404 if either side blocks the other.
+fn requests(targets: &Targets, host: &str) -> Vec<(Method, String, Option<Value>)> {
+    let Targets { user, post, comment } = targets;
     let mut requests = Vec::new();
     let mut add = |method: Method, path: String| requests.push((method, path, None));
     for path in [
@@ -89,15 +89,15 @@ fn requests(traces: &Traces, host: &str) -> Vec<(Method, String, Option<Value>)>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn to_the_blocked_the_other_answers_as_if_there_were_no_such_account() {
+async fn to_a_blocked_user_the_other_account_seems_not_to_exist() {
     let server = Server::start().await;
     let [alice, bob, carol] = [server.user("alice").await, server.user("bob").await, server.user("carol").await];
     let host = server.publish(&carol, "Welcome", "PUBLIC").await;
     let post = server.publish(&alice, "My word", "PUBLIC").await;
     let on_host = comment(&server, &alice, &host).await;
     block(&server, &alice, &bob).await;
-    let there = Traces { user: alice.id.clone(), post, comment: on_host };
-    let gone = Traces { user: NOBODY.to_owned(), post: NOBODY.to_owned(), comment: NOBODY.to_owned() };
+    let there = Targets { user: alice.id.clone(), post, comment: on_host };
+    let gone = Targets { user: NOBODY.to_owned(), post: NOBODY.to_owned(), comment: NOBODY.to_owned() };
     for ((method, path, body), (_, absent, no_body)) in requests(&there, &host).into_iter().zip(requests(&gone, &host))
     {
         let ask = async |path: &str, body: Option<Value>| {
@@ -107,10 +107,10 @@ async fn to_the_blocked_the_other_answers_as_if_there_were_no_such_account() {
             };
             let mut headers: Vec<_> =
                 answer.headers.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect();
-            // Of the moment of each request; the connection is closed where the answer came before the body was there.
-            let of_moment =
+            // These differ between requests. The connection is closed if the response came before the body had arrived.
+            let volatile =
                 ["date", "connection", "x-request-id", "ratelimit-remaining", "ratelimit-reset", "ratelimit"];
-            headers.retain(|(name, _)| !of_moment.contains(&name.as_str()));
+            headers.retain(|(name, _)| !volatile.contains(&name.as_str()));
             headers.sort();
             let mut body: Value = answer.json();
             if let Some(body) = body.as_object_mut() {
@@ -125,7 +125,7 @@ async fn to_the_blocked_the_other_answers_as_if_there_were_no_such_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_side_is_shown_what_the_matrix_says() {
+async fn each_side_of_a_block_sees_what_the_contract_says() {
     let server = Server::start().await;
     let [alice, bob, carol] = [server.user("alice").await, server.user("bob").await, server.user("carol").await];
     let root = server.root().await;
@@ -155,17 +155,17 @@ async fn each_side_is_shown_what_the_matrix_says() {
         assert_eq!(ids(&server, viewer, "/api/tags/party/posts").await.len(), posts);
     }
 
-    // Own likes can be taken back once, own comments edited and deleted.
+    // The blocker can still take back own likes, once, and edit and delete own comments.
     server.call(&alice, Method::DELETE, &format!("/api/posts/like/{of_bob}")).await.expect(200);
     server.call(&alice, Method::DELETE, &format!("/api/posts/like/{of_bob}")).await.expect(404);
     let change = json!({ "commentId": own, "content": "changed" });
     server.call_json(&alice, Method::PUT, "/api/comments/update", change).await.expect(200);
-    // A mention of somebody apart is plain text.
+    // A mention across a block is plain text.
     let mention = server.publish(&bob, "Hello @alice and @carol", "PUBLIC").await;
     let shown = server.get(&carol, &format!("/api/posts/by-id/{mention}")).await.expect(200).data();
     let mentioned: Vec<_> = shown["entities"].as_array().unwrap().iter().map(|it| &it["userId"]).collect();
     assert_eq!(mentioned, [&json!(carol.id)]);
-    // The author of a post deletes what cannot be seen, and nobody else does.
+    // Only the author of a post can delete comments on it that the author does not see.
     assert!(ids(&server, &bob, &format!("/api/posts/{of_bob}/comments")).await.is_empty());
     server.call(&bob, Method::DELETE, &format!("/api/comments/delete/{own}")).await.expect(404);
     let all = format!("/api/posts/{of_bob}/comments?author={}", alice.id);
@@ -178,7 +178,7 @@ async fn each_side_is_shown_what_the_matrix_says() {
     server.call(&bob, Method::DELETE, &all).await.expect(200);
     assert!(ids(&server, &root, &format!("/api/posts/{of_bob}/comments")).await.is_empty());
 
-    // Both may block; then both are not there, but on the lists of blocks.
+    // Both may block each other. Then each is invisible to the other, except in the own list of blocks.
     block(&server, &bob, &alice).await;
     server.get(&alice, &profile(&bob)).await.expect(404);
     assert_eq!(ids(&server, &alice, "/api/users/me/blocks").await, [json!(bob.id)]);
@@ -225,7 +225,7 @@ async fn a_mute_takes_hours_or_none_and_is_listed_with_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whom_to_mute_is_looked_at_before_for_how_long() {
+async fn the_user_to_mute_is_checked_before_the_duration() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let never = json!({ "hours": 0 });
@@ -237,7 +237,7 @@ async fn whom_to_mute_is_looked_at_before_for_how_long() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_is_disabled_can_be_muted_and_blocked_and_either_is_taken_back_as_often_as_one_likes() {
+async fn a_disabled_user_can_be_muted_and_blocked_and_both_can_be_undone_repeatedly() {
     let server = Server::start().await;
     let (root, [alice, bob]) = (server.root().await, [server.user("alice").await, server.user("bob").await]);
     let disable = json!({ "enabled": false });

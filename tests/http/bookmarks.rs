@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::client::list;
 use crate::support::{Response, Server, User};
 
-/// An id that nothing has.
+/// An id that does not exist.
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
 const BOOKMARKS: &str = "/api/users/me/bookmarks";
 
@@ -43,7 +43,7 @@ async fn a_bookmark_is_set_and_removed_any_number_of_times() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bookmark_out_of_sight_is_left_out_until_it_is_back_and_can_be_removed() {
+async fn bookmarks_of_posts_out_of_sight_are_left_out_but_can_be_removed() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let post = server.publish(&alice, "text", "PUBLIC").await;
@@ -68,7 +68,7 @@ async fn a_bookmark_out_of_sight_is_left_out_until_it_is_back_and_can_be_removed
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_public_timeline_shows_what_everybody_may_view_without_addresses() {
+async fn the_public_timeline_shows_public_posts_without_email_addresses() {
     let server = Server::start().await;
     let (alice, bob, carol) = (server.user("alice").await, server.user("bob").await, server.user("carol").await);
     let post = server.publish(&alice, "hello", "PUBLIC").await;
@@ -78,7 +78,7 @@ async fn the_public_timeline_shows_what_everybody_may_view_without_addresses() {
     let of_bob = server.publish(&bob, "mine", "PUBLIC").await;
     bookmark(&server, &alice, Method::PUT, &post).await.expect(200);
     let public = async |user: &User| ids(&server, user, "/api/posts/public").await;
-    // Not even to the author, or to who may see everything.
+    // Other visibilities are not shown to the author either, nor to an administrator.
     for user in [&alice, &bob, &server.root().await] {
         assert_eq!(public(user).await, [of_bob.clone(), post.clone()]);
     }
@@ -98,7 +98,7 @@ async fn the_public_timeline_shows_what_everybody_may_view_without_addresses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_of_posts_of_anybody_have_twenty_on_a_page_unless_told() {
+async fn the_public_timeline_and_bookmarks_have_pages_of_twenty_by_default() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for n in 0..25 {

@@ -1,4 +1,4 @@
-//! What browsers are told.
+//! Headers for browsers: CORS, security and caching.
 
 use reqwest::Method;
 use reqwest::header::{
@@ -13,15 +13,15 @@ use crate::support::{PASSWORD, Response, Server};
 
 const APP: &str = "https://app.example.org";
 
-async fn allowing(origins: &str) -> Server {
+async fn start_allowing(origins: &str) -> Server {
     Server::start_with(|config| config.cors_origins = origins.parse().unwrap()).await
 }
 
-/// A browser's question whether a page may make a request.
+/// Sends a CORS preflight request.
 async fn preflight(server: &Server, origin: &str, method: &str, headers: &str) -> Response {
     let request = server.request(Method::OPTIONS, "/api/posts/create").header(ORIGIN, origin);
     let request = request.header(ACCESS_CONTROL_REQUEST_METHOD, method);
-    // The document does not describe preflights.
+    // The OpenAPI document does not describe preflights, so this client does not check them.
     Client::new(server.url()).send(request.header(ACCESS_CONTROL_REQUEST_HEADERS, headers)).await
 }
 
@@ -30,7 +30,7 @@ async fn catalog(server: &Server, origin: &str) -> Response {
 }
 
 #[tokio::test]
-async fn every_response_tells_browsers_what_they_may_do_with_it() {
+async fn every_response_has_security_and_cache_headers() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let register = json!({ "username": "bob", "email": "bob@example.org", "password": PASSWORD });
@@ -57,7 +57,7 @@ async fn every_response_tells_browsers_what_they_may_do_with_it() {
 }
 
 #[tokio::test]
-async fn pages_of_other_sites_are_told_nothing_by_default() {
+async fn no_cors_headers_are_sent_by_default() {
     let server = Server::start().await;
     assert_eq!(catalog(&server, APP).await.header(ACCESS_CONTROL_ALLOW_ORIGIN), None);
     preflight(&server, APP, "POST", "authorization").await.expect_error(405, "Method not allowed");
@@ -65,7 +65,7 @@ async fn pages_of_other_sites_are_told_nothing_by_default() {
 
 #[tokio::test]
 async fn pages_of_the_configured_sites_may_call() {
-    let server = allowing("https://app.example.org, http://localhost:3000").await;
+    let server = start_allowing("https://app.example.org, http://localhost:3000").await;
     for origin in [APP, "http://localhost:3000"] {
         let asked = preflight(&server, origin, "PUT", "authorization, if-match, traceparent, tracestate").await;
         let asked = asked.expect(200);
@@ -88,7 +88,7 @@ async fn pages_of_the_configured_sites_may_call() {
         {
             assert!(exposed.contains(name), "{name} is missing: {exposed}");
         }
-        // A failure can be read like any other answer.
+        // Pages can read failures as well.
         let failed = server.send(server.request(Method::GET, "/api/users/me").header(ORIGIN, origin)).await.expect(401);
         assert_eq!(failed.header(ACCESS_CONTROL_ALLOW_ORIGIN), Some(origin));
         let credentials = "access-control-allow-credentials";
@@ -97,8 +97,8 @@ async fn pages_of_the_configured_sites_may_call() {
 }
 
 #[tokio::test]
-async fn pages_of_other_sites_than_the_configured_ones_may_not() {
-    let server = allowing(APP).await;
+async fn pages_of_sites_that_are_not_configured_may_not_call() {
+    let server = start_allowing(APP).await;
     for origin in ["https://evil.example.org", "https://app.example.org.evil.example", "http://app.example.org", "null"]
     {
         preflight(&server, origin, "GET", "authorization").await.expect_failure(400);
@@ -109,8 +109,8 @@ async fn pages_of_other_sites_than_the_configured_ones_may_not() {
 }
 
 #[tokio::test]
-async fn the_pages_of_every_site_may_call_where_configured() {
-    let server = allowing("*").await;
+async fn pages_of_every_site_may_call_if_so_configured() {
+    let server = start_allowing("*").await;
     for origin in [APP, "null"] {
         assert_eq!(catalog(&server, origin).await.header(ACCESS_CONTROL_ALLOW_ORIGIN), Some("*"));
         preflight(&server, origin, "POST", "authorization").await.expect(200);

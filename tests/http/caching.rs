@@ -1,4 +1,4 @@
-//! `ETag`, `If-None-Match`, `If-Match`, and compressed answers.
+//! `ETag`, `If-None-Match`, `If-Match`, and compressed responses.
 
 use reqwest::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH,
@@ -64,7 +64,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn what_the_client_has_is_not_sent_again_until_it_changes() {
+async fn a_matching_if_none_match_is_answered_304_until_the_content_changes() {
     let w = World::start().await;
     let like = format!("/api/posts/like/{}", w.post);
     type Change<'a> = (Method, &'a str, Value, &'a User);
@@ -112,7 +112,7 @@ async fn what_the_client_has_is_not_sent_again_until_it_changes() {
 }
 
 #[tokio::test]
-async fn a_tag_is_of_what_the_caller_is_shown() {
+async fn a_tag_depends_on_what_the_caller_sees() {
     let w = World::start().await;
     let known = tag(&w.server.send(w.get(&w.post_path())).await);
     w.server.call(&w.root, Method::PUT, &format!("/api/posts/like/{}", w.post)).await.expect(200);
@@ -123,7 +123,7 @@ async fn a_tag_is_of_what_the_caller_is_shown() {
 }
 
 #[tokio::test]
-async fn rights_come_before_what_the_client_has() {
+async fn rights_are_checked_before_if_none_match() {
     let w = World::start().await;
     let private = w.server.publish(&w.ann, "secret", "PRIVATE").await;
     let path = format!("/api/posts/by-id/{private}");
@@ -135,7 +135,7 @@ async fn rights_come_before_what_the_client_has() {
 }
 
 #[tokio::test]
-async fn the_headers_of_the_catalog_have_its_tag_and_links_stand_with_the_page_alone() {
+async fn a_head_or_304_of_the_catalog_has_the_tag_but_no_links() {
     let w = World::start().await;
     w.server.product(&w.root, json!({ "sku": "OTHER" })).await;
     let path = "/api/products/findAll?size=1";
@@ -148,7 +148,7 @@ async fn the_headers_of_the_catalog_have_its_tag_and_links_stand_with_the_page_a
 }
 
 #[tokio::test]
-async fn each_page_of_the_catalog_has_a_tag_of_its_own() {
+async fn each_page_of_the_catalog_has_its_own_tag() {
     let w = World::start().await;
     let mut tags = Vec::new();
     for path in ["findAll", "findAll?size=1", "findAll?q=pot", "category/kitchen", "category/Kitchen", ""] {
@@ -161,7 +161,7 @@ async fn each_page_of_the_catalog_has_a_tag_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_full_page_is_another_one_once_there_is_a_next() {
+async fn the_tag_of_a_full_page_changes_once_there_is_a_next_page() {
     let w = World::start().await;
     let path = "/api/products/findAll?size=1";
     let last = w.server.send(w.get(path)).await.expect(200);
@@ -173,7 +173,7 @@ async fn a_full_page_is_another_one_once_there_is_a_next() {
 }
 
 #[tokio::test]
-async fn a_post_is_edited_only_as_it_was_seen() {
+async fn a_post_is_edited_only_if_its_version_matches() {
     let w = World::start().await;
     let seen = tag(&w.server.send(w.get(&w.post_path())).await);
     let edited = w.edit_post("first", Some(&seen)).await.expect(200);
@@ -211,7 +211,7 @@ async fn a_like_in_between_does_not_make_an_edit_stale() {
 }
 
 #[tokio::test]
-async fn what_was_created_can_be_edited_by_its_tag() {
+async fn a_created_post_can_be_edited_with_the_tag_of_the_response() {
     let w = World::start().await;
     let create = w.server.request(Method::POST, "/api/posts/create").bearer_auth(&w.ann.token);
     let created = w.server.send(create.multipart(form(&[("text", "new")]))).await.expect(201);
@@ -221,7 +221,7 @@ async fn what_was_created_can_be_edited_by_its_tag() {
 }
 
 #[tokio::test]
-async fn a_retry_is_answered_with_the_tag_of_the_first_answer() {
+async fn a_retry_returns_the_tag_of_the_first_response() {
     let w = World::start().await;
     let create = || {
         let request = w.server.request(Method::POST, "/api/posts/create").bearer_auth(&w.ann.token);
@@ -232,7 +232,7 @@ async fn a_retry_is_answered_with_the_tag_of_the_first_answer() {
 }
 
 #[tokio::test]
-async fn a_product_is_edited_only_as_it_was_seen() {
+async fn a_product_is_edited_only_if_its_version_matches() {
     let w = World::start().await;
     let seen = tag(&w.server.send(w.get(&w.product_path())).await);
     let edited = w.edit_product(json!({ "stock": 10 }), &seen).await.expect(200);
@@ -242,7 +242,7 @@ async fn a_product_is_edited_only_as_it_was_seen() {
 }
 
 #[tokio::test]
-async fn an_edit_that_is_wrong_in_itself_is_told_so_first() {
+async fn invalid_fields_and_unknown_products_are_reported_before_a_stale_version() {
     let w = World::start().await;
     let seen = tag(&w.server.send(w.get(&w.product_path())).await);
     w.edit_product(json!({ "stock": 10 }), &seen).await.expect(200);
@@ -253,7 +253,7 @@ async fn an_edit_that_is_wrong_in_itself_is_told_so_first() {
 }
 
 #[tokio::test]
-async fn json_beyond_1_kib_is_compressed_for_those_who_take_it() {
+async fn json_beyond_1_kib_is_compressed_if_the_client_accepts_it() {
     let w = World::start().await;
     for n in 0..20 {
         w.server.product(&w.root, json!({ "sku": format!("SKU-{n}") })).await;
@@ -288,7 +288,7 @@ async fn json_beyond_1_kib_is_compressed_for_those_who_take_it() {
 }
 
 #[tokio::test]
-async fn what_is_small_is_sent_as_it_is() {
+async fn small_responses_are_not_compressed() {
     let w = World::start().await;
     for path in ["/api/users/me", "/nothing"] {
         let answer = w.server.send(w.get(path).header(ACCEPT_ENCODING, "gzip, br, zstd")).await;

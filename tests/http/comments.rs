@@ -8,7 +8,7 @@ use crate::support::{Response, Server, User};
 const CREATE: &str = "/api/comments/create";
 const UPDATE: &str = "/api/comments/update";
 
-/// An id that nothing has.
+/// An id that does not exist.
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
 
 async fn create(server: &Server, author: &User, post: &str, content: &str) -> Response {
@@ -28,13 +28,13 @@ async fn list(server: &Server, viewer: &User, post: &str) -> Vec<Value> {
     data.as_array().expect("a list").clone()
 }
 
-/// What the comments of a post say, in the order of the list.
+/// Returns the texts of the comments on a post, in the order of the list.
 async fn contents(server: &Server, viewer: &User, post: &str) -> Vec<String> {
     let comments = list(server, viewer, post).await;
     comments.iter().map(|comment| comment["content"].as_str().expect("a text").to_owned()).collect()
 }
 
-/// Writes a comment; its id.
+/// Writes a comment. Returns its id.
 async fn comment(server: &Server, author: &User, post: &str, content: &str) -> String {
     create(server, author, post, content).await.expect(201);
     let comments = list(server, author, post).await;
@@ -136,7 +136,7 @@ async fn the_ids_in_a_body_are_checked_together_with_the_content() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commenting_and_reading_comments_need_the_right_to_view() {
+async fn commenting_and_reading_comments_require_the_right_to_view() {
     let server = Server::start().await;
     let (alice, bob, root) = (server.user("alice").await, server.user("bob").await, server.root().await);
     let hidden = server.publish(&alice, "text", "FOLLOWERS").await;
@@ -154,7 +154,7 @@ async fn commenting_and_reading_comments_need_the_right_to_view() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edit_names_the_comment_or_means_the_callers_newest_on_the_post() {
+async fn an_edit_names_a_comment_or_the_post_for_the_callers_newest_comment() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let (post, other) =

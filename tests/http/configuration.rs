@@ -1,4 +1,4 @@
-//! `/api/admin/configuration`: the settings in effect. Those of a started program are looked at in `end_to_end`.
+//! `/api/admin/configuration`: the settings in effect. Those of a running binary are tested in `end_to_end`.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::client::list;
 use crate::support::Server;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_setting_is_told_with_its_value_and_where_that_comes_from() {
+async fn each_setting_is_listed_with_its_value_and_source() {
     let server = Server::start().await;
     let root = server.root().await;
     let settings = server.get(&root, "/api/admin/configuration").await.expect(200).data();

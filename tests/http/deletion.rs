@@ -1,4 +1,4 @@
-//! The end of an account.
+//! Deleting an account.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ async fn delete(server: &Server, user: &User, method: Method, path: &str, passwo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deleted_account_is_gone_at_once_and_its_name_is_kept() {
+async fn a_deleted_account_is_gone_at_once_and_its_name_stays_reserved() {
     let server = Server::start().await;
     for (name, method, path) in
         [("alice", Method::DELETE, ME.to_owned()), ("bob", Method::POST, format!("{ME}/delete"))]
@@ -52,7 +52,7 @@ async fn a_deleted_account_is_gone_at_once_and_its_name_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_administrator_stays_and_an_account_without_a_role_may_go() {
+async fn the_last_administrator_cannot_be_deleted_but_an_account_without_a_role_can() {
     let server = Server::start().await;
     let (root, alice) = (server.root().await, server.user("alice").await);
     let refused = delete(&server, &root, Method::DELETE, ME, PASSWORD).await.expect_code(400, "last_admin");
@@ -67,7 +67,7 @@ async fn the_last_administrator_stays_and_an_account_without_a_role_may_go() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_is_erased_in_the_background_with_its_images() {
+async fn the_data_and_images_of_a_deleted_account_are_erased_in_the_background() {
     let server = Server::start_with(|config| config.sweep_interval = std::time::Duration::from_millis(50)).await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let mut file = std::io::Cursor::new(Vec::new());

@@ -1,4 +1,4 @@
-//! The description of the interface, and the page to read it.
+//! The OpenAPI document, and the page to read it.
 
 use reqwest::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, VARY, X_CONTENT_TYPE_OPTIONS,
@@ -21,7 +21,7 @@ async fn the_document_is_served_to_everybody() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_is_found_with_and_without_a_slash() {
+async fn the_page_is_found_with_and_without_a_slash_at_the_end() {
     let server = Server::start().await;
     let answer = server.fetch("/docs").await.expect(308);
     assert_eq!(answer.header(LOCATION), Some("docs/"));
@@ -33,7 +33,7 @@ async fn the_page_is_found_with_and_without_a_slash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_part_of_the_page_is_served_from_here_and_told_for_what_it_is() {
+async fn every_file_of_the_page_is_served_locally_with_its_content_type() {
     let server = Server::start().await;
     let page = String::from_utf8(server.fetch("/docs/").await.expect(200).body).unwrap();
     let addresses: Vec<_> = page.split(['"', '\'']).skip(1).step_by(2).filter(|it| it.contains('.')).collect();
@@ -55,12 +55,12 @@ async fn every_part_of_the_page_is_served_from_here_and_told_for_what_it_is() {
     let start = server.fetch("/docs/swagger-initializer.js").await.expect(200).body;
     let start = String::from_utf8(start).unwrap();
     assert!(start.contains(r#""url": "../api-docs/openapi.json""#), "{start}");
-    // Nothing is sent to a validator elsewhere.
+    // No external validator is called.
     assert!(start.contains(r#""validatorUrl": "none""#) && !start.contains("http"), "{start}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_page_and_the_document_are_compressed_for_those_who_take_it() {
+async fn the_page_and_the_document_are_compressed_if_the_client_accepts_it() {
     let server = Server::start().await;
     for (path, is_compressed) in [
         ("/api-docs/openapi.json", true),
@@ -83,7 +83,7 @@ async fn the_page_and_the_document_are_compressed_for_those_who_take_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_part_of_the_page_is_not_found() {
+async fn unknown_files_of_the_page_are_not_found() {
     let server = Server::start().await;
     for path in [
         "/docs/nothing.js",

@@ -1,4 +1,4 @@
-//! Failures: every one is the error envelope, with the status that comes first.
+//! Failures: each is the error envelope, with the status that comes first in the order of the contract.
 
 mod bodies;
 mod codes;
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::support::{PASSWORD, PUBLIC_URL, Server};
 
-/// An id that nothing has.
+/// An id that does not exist.
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,7 +43,7 @@ async fn an_unknown_route_is_not_found_with_and_without_a_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_method_is_told_which_ones_are_allowed() {
+async fn a_wrong_method_is_refused_with_the_allowed_ones() {
     let server = Server::start().await;
     for (path, allowed) in [
         ("/api/auth/login", "POST"),
@@ -77,7 +77,7 @@ async fn a_wrong_method_is_told_which_ones_are_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_malformed_id_in_a_path_is_refused_by_the_name_of_its_parameter() {
+async fn a_malformed_id_in_a_path_is_refused_naming_its_parameter() {
     let server = Server::start().await;
     let root = server.root().await;
     for (method, before, after, name) in [
@@ -119,7 +119,7 @@ async fn a_malformed_id_in_a_path_is_refused_by_the_name_of_its_parameter() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_several_failures_the_first_in_the_order_of_the_contract_is_told() {
+async fn of_several_failures_the_first_in_the_order_of_the_contract_is_returned() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let (root, mute) = (server.root().await, server.user("mute").await);
@@ -164,7 +164,7 @@ async fn of_several_failures_the_first_in_the_order_of_the_contract_is_told() {
         assert_eq!(answer.status, status, "{method} {path} {content_type:?}: {answer:?}");
         answer.expect_failure(status);
     }
-    // A taken name is told when all fields are valid.
+    // A taken name is reported only if all fields are valid.
     let taken = |password| json!({ "username": "ALICE", "email": "other@example.org", "password": password });
     server.register_as(taken("short")).await.expect_invalid(&["password"]);
     server.register_as(taken(PASSWORD)).await.expect_failure(409);
@@ -181,7 +181,7 @@ async fn a_caller_without_a_valid_token_is_told_how_to_authenticate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_response_has_an_id_of_its_own() {
+async fn every_response_has_a_unique_request_id() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let form = Form::new().part("image", Part::bytes(crate::images::png()));
@@ -207,7 +207,7 @@ async fn every_response_has_an_id_of_its_own() {
         (server.request(Method::PATCH, "/api/users/me"), 405),
         (server.request(Method::POST, "/api/auth/login").body("a"), 415),
         (server.request(Method::HEAD, "/nothing"), 404),
-        // Given by the client, it is not taken over.
+        // An id sent by the client is not used.
         (get("/nothing").header("x-request-id", "mine"), 404),
         (get("/nothing").header("x-request-id", "mine"), 404),
     ] {
@@ -261,7 +261,7 @@ async fn head_answers_like_get_without_a_body() {
         let head = server.call(&alice, Method::HEAD, path).await;
         assert_eq!(head.status, get.status, "{path}");
         assert_eq!(head.header(CONTENT_TYPE), get.header(CONTENT_TYPE), "{path}");
-        // How long a list is, it would have to be rendered for.
+        // The length of a list is unknown without rendering it.
         let is_list = get.status == 200 && [CATALOG, &posts].contains(&path);
         let length = get.header(CONTENT_LENGTH).filter(|_| !is_list);
         assert_eq!(head.header(CONTENT_LENGTH), length, "{path}");

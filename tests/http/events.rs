@@ -1,4 +1,4 @@
-//! Live updates: who may listen, to what, and what is told.
+//! Live updates: who may listen to which topics, and which events are delivered.
 
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Method, StatusCode};
@@ -23,7 +23,7 @@ async fn ticket(server: &Server, user: &User) -> String {
 }
 
 #[tokio::test]
-async fn what_happens_is_told_to_those_who_listen() {
+async fn events_are_delivered_to_listeners() {
     let server = Server::start().await;
     let (ada, bob) = (server.user("ada").await, server.user("bob").await);
     server.follow(&bob, &ada).await;
@@ -40,7 +40,7 @@ async fn what_happens_is_told_to_those_who_listen() {
     assert_eq!(at_post.expect("like").await, json!({ "postId": post, "likeCount": 1 }));
     let told = at_ada.expect("notification").await;
     let listed = server.get(&ada, "/api/notifications").await.expect(200).data();
-    // That Bob follows her is the other one.
+    // The other unread notification is of Bob's follow.
     assert_eq!(told, json!({ "id": listed[0]["id"], "type": "like", "unread": 2 }));
     let made = comment(&server, &bob, &post, "Welcome").await;
     assert_eq!(at_post.expect("comment").await, json!({ "postId": post, "commentId": made }));
@@ -53,7 +53,7 @@ async fn what_happens_is_told_to_those_who_listen() {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_behind_the_last_id_by_header_or_query() {
+async fn a_stream_resumes_after_the_last_event_id_in_header_or_query() {
     let server = Server::start().await;
     let ada = server.user("ada").await;
     let mut stream = EventStream::open(&server, &ada, "public").await;
@@ -95,14 +95,14 @@ async fn a_ticket_opens_one_stream_for_the_account_of_its_token() {
     }
     let as_token = User { token: ticket(&server, &ada).await, ..ada.clone() };
     server.get(&as_token, "/api/users/me").await.expect(401);
-    // Whoever sends a token needs no ticket, and uses none up.
+    // A request with a token needs no ticket, and does not use one up.
     let unused = ticket(&server, &ada).await;
     EventStream::of(server.request_as(&ada, Method::GET, &path(&unused))).await;
     EventStream::of(request(&unused)).await;
 }
 
 #[tokio::test]
-async fn a_ticket_is_good_for_no_other_endpoint_and_ends_with_its_session() {
+async fn a_ticket_is_valid_for_no_other_endpoint_and_ends_with_its_session() {
     let server = Server::start().await;
     let ada = server.user("ada").await;
     let issued = ticket(&server, &ada).await;
@@ -112,7 +112,7 @@ async fn a_ticket_is_good_for_no_other_endpoint_and_ends_with_its_session() {
 }
 
 #[tokio::test]
-async fn topics_that_there_are_not_are_refused() {
+async fn unknown_topics_are_refused() {
     let server = Server::start().await;
     let ada = server.user("ada").await;
     let unknown = "018f0000-0000-7000-8000-000000000000";
@@ -129,14 +129,14 @@ async fn topics_that_there_are_not_are_refused() {
         assert_eq!((&refused["code"], &refused["codes"]), (&json!("validation_failed"), &json!({ "topics": [code] })));
     }
     server.get(&ada, "/api/events").await.expect(400);
-    // What is malformed comes before what is missing.
+    // A malformed topic is reported before an unknown one.
     server.get(&ada, &format!("/api/events?topics=post:{unknown},nothing")).await.expect(400);
     let missing = server.get(&ada, &format!("/api/events?topics=public,post:{unknown}")).await.expect(404).json();
     assert_eq!(missing["code"], "post_not_found");
 }
 
 #[tokio::test]
-async fn the_head_of_a_stream_says_what_it_is_and_opens_none() {
+async fn a_head_request_returns_the_headers_of_a_stream_and_opens_none() {
     let server = Server::start().await;
     let ada = server.user("ada").await;
     for _ in 0..20 {
@@ -152,7 +152,7 @@ async fn the_head_of_a_stream_says_what_it_is_and_opens_none() {
 }
 
 #[tokio::test]
-async fn an_account_has_ten_streams_at_most_and_they_are_no_requests_in_flight() {
+async fn an_account_has_at_most_ten_streams_which_do_not_count_as_requests_in_flight() {
     let server = Server::start_with(|config| config.max_requests = 4).await;
     let (ada, bob) = (server.user("ada").await, server.user("bob").await);
     let mut streams = Vec::new();
@@ -170,7 +170,7 @@ async fn an_account_has_ten_streams_at_most_and_they_are_no_requests_in_flight()
 }
 
 #[tokio::test]
-async fn a_stream_ends_with_the_account_that_listens() {
+async fn a_stream_ends_on_logout_disabling_and_loss_of_the_role() {
     let server = Server::start().await;
     let root = server.root().await;
     let [out, disabled, without_role] = [server.user("ada").await, server.user("bob").await, server.user("cleo").await];

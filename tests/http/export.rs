@@ -1,4 +1,4 @@
-//! `/api/users/me/export`: everything that the caller has stored.
+//! `/api/users/me/export`: the archive of everything that the caller has stored.
 
 use std::io::{Cursor, Read};
 
@@ -12,21 +12,21 @@ use crate::support::{PUBLIC_URL, Server, User};
 
 const EXPORT: &str = "/api/users/me/export";
 
-/// The files of an archive, each with its bytes.
+/// Returns the files of an archive, each with its bytes.
 fn files(archive: Vec<u8>) -> Vec<(String, Vec<u8>)> {
     let mut archive = ZipArchive::new(Cursor::new(archive)).unwrap();
     let mut files = Vec::new();
     for n in 0..archive.len() {
         let mut file = archive.by_index(n).unwrap();
         let mut bytes = Vec::new();
-        // The checksum is compared at its end.
+        // Reading to the end verifies the checksum.
         file.read_to_end(&mut bytes).unwrap();
         files.push((file.name().unwrap().into_owned(), bytes));
     }
     files
 }
 
-/// The objects in a file of lines.
+/// Returns the objects in a file with one JSON object per line.
 fn lines(files: &[(String, Vec<u8>)], name: &str) -> Vec<Value> {
     let (_, bytes) = files.iter().find(|(file, _)| file == name).unwrap_or_else(|| panic!("no {name}"));
     std::str::from_utf8(bytes).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -43,7 +43,7 @@ fn png() -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_export_is_an_archive_of_all_that_the_account_stored() {
+async fn an_export_is_an_archive_of_everything_the_account_stored() {
     let server = Server::start().await;
     let [alice, bob, carol] = [server.user("alice").await, server.user("bob").await, server.user("carol").await];
     let form = Form::new().text("text", "With a picture").part("image", Part::bytes(png()).file_name("a.png"));
@@ -140,7 +140,7 @@ async fn an_account_is_exported_once_an_hour_with_or_without_a_role() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_export_of_many_pages_is_whole() {
+async fn an_export_of_many_pages_is_complete() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let mut expected = Vec::new();

@@ -9,15 +9,15 @@ use crate::support::{Response, Server, User};
 const FOLLOWED: &str = "Followed user successfully";
 const UNFOLLOWED: &str = "Unfollowed user successfully";
 
-/// An id that nobody has.
+/// The id of no account.
 const NOBODY: &str = "01900000-0000-7000-8000-000000000000";
 
-/// Both paths of the relation to a user.
+/// Returns both paths for following a user.
 fn paths(id: &str) -> [String; 2] {
     [format!("/api/follow/follow/{id}"), format!("/api/follow/{id}")]
 }
 
-/// A user as follow lists show them.
+/// Returns the JSON of a user in follow lists.
 fn entry(user: &User) -> Value {
     json!({ "id": user.id, "username": user.name, "email": format!("{}@example.org", user.name) })
 }
@@ -31,7 +31,7 @@ async fn followed(server: &Server, caller: &User, user: &User) -> Response {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_follow_is_toggled_set_and_unset_under_both_paths() {
+async fn a_follow_can_be_toggled_set_and_unset_under_both_paths() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     for path in paths(&bob.id) {
@@ -65,7 +65,7 @@ async fn the_two_paths_toggle_one_relation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn oneself_nobody_and_no_id_cannot_be_followed() {
+async fn oneself_unknown_users_and_malformed_ids_cannot_be_followed() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for method in [Method::POST, Method::PUT, Method::DELETE] {
@@ -84,7 +84,7 @@ async fn oneself_nobody_and_no_id_cannot_be_followed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_lists_show_users_closed_and_newest_first() {
+async fn follow_lists_are_newest_first_with_exactly_the_documented_fields() {
     let server = Server::start().await;
     let mut users = Vec::new();
     for name in ["alice", "bob", "carol", "dave"] {
@@ -95,7 +95,7 @@ async fn the_lists_show_users_closed_and_newest_first() {
         server.follow(other, alice).await;
         server.follow(alice, other).await;
     }
-    // Set again, a relation keeps its place; made again, it becomes the newest.
+    // Following again keeps the place in the list; following after unfollowing makes it the newest.
     server.follow(carol, alice).await;
     server.call(bob, Method::DELETE, &format!("/api/follow/{}", alice.id)).await.expect(200);
     server.follow(bob, alice).await;

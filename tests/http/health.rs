@@ -1,4 +1,4 @@
-//! How the service says that it is, in good times and bad.
+//! The health probes, of a healthy service and an impaired one.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -15,8 +15,8 @@ use crate::support::{Response, Server};
 const LIVE: &str = "/health/live";
 const READY: &str = "/health/ready";
 
-/// Nothing here takes that long.
-const HANG: Duration = Duration::from_secs(60);
+/// Far longer than anything here takes: then the test fails.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn statuses(answer: &Response) -> [Value; 3] {
     let data = answer.data();
@@ -28,11 +28,11 @@ fn statuses(answer: &Response) -> [Value; 3] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_is_well_says_so_to_everybody() {
+async fn a_healthy_service_reports_that_without_authentication() {
     let server = Server::start().await;
     let live = server.fetch(LIVE).await.expect(200);
     assert_eq!(live.json(), json!({ "message": "The service is alive", "data": null }));
-    let ready = ask_until(&server, 200).await;
+    let ready = wait_for_readiness(&server, 200).await;
     assert_eq!(ready.json()["message"], "The service is ready");
     assert_eq!(statuses(&ready), ["ok", "ok", "ok"].map(Value::from));
     for path in [LIVE, READY] {
@@ -42,43 +42,43 @@ async fn a_service_that_is_well_says_so_to_everybody() {
     }
 }
 
-/// Asks until the service says that it is as expected.
-async fn ask_until(server: &Server, status: u16) -> Response {
+/// Requests readiness until it has the expected status.
+async fn wait_for_readiness(server: &Server, status: u16) -> Response {
     let begun = Instant::now();
     loop {
         let answer = server.fetch(READY).await;
         if answer.status == status {
             return answer;
         }
-        assert!(begun.elapsed() < HANG, "{answer:?}");
-        // What is found counts for a second.
+        assert!(begun.elapsed() < TIMEOUT, "{answer:?}");
+        // Outcomes are cached for a second.
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn images_that_are_gone_are_noticed_and_so_is_their_return() {
+async fn readiness_reflects_the_loss_and_return_of_the_image_store() {
     let parent = tempfile::tempdir().unwrap();
     let media = parent.path().join("media");
     let url = Url::from_file_path(&media).unwrap();
     let server = Server::start_with(|config| config.media_url = Some(url.into())).await;
-    ask_until(&server, 200).await;
+    wait_for_readiness(&server, 200).await;
     fs::remove_dir(&media).unwrap();
-    let answer = ask_until(&server, 503).await;
+    let answer = wait_for_readiness(&server, 503).await;
     assert_eq!(statuses(&answer), ["ok", "failed", "ok"].map(Value::from));
     let body = String::from_utf8(answer.body.clone()).unwrap();
     assert!(!body.contains("media") && !body.contains(parent.path().to_str().unwrap()), "{body}");
     assert_eq!(answer.header(RETRY_AFTER), Some("1"));
     server.fetch(LIVE).await.expect(200);
     fs::create_dir(&media).unwrap();
-    ask_until(&server, 200).await;
+    wait_for_readiness(&server, 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_takes_no_more_requests_still_says_how_it_is() {
+async fn health_probes_are_answered_when_the_limit_on_requests_is_reached() {
     let server = Server::start_with(|config| config.max_requests = 1).await;
     let mut upload = TcpStream::connect(server.url().trim_start_matches("http://")).unwrap();
-    upload.set_read_timeout(Some(HANG)).unwrap();
+    upload.set_read_timeout(Some(TIMEOUT)).unwrap();
     let head = "POST /api/auth/login HTTP/1.1\r\nHost: agora\r\nContent-Type: application/json\r\n\
         Content-Length: 100\r\nExpect: 100-continue\r\n\r\n";
     upload.write_all(head.as_bytes()).unwrap();
@@ -94,7 +94,7 @@ async fn a_service_that_takes_no_more_requests_still_says_how_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_looks_after_the_service_may_ask_as_often_as_it_likes() {
+async fn health_probes_are_exempt_from_rate_limits() {
     let server = Server::start_with(|config| {
         config.trusted_proxies = "127.0.0.1".parse().unwrap();
         config.requests_per_address = Some(1);

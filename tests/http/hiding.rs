@@ -1,4 +1,5 @@
-//! `/api/admin/posts/{postId}/hidden`, `/api/admin/comments/{commentId}/hidden`: what administrators take down.
+//! `/api/admin/posts/{postId}/hidden`, `/api/admin/comments/{commentId}/hidden`: hiding posts and
+//! comments.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -18,14 +19,14 @@ async fn comment(server: &Server, by: &User, post: &str, answered: Option<&str>)
     )
 }
 
-/// What an administrator did, newest first: the action, the kind of thing and what else there is to say.
+/// Returns the audit log of an administrator, newest first: the action, the type of its target, and the details.
 async fn acts(server: &Server, root: &User) -> Vec<(String, String, Value)> {
     let log = server.get(root, &format!("/api/admin/audit?actor={}", root.id)).await.expect(200).data();
     let act = |entry: &Value| (text(&entry["action"]), text(&entry["targetType"]), entry["details"].clone());
     list(&log).iter().map(act).collect()
 }
 
-/// Every request about a post that others than its author may send.
+/// Returns every request about a post that users other than its author may send.
 fn requests(post: &str) -> Vec<(Method, String, Option<Value>)> {
     let of = |method: Method, path: String| (method, path, None);
     vec![
@@ -53,7 +54,7 @@ fn requests(post: &str) -> Vec<(Method, String, Option<Value>)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hidden_post_is_gone_for_all_but_its_author_and_administrators() {
+async fn a_hidden_post_is_visible_only_to_its_author_and_administrators() {
     let server = Server::start().await;
     let [alice, bob] = [server.user("alice").await, server.user("bob").await];
     let root = server.root().await;
@@ -103,7 +104,7 @@ async fn a_hidden_post_is_gone_for_all_but_its_author_and_administrators() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hidden_comment_takes_its_thread_along() {
+async fn hiding_a_comment_hides_its_thread() {
     let server = Server::start().await;
     let [alice, bob, carol] = [server.user("alice").await, server.user("bob").await, server.user("carol").await];
     let root = server.root().await;
@@ -165,7 +166,7 @@ async fn a_hidden_comment_takes_its_thread_along() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whether_and_why_something_is_hidden_must_be_said() {
+async fn hiding_requires_the_flag_and_a_reason() {
     let server = Server::start().await;
     let root = server.root().await;
     let post = server.publish(&root, "My word", "PUBLIC").await;

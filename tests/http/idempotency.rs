@@ -51,13 +51,13 @@ impl World {
         format!("/api/posts/like/{}", self.post)
     }
 
-    /// How many like the post, and how many comments it has.
+    /// Returns the number of likes and of comments of the post.
     async fn counts(&self) -> (u64, u64) {
         let post = self.server.get(&self.ann, &format!("/api/posts/by-id/{}", self.post)).await.expect(200).data();
         (post["likeCount"].as_u64().unwrap(), post["commentCount"].as_u64().unwrap())
     }
 
-    /// How many entries a list has that `ann` may read, or anybody.
+    /// Returns the number of entries in a list, as `ann` sees it.
     async fn count(&self, path: &str, entries: &str) -> usize {
         self.server.get(&self.ann, path).await.expect(200).json()[entries].as_array().unwrap().len()
     }
@@ -68,7 +68,7 @@ fn is_replayed(answer: &Response) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_like_is_taken_back_from_somebody_who_blocks_the_caller_once() {
+async fn retrying_to_unlike_a_post_of_a_blocker_does_not_like_it_again() {
     let world = World::start().await;
     world.send(&world.ann, &world.like(), &Value::Null, "on").await.expect(200);
     let block = format!("/api/users/{}/block", world.ann.id);
@@ -103,7 +103,7 @@ fn every_post_that_creates_or_toggles_takes_a_key() {
 }
 
 #[tokio::test]
-async fn a_retry_gets_the_first_answer_and_does_nothing_more() {
+async fn a_retry_gets_the_first_response_and_has_no_further_effect() {
     let w = World::start().await;
     let follow = format!("/api/follow/follow/{}", w.root.id);
     let alias = format!("/api/follow/{}", w.root.id);
@@ -148,7 +148,7 @@ async fn another_key_is_another_request() {
 }
 
 #[tokio::test]
-async fn a_key_is_the_callers_own_and_of_one_endpoint() {
+async fn a_key_is_scoped_to_the_caller_and_the_endpoint() {
     let w = World::start().await;
     for user in [&w.ann, &w.root] {
         let liked = w.send(user, &w.like(), &Value::Null, "key").await.expect(200);
@@ -175,7 +175,7 @@ async fn another_request_under_the_same_key_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_was_refused_did_nothing_and_its_key_is_free() {
+async fn a_refused_request_has_no_effect_and_frees_its_key() {
     let w = World::start().await;
     let account = |name: &str| json!({ "username": name, "email": "ben@example.org", "password": "correct horse" });
     for (path, refused, status, good) in [
@@ -191,7 +191,7 @@ async fn what_was_refused_did_nothing_and_its_key_is_free() {
 }
 
 #[tokio::test]
-async fn a_retry_shows_what_was_created_as_it_is_now() {
+async fn a_retry_shows_the_created_resource_in_its_current_state() {
     let w = World::start().await;
     let (create, post) = ("/api/posts/create", json!({ "text": "first" }));
     let first = w.send(&w.ann, create, &post, "post").await.expect(201).data();
@@ -233,14 +233,14 @@ async fn a_retry_shows_what_was_created_as_it_is_now() {
 }
 
 #[tokio::test]
-async fn a_body_is_as_large_as_its_endpoint_takes_it_whether_or_not_it_has_a_key() {
+async fn a_key_does_not_raise_the_body_limit_of_an_endpoint() {
     let w = World::start().await;
     let padded = json!({ "postId": w.post, "content": "hello", "padding": " ".repeat(70 * 1024) });
     w.send(&w.ann, "/api/comments/create", &padded, "key").await.expect_error(413, "The body must be at most 64 KiB");
 }
 
 #[tokio::test]
-async fn the_token_is_checked_before_a_key_is_looked_at() {
+async fn the_token_is_checked_before_the_key() {
     let w = World::start().await;
     w.send(&w.ann, &w.like(), &Value::Null, "key").await.expect(200);
     let nobody = w.server.request(Method::POST, &w.like()).key("key");
@@ -261,7 +261,7 @@ async fn a_key_is_one_word_of_visible_ascii() {
 }
 
 #[tokio::test]
-async fn a_key_means_nothing_to_other_endpoints() {
+async fn endpoints_without_support_for_keys_ignore_them() {
     let w = World::start().await;
     let login = json!({ "identifier": "ann", "password": PASSWORD });
     for _ in 0..2 {
@@ -277,7 +277,7 @@ async fn a_key_means_nothing_to_other_endpoints() {
 }
 
 #[tokio::test]
-async fn the_same_form_is_the_same_request_whatever_its_boundary() {
+async fn a_form_with_another_boundary_is_the_same_request() {
     let w = World::start().await;
     let form = |text| form_with_image(images::png(), &[("text", text)]);
     let send = async |form| {
@@ -305,7 +305,7 @@ async fn a_body_too_large_to_remember_is_refused() {
 }
 
 #[tokio::test]
-async fn of_requests_sent_at_once_under_one_key_one_is_carried_out() {
+async fn of_concurrent_requests_under_one_key_one_is_carried_out() {
     let w = World::start().await;
     let path = w.like();
     for round in 0..10 {

@@ -1,4 +1,4 @@
-//! Images: what is accepted, and how it is served.
+//! Images: which are accepted, and how they are served.
 
 use std::fs;
 use std::io::Cursor;
@@ -17,7 +17,7 @@ use crate::support::{PUBLIC_URL, Response, Server, User};
 
 const CREATE: &str = "/api/posts/create";
 
-/// A picture of so many pixels, as a file.
+/// Returns an image file of this size in pixels.
 fn picture(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
     let picture = RgbImage::from_fn(width, height, |x, y| image::Rgb([(x * 7) as u8, (y * 11) as u8, 128]));
     let mut file = Cursor::new(Vec::new());
@@ -25,7 +25,7 @@ fn picture(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
     file.into_inner()
 }
 
-/// A small PNG.
+/// Returns a small PNG.
 pub(crate) fn png() -> Vec<u8> {
     picture(32, 16, ImageFormat::Png)
 }
@@ -38,13 +38,13 @@ async fn upload(server: &Server, author: &User, file: Vec<u8>) -> Response {
     upload_part(server, author, Part::bytes(file).file_name("picture.png")).await
 }
 
-/// The path under which a post's image is served.
+/// Returns the path under which a post's image is served.
 fn image_path(post: &Response) -> String {
     let url = post.data()["image"].as_str().expect("an image").to_owned();
     url.strip_prefix(PUBLIC_URL).expect("an address under the public one").to_owned()
 }
 
-/// A server with an image: the path and the bytes of what is served.
+/// Starts a server with an image. Returns its path, and the bytes that are served.
 async fn served() -> (Server, String, Vec<u8>) {
     let server = Server::start().await;
     let alice = server.user("alice").await;
@@ -82,7 +82,7 @@ async fn an_image_is_judged_by_its_content_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_image_is_refused_whatever_it_claims_to_be() {
+async fn a_file_that_is_no_image_is_refused_whatever_type_it_claims() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let png = png();
@@ -119,7 +119,7 @@ async fn a_part_without_name_and_bytes_counts_as_absent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_may_have_just_as_many_bytes_as_the_limit() {
+async fn a_file_may_have_exactly_as_many_bytes_as_the_limit() {
     let file = png();
     let limit = u32::try_from(file.len()).unwrap();
     let server = Server::start_with(|config| config.max_image_bytes = limit).await;
@@ -135,7 +135,7 @@ async fn a_file_may_have_just_as_many_bytes_as_the_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_sees_that_its_file_is_too_large_though_it_sends_all_of_it() {
+async fn a_client_that_sends_all_of_a_too_large_file_receives_the_refusal() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for mebibytes in [6, 20] {
@@ -144,7 +144,7 @@ async fn a_client_sees_that_its_file_is_too_large_though_it_sends_all_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_may_have_just_as_many_pixels_as_the_limit() {
+async fn an_image_may_have_exactly_as_many_pixels_as_the_limit() {
     let server = Server::start_with(|config| config.max_image_pixels = 32 * 16).await;
     let alice = server.user("alice").await;
     for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP] {
@@ -154,7 +154,7 @@ async fn an_image_may_have_just_as_many_pixels_as_the_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_that_takes_more_memory_to_be_checked_than_there_is_is_refused() {
+async fn an_image_whose_check_needs_more_memory_than_the_limit_is_refused() {
     let server = Server::start_with(|config| config.decode_memory = 4 << 20).await;
     let alice = server.user("alice").await;
     upload(&server, &alice, picture(200, 200, ImageFormat::Jpeg)).await.expect(201);
@@ -164,7 +164,7 @@ async fn an_image_that_takes_more_memory_to_be_checked_than_there_is_is_refused(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn metadata_is_gone_from_what_is_served() {
+async fn served_images_have_no_metadata() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let place = b"GPS 48.8584N 2.2945E";
@@ -179,7 +179,7 @@ async fn metadata_is_gone_from_what_is_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_address_is_drawn_at_random_not_derived_from_the_file() {
+async fn image_addresses_are_random_rather_than_derived_from_the_file() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let mut paths = Vec::new();
@@ -193,7 +193,7 @@ async fn the_address_is_drawn_at_random_not_derived_from_the_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_is_served_to_be_cached_and_never_sniffed() {
+async fn images_are_served_with_long_caching_and_nosniff() {
     let (server, path, bytes) = served().await;
     let length = bytes.len().to_string();
     for method in [Method::GET, Method::HEAD] {
@@ -214,7 +214,7 @@ async fn an_image_is_served_to_be_cached_and_never_sniffed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_has_the_image_is_not_sent_it_again() {
+async fn an_image_with_a_matching_if_none_match_is_answered_304() {
     let (server, path, _) = served().await;
     let tag = server.fetch(&path).await.header(ETAG).unwrap().to_owned();
     for (given, status) in [
@@ -279,16 +279,16 @@ async fn a_single_range_is_served_and_anything_else_is_the_whole_image() {
     server.send(get("bytes=0-3").header(IF_NONE_MATCH, &tag)).await.expect(304);
 }
 
-/// Where clients reach the images by themselves, in the tests in which they do.
+/// The public URL of images, in tests where they are not served by the service.
 const CDN: &str = "https://cdn.example.org/agora";
 
-/// A server whose images clients reach elsewhere.
+/// Starts a server whose images are served from elsewhere.
 async fn served_elsewhere() -> Server {
     Server::start_with(|config| config.media_public_url = Some(CDN.to_owned())).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_image_address_leads_to_the_public_base_of_the_images_if_there_is_one() {
+async fn image_addresses_begin_with_the_public_url_of_images_if_configured() {
     let server = served_elsewhere().await;
     let (alice, root) = (server.user("alice").await, server.root().await);
     let picture = || Form::new().part("profilePicture", Part::bytes(png()));
@@ -324,7 +324,7 @@ async fn every_image_address_leads_to_the_public_base_of_the_images_if_there_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_asks_here_for_an_image_that_is_served_elsewhere_is_sent_there() {
+async fn requests_for_images_served_from_elsewhere_are_redirected() {
     let server = served_elsewhere().await;
     let key = "abababababababababababababababab.png";
     for method in [Method::GET, Method::HEAD] {
@@ -347,7 +347,7 @@ async fn who_asks_here_for_an_image_that_is_served_elsewhere_is_sent_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replaced_removed_and_deleted_images_are_gone() {
+async fn replaced_and_removed_images_and_those_of_deleted_posts_are_gone() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let form = || Form::new().text("text", "words");
@@ -376,7 +376,7 @@ async fn replaced_removed_and_deleted_images_are_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_path_leads_out_of_the_images() {
+async fn no_path_traverses_out_of_the_image_store() {
     let (server, path, _) = served().await;
     let key = path.trim_start_matches("/media/");
     for name in [
@@ -413,7 +413,7 @@ async fn no_path_leads_out_of_the_images() {
     }
 }
 
-/// The files under a directory.
+/// Returns the number of files under a directory.
 fn files(directory: &Path) -> usize {
     let Ok(entries) = fs::read_dir(directory) else { return 0 };
     let entries = entries.map(|entry| entry.unwrap().path());

@@ -1,4 +1,4 @@
-//! Lists of the largest entries there are.
+//! Lists with the largest possible entries.
 
 use reqwest::Method;
 use reqwest::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
@@ -6,19 +6,19 @@ use serde_json::{Value, json};
 
 use crate::support::{Response, Server, User};
 
-/// The most bytes of an answer.
+/// The maximum size of a response with a list, in bytes.
 const MEBIBYTE: usize = 1 << 20;
 
-/// How many posts and products there are: more than an answer holds.
+/// The number of posts and of products: more than one response can hold.
 const ENTRIES: usize = 60;
 
-/// Texts that are six times as long in JSON.
+/// Returns a text that is six times as long in JSON.
 fn text(chars: usize) -> String {
     "\u{1}".repeat(chars)
 }
 
-/// Somebody whose biography is as long as it may be, and the longest posts and products there are. The last post has
-/// comments, and likes of those who have the longest names.
+/// Creates a user with the longest biography, and the longest posts and products. The last post has comments and likes of users
+/// with the longest names.
 async fn world(server: &Server) -> (User, User, String) {
     let (root, ann) = (server.root().await, server.user("ann").await);
     let biography = json!({ "biography": format!("a{}b", text(998)) });
@@ -44,7 +44,7 @@ fn entries(answer: &Response, field: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_page_is_larger_than_a_mebibyte_and_all_of_them_show_everything_once_both_ways() {
+async fn pages_stay_within_a_mebibyte_and_show_every_entry_once_in_both_directions() {
     let server = Server::start().await;
     let (root, ann, post) = world(&server).await;
     for (path, field, expected) in [
@@ -82,7 +82,7 @@ async fn a_large_page_is_the_same_in_every_encoding() {
     let server = Server::start().await;
     let root = server.root().await;
     for n in 0..20 {
-        // Not all alike, so that it remains large.
+        // Different texts, so that the page remains large when it is compressed.
         let description: String = (0..5000_u32).map(|i| char::from(b'a' + (i * i % (n + 7)) as u8 % 26)).collect();
         server.product(&root, json!({ "sku": format!("S-{n}"), "description": description })).await;
     }

@@ -1,4 +1,4 @@
-//! What goes by mail: forgotten passwords, and addresses that are verified.
+//! Tokens sent by mail: password resets and verification of email addresses.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ const ME: &str = "/api/users/me";
 
 const NEW_PASSWORD: &str = "another battery staple";
 
-/// A server that sends mail, and where it goes.
+/// Starts a server that sends mail, and the SMTP server that receives it.
 async fn start() -> (Server, SmtpServer) {
     let smtp = tokio::task::spawn_blocking(SmtpServer::start).await.unwrap();
     let url = smtp.url();
@@ -70,7 +70,7 @@ async fn a_forgotten_password_is_reset_with_a_token_from_a_mail() {
         reset(&server, bad, NEW_PASSWORD).await.expect_invalid(&["token"]);
     }
     verify(&server, &token).await.expect_invalid(&["token"]);
-    // A password that is refused does not use the token up.
+    // A rejected password does not use up the token.
     reset(&server, &token, "short").await.expect_invalid(&["newPassword"]);
     reset(&server, " ", "short").await.expect_invalid(&["newPassword", "token"]);
     server.get(&alice, ME).await.expect(200);
@@ -86,7 +86,7 @@ async fn a_forgotten_password_is_reset_with_a_token_from_a_mail() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_forgot_is_told_the_same_whether_or_not_there_is_an_account() {
+async fn requesting_a_password_reset_does_not_reveal_whether_an_account_exists() {
     let (server, smtp) = start().await;
     let (root, bob) = (server.root().await, server.user("bob").await);
     server.user("alice").await;
@@ -116,7 +116,7 @@ async fn whoever_forgot_is_told_the_same_whether_or_not_there_is_an_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_own_address_is_verified_once() {
+async fn the_own_email_address_is_verified_once() {
     let (server, smtp) = start().await;
     let alice = server.user("alice").await;
     assert_eq!(me(&server, &alice).await, (json!("alice@example.org"), json!(false)));
@@ -127,7 +127,7 @@ async fn the_own_address_is_verified_once() {
     let refused = server.call(&alice, Method::POST, VERIFICATION).await.expect_code(429, "rate_limited");
     let wait: u32 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((3_500..=3_600).contains(&wait), "{refused:?}");
-    // Of another kind there may be more.
+    // Mails of another kind are limited separately.
     forgot(&server, "alice").await.expect(202);
     let taken = smtp.wait_for(4).await;
     let token = taken[0].token();
@@ -143,7 +143,7 @@ async fn the_own_address_is_verified_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_address_counts_once_it_is_verified_and_the_old_one_is_told() {
+async fn a_new_email_address_takes_effect_once_verified_and_the_old_one_is_notified() {
     let (server, smtp) = start().await;
     let (alice, _bob) = (server.user("alice").await, server.user("bob").await);
     change_email(&server, &alice, "new@example.org", "wrong password").await.expect_invalid(&["currentPassword"]);
@@ -166,7 +166,7 @@ async fn a_new_address_counts_once_it_is_verified_and_the_old_one_is_told() {
     server.login("NEW@example.org", PASSWORD).await.expect(200);
     server.login("alice@example.org", PASSWORD).await.expect(401);
     reset(&server, &for_password, NEW_PASSWORD).await.expect_invalid(&["token"]);
-    // The old one is free.
+    // The old address is available again.
     let registration = json!({ "username": "other", "email": "alice@example.org", "password": PASSWORD });
     server.post_json("/api/auth/register", &registration).await.expect(201);
 
@@ -177,7 +177,7 @@ async fn a_new_address_counts_once_it_is_verified_and_the_old_one_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_address_is_asked_for_three_times_an_hour_whichever_accounts_ask() {
+async fn an_email_address_is_requested_at_most_three_times_an_hour_by_all_accounts_together() {
     let (server, smtp) = start().await;
     for name in ["alice", "bob", "carol"] {
         let user = server.user(name).await;
@@ -191,7 +191,7 @@ async fn one_address_is_asked_for_three_times_an_hour_whichever_accounts_ask() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_of_a_deleted_account_is_refused_at_once() {
+async fn the_email_address_of_a_deleted_account_is_refused_at_once() {
     let (server, smtp) = start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let confirmed = json!({ "currentPassword": PASSWORD });
@@ -202,7 +202,7 @@ async fn an_address_of_a_deleted_account_is_refused_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_somebody_took_meanwhile_is_a_conflict() {
+async fn verifying_an_email_address_that_was_taken_meanwhile_is_a_conflict() {
     let (server, smtp) = start().await;
     let alice = server.user("alice").await;
     change_email(&server, &alice, "bob@example.org", PASSWORD).await.expect(200);
@@ -214,7 +214,7 @@ async fn an_address_that_somebody_took_meanwhile_is_a_conflict() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_sends_no_mail_says_so_but_not_to_who_forgot() {
+async fn without_mail_tokens_are_refused_but_a_password_reset_request_is_accepted() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for (path, body) in
@@ -234,7 +234,7 @@ async fn a_service_that_sends_no_mail_says_so_but_not_to_who_forgot() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn administrators_see_the_mails_and_have_one_tried_again() {
+async fn administrators_list_mails_and_retry_one() {
     let (server, smtp) = start().await;
     let root = server.root().await;
     for name in ["alice", "later"] {

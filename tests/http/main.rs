@@ -1,4 +1,4 @@
-//! The HTTP interface through the real router, over real HTTP: a server per test, on a database file of its own.
+//! Tests of the HTTP interface over real connections: each test has its own server, on its own database file.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]

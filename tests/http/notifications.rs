@@ -1,4 +1,4 @@
-//! `/api/notifications…`: what users are told of the acts of others.
+//! `/api/notifications…`: notifications of what other users did.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::client::list;
 use crate::support::{Server, User};
 
-/// An id that nothing has.
+/// An id that does not exist.
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
 
 async fn told(server: &Server, user: &User, query: &str) -> Vec<Value> {
@@ -26,7 +26,7 @@ fn mini(user: &User) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_is_told_what_others_do_with_what_is_theirs() {
+async fn users_are_notified_of_what_others_do_with_their_content() {
     let server = Server::start().await;
     let (alice, bob, cleo) = (server.user("alice").await, server.user("bob").await, server.user("cleo").await);
     let long = "é".repeat(200);
@@ -68,13 +68,13 @@ async fn everybody_is_told_what_others_do_with_what_is_theirs() {
     assert_eq!(filtered, listed[2..3]);
     let actors = format!("/api/notifications/{}/actors", listed[3]["id"].as_str().unwrap());
     assert_eq!(server.get(&alice, &actors).await.expect(200).data(), json!([mini(&cleo), mini(&bob)]));
-    // Another's is none.
+    // A notification of somebody else is not found.
     let refused = server.get(&bob, &actors).await.expect(404).json();
     assert_eq!(refused["code"], "notification_not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_read_is_unread_again_when_it_grows() {
+async fn a_read_notification_is_unread_again_when_it_gains_an_actor() {
     let server = Server::start().await;
     let (alice, bob, cleo) = (server.user("alice").await, server.user("bob").await, server.user("cleo").await);
     let post = server.publish(&alice, "hello", "PUBLIC").await;
@@ -89,10 +89,10 @@ async fn what_was_read_is_unread_again_when_it_grows() {
     assert_eq!(answer.data(), Value::Null);
     assert_eq!(unread(&server, &alice).await, json!({ "count": 1 }));
     read(&listed[0]["id"]).await.expect(200);
-    // Another device, which has seen less.
+    // From another device, which has seen less: nothing becomes unread.
     read(&listed[1]["id"]).await.expect(200);
     assert_eq!(unread(&server, &alice).await, json!({ "count": 0 }));
-    // Back and forth.
+    // Unliking and liking again does not make it unread.
     for method in [Method::DELETE, Method::PUT, Method::DELETE, Method::PUT] {
         server.call(&bob, method, &like).await.expect(200);
     }
@@ -101,7 +101,7 @@ async fn what_was_read_is_unread_again_when_it_grows() {
     let grown = &told(&server, &alice, "").await[0];
     assert_eq!((&grown["id"], &grown["count"], &grown["read"]), (&listed[1]["id"], &json!(2), &json!(false)));
     assert_eq!(unread(&server, &alice).await, json!({ "count": 1 }));
-    // As it was shown before it grew, and as it is shown now.
+    // With the `updatedAt` from before it gained an actor, it stays unread; with the current one, it is read.
     for (shown, left) in [(&listed[1], 1), (grown, 0)] {
         let mark = json!({ "upTo": shown["id"], "updatedAt": shown["updatedAt"] });
         server.call_json(&alice, Method::PUT, "/api/notifications/read", mark).await.expect(200);
@@ -118,7 +118,7 @@ async fn what_was_read_is_unread_again_when_it_grows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn users_choose_what_they_are_told() {
+async fn users_choose_their_notifications() {
     let server = Server::start().await;
     let (alice, bob, cleo) = (server.user("alice").await, server.user("bob").await, server.user("cleo").await);
     let settings = "/api/notifications/settings";
@@ -148,7 +148,7 @@ async fn users_choose_what_they_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_post_mentions_those_whom_it_names_and_tells_no_follower() {
+async fn a_post_notifies_mentioned_users_but_no_followers() {
     let server = Server::start().await;
     let (alice, bob, cleo) = (server.user("alice").await, server.user("bob").await, server.user("cleo").await);
     server.call(&cleo, Method::PUT, &format!("/api/follow/{}", alice.id)).await.expect(200);
@@ -159,7 +159,7 @@ async fn a_post_mentions_those_whom_it_names_and_tells_no_follower() {
     let listed = told(&server, &bob, "").await;
     assert_eq!(listed.len(), 1);
     assert_eq!((&listed[0]["type"], &listed[0]["post"]["id"]), (&json!("mention"), &json!(private)));
-    // Who is named by a change of the text is not told.
+    // A user who is mentioned only by a later edit is not notified.
     let edit = json!({ "text": "@bob @cleo" });
     server.call_json(&alice, Method::PUT, &format!("/api/posts/update/{private}"), edit).await.expect(200);
     assert_eq!(told(&server, &cleo, "").await, [] as [Value; 0]);
@@ -169,7 +169,7 @@ async fn a_post_mentions_those_whom_it_names_and_tells_no_follower() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeated_request_tells_once() {
+async fn a_repeated_request_notifies_once() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let post = server.publish(&alice, "hello", "PUBLIC").await;

@@ -1,4 +1,4 @@
-//! `/api/admin/overview`: how the service does.
+//! `/api/admin/overview`: totals and requests.
 
 use serde_json::{Value, json};
 
@@ -7,13 +7,13 @@ use crate::support::Server;
 
 const OVERVIEW: &str = "/api/admin/overview";
 
-/// The sum of a count of all minutes.
+/// Returns the sum of a count over all minutes.
 fn sum(overview: &Value, count: &str) -> u64 {
     list(&overview["minutes"]).iter().map(|minute| minute[count].as_u64().unwrap()).sum()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_stored_is_counted_once_a_minute_and_requests_at_once() {
+async fn totals_are_counted_once_a_minute_and_requests_immediately() {
     let server = Server::start().await;
     let (root, author) = (server.root().await, server.user("author").await);
     server.publish(&author, "text", "PRIVATE").await;
@@ -43,7 +43,7 @@ async fn what_is_stored_is_counted_once_a_minute_and_requests_at_once() {
     for remembered in ["countedAt", "posts"] {
         assert_eq!(second[remembered], first[remembered]);
     }
-    // The first overview, the post and what was not found.
+    // These are the first overview, the new post, and the request that was answered 404.
     assert_eq!(sum(&second, "requests"), sum(&first, "requests") + 3);
     assert_eq!(sum(&second, "clientErrors"), sum(&first, "clientErrors") + 1);
     assert_eq!(sum(&second, "serverErrors"), 0);

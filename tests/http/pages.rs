@@ -1,4 +1,4 @@
-//! The pages for people: what is served of them, and what they may load.
+//! The web client and the console: which files are served, and what they may load.
 
 use reqwest::Method;
 use reqwest::header::{
@@ -9,7 +9,7 @@ use crate::support::{PUBLIC_URL, Server};
 
 const PAGES: [&str; 2] = ["app", "console"];
 
-/// The addresses of the parts that a page names.
+/// Returns the paths of the files that a page refers to.
 async fn parts(server: &Server, name: &str) -> Vec<String> {
     let page = String::from_utf8(server.fetch(&format!("/{name}/")).await.expect(200).body).unwrap();
     assert!(!page.contains("<script>") && !page.contains("style="), "{page}");
@@ -18,7 +18,7 @@ async fn parts(server: &Server, name: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_is_asked_for_each_time_and_its_parts_are_kept_for_ever() {
+async fn a_page_is_revalidated_each_time_and_its_files_are_cached_forever() {
     let server = Server::start().await;
     for name in PAGES {
         let answer = server.fetch(&format!("/{name}")).await.expect(308);
@@ -37,7 +37,7 @@ async fn a_page_is_asked_for_each_time_and_its_parts_are_kept_for_ever() {
                 other => panic!("{other}"),
             };
             assert_eq!(part.header(CONTENT_TYPE), Some(content_type), "{path}");
-            // Another spelling of the same file would be kept beside it.
+            // Another spelling of the same file would be cached separately.
             for other in ["%2F", "%2F.", "%2F%2F", "/"] {
                 server.fetch(&format!("{path}{other}")).await.expect(404);
             }
@@ -47,7 +47,7 @@ async fn a_page_is_asked_for_each_time_and_its_parts_are_kept_for_ever() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_scripts_of_a_first_view_are_small() {
+async fn the_scripts_of_the_first_view_are_small() {
     let server = Server::start().await;
     for name in PAGES {
         let mut bytes = 0;
@@ -62,7 +62,7 @@ async fn the_scripts_of_a_first_view_are_small() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_loads_nothing_from_elsewhere_but_images_from_where_they_are() {
+async fn the_security_policy_of_a_page_allows_only_its_own_files_and_the_image_host() {
     let policy = async |server: &Server, name: &str| {
         let answer = server.fetch(&format!("/{name}/")).await.expect(200);
         answer.header(CONTENT_SECURITY_POLICY).unwrap().to_owned()
@@ -83,7 +83,7 @@ async fn a_page_loads_nothing_from_elsewhere_but_images_from_where_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_part_of_a_page_is_not_found() {
+async fn unknown_files_of_a_page_are_not_found() {
     let server = Server::start().await;
     for path in ["/app/nothing.js", "/app/..%2fapp%2findex.html", "/app/a/b", "/console/..%2fapp%2findex.html"] {
         server.fetch(path).await.expect_error(404, "Route not found");
@@ -91,7 +91,7 @@ async fn what_is_no_part_of_a_page_is_not_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_does_without_one_or_the_other() {
+async fn each_page_can_be_disabled() {
     for name in PAGES {
         let off = |config: &mut agora_config::Config| match name {
             "app" => config.app = false,

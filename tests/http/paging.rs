@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use self::world::{FEED, Kind, List, World, entries};
 use crate::support::{PUBLIC_URL, Server};
 
-/// What tells entries apart.
+/// Returns the ids of entries.
 fn ids(entries: &[Value]) -> Vec<&str> {
     entries.iter().map(|entry| entry["id"].as_str().unwrap()).collect()
 }
 
-/// The parameters of a path's query, decoded, in their order.
+/// Returns the decoded parameters of a query, in their order.
 fn parameters(path: &str) -> Vec<(String, String)> {
     url::form_urlencoded::parse(path.split_once('?').unwrap_or_default().1.as_bytes()).into_owned().collect()
 }
@@ -47,10 +47,10 @@ async fn the_pages_of_every_list_make_up_the_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn links_are_absolute_in_one_header_and_keep_what_was_asked_for() {
+async fn links_are_absolute_in_one_header_and_keep_the_query_parameters() {
     let world = World::start().await;
     for list in world.lists() {
-        // What the list knows nothing of, and what is said again, is not repeated.
+        // Unknown and duplicate parameters are left out of links.
         let first = world.read(&list, "size=1&unknown=!!!&size=9").await.expect(200);
         let second = world.server.get(&list.reader, &first.next().unwrap()).await.expect(200);
         let link = second.header(LINK).expect("links").to_owned();
@@ -72,7 +72,7 @@ async fn links_are_absolute_in_one_header_and_keep_what_was_asked_for() {
     }
 }
 
-/// The cursor of a link.
+/// Returns the cursor in a link.
 fn cursor(link: &str) -> String {
     parameters(link).into_iter().find(|(name, _)| name == "cursor").unwrap().1
 }
@@ -100,14 +100,14 @@ async fn a_bad_size_or_cursor_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cursor_that_was_changed_is_refused() {
+async fn a_modified_cursor_is_refused() {
     let world = World::start().await;
     for list in world.lists() {
         let first = world.read(&list, "size=1").await.expect(200);
         let second = world.server.get(&list.reader, &first.next().unwrap()).await.expect(200);
         for good in [second.prev(), second.next()].map(|link| cursor(&link.unwrap())) {
             world.read(&list, &format!("cursor={good}")).await.expect(200);
-            // The first character is that of the list and the direction; the others are of all that is in it.
+            // The first character encodes the list and the direction, the others the rest of the cursor.
             for place in 0..good.len() {
                 let other = if &good[place..=place] == "Q" { "g" } else { "Q" };
                 let changed = format!("{}{other}{}", &good[..place], &good[place + 1..]);
@@ -118,7 +118,7 @@ async fn a_cursor_that_was_changed_is_refused() {
                 world.read(&list, &format!("cursor={changed}")).await.expect_invalid(&["cursor"]);
             }
         }
-        // The code of one direction is not that of the other.
+        // The MAC of one direction is not valid for the other.
         let [before, after] = [second.prev(), second.next()].map(|link| cursor(&link.unwrap()));
         for (one, other) in [(&before, &after), (&after, &before)] {
             let flipped = format!("{}{}", &one[..2], &other[2..]);
@@ -137,13 +137,13 @@ async fn a_cursor_of_another_service_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_added_meanwhile_makes_no_entry_skipped_or_repeated() {
+async fn entries_added_during_a_walk_cause_no_skips_or_repetitions() {
     let world = World::start().await;
     for (i, list) in world.lists().iter().enumerate() {
         let before = world.whole(list).await;
         let mut answer = world.read(list, "size=1").await.expect(200);
         let mut walked = entries(list, &answer);
-        // An entry per page: the old ones of a list that runs newest first are pushed towards its end.
+        // One entry per page: in a list that runs newest first, new entries push the old ones towards its end.
         let mut added = 0;
         while let Some(next) = answer.next() {
             if added < 3 {
@@ -165,7 +165,7 @@ async fn what_is_added_meanwhile_makes_no_entry_skipped_or_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_walk_goes_on_when_the_entry_it_stopped_at_is_gone() {
+async fn a_walk_continues_if_the_entry_at_its_cursor_was_deleted() {
     let world = World::start().await;
     let list = world.lists().into_iter().find(|list| list.kind == Kind::Comments).unwrap();
     let before = world.whole(&list).await;
@@ -182,7 +182,7 @@ async fn a_walk_goes_on_when_the_entry_it_stopped_at_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn beyond_the_ends_are_empty_pages_that_lead_back() {
+async fn pages_beyond_either_end_are_empty_and_link_back() {
     let world = World::start().await;
     let list = world.lists().into_iter().find(|list| list.kind == Kind::Comments).unwrap();
     let before = world.whole(&list).await;
@@ -193,7 +193,7 @@ async fn beyond_the_ends_are_empty_pages_that_lead_back() {
     let read = async |path: Option<String>| world.server.get(&list.reader, &path.unwrap()).await.expect(200);
     let first = world.read(&list, "size=2").await.expect(200);
     let second = read(first.next()).await;
-    // All before the second page, and all after it.
+    // Deletes all entries before the second page, and all after it.
     for n in [0, 1, 4] {
         delete(&before[n]).await;
     }
@@ -208,7 +208,7 @@ async fn beyond_the_ends_are_empty_pages_that_lead_back() {
     }
 }
 
-/// The list's beginning, in pages of two: an address without a cursor.
+/// Returns the address of a list's first page of two entries, which has no cursor.
 fn beginning_of(list: &List) -> Option<String> {
     Some(format!("{}?size=2", list.path))
 }
@@ -253,7 +253,7 @@ async fn without_a_size_a_list_has_1000_entries_at_most() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_of_nothing_is_empty_and_has_no_other_page() {
+async fn an_empty_list_has_no_other_pages() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let post = server.publish(&alice, "text", "PRIVATE").await;
@@ -279,11 +279,11 @@ async fn a_list_of_nothing_is_empty_and_has_no_other_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_feed_before_a_time_has_what_is_older() {
+async fn the_feed_before_a_time_has_only_older_posts() {
     let world = World::start().await;
     let feed = world.server.get(&world.fan, FEED).await.expect(200).data().as_array().unwrap().clone();
     let created = |post: &Value| post["createdAt"].as_str().unwrap().to_owned();
-    // Instants of one notation: their order is that of their texts.
+    // All instants have the same notation, so they can be compared as text.
     let older_than = |time: &str| feed.iter().filter(|post| *created(post) < *time).cloned().collect::<Vec<_>>();
     let before = async |time: &str| {
         let path = format!("{FEED}?createAt={time}");
@@ -317,12 +317,12 @@ async fn the_feed_before_a_time_is_paged_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_page_of_the_feed_before_a_time_has_what_is_newer() {
+async fn no_page_of_the_feed_before_a_time_has_newer_posts() {
     let world = World::start().await;
     let whole = world.server.get(&world.fan, FEED).await.expect(200).data().as_array().unwrap().clone();
     let bound = whole[1]["createdAt"].as_str().unwrap();
     let earlier: Vec<_> = whole.iter().filter(|post| post["createdAt"].as_str().unwrap() < bound).cloned().collect();
-    // The cursor of a page before the whole feed's last entry, in the feed of what was made before the second one.
+    // A cursor of the whole feed, of the page before its last entry, is used in the feed before the time of the second post.
     let walk = world.server.get(&world.fan, &format!("{FEED}?size=4")).await.expect(200);
     let last = world.server.get(&world.fan, &walk.next().unwrap()).await.expect(200);
     let path = format!("{FEED}?createAt={bound}&cursor={}", cursor(&last.prev().unwrap()));

@@ -1,4 +1,4 @@
-//! What users see of each other: `/api/users/.../profile`, `/lookup`, `/profiles`, `/directory` and the follow lists.
+//! Profiles of users: `/api/users/.../profile`, `/lookup`, `/profiles`, `/directory` and the follow lists.
 
 use reqwest::Method;
 use reqwest::header::{CACHE_CONTROL, ETAG, IF_NONE_MATCH, LINK};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::list;
 use crate::support::{PASSWORD, Response, Server, User};
 
-/// An id that nobody has.
+/// The id of no account.
 const NOBODY: &str = "01900000-0000-7000-8000-000000000000";
 
 async fn change(server: &Server, user: &User, body: Value) -> Response {
@@ -29,7 +29,7 @@ async fn disable(server: &Server, user: &User) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_chooses_what_others_are_shown_by_json_or_form() {
+async fn users_change_their_profile_and_privacy_by_json_or_form() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let chosen = |me: &Value| json!([me["displayName"], me["discoverable"], me["searchable"], me["hideCounts"]]);
@@ -55,7 +55,7 @@ async fn an_account_chooses_what_others_are_shown_by_json_or_form() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_others_cannot_be_shown_is_refused_and_changes_nothing() {
+async fn an_invalid_profile_change_is_refused_and_changes_nothing() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for hostile in ["a\u{202e}b", "a\u{2066}b", "a\u{200b}b", "a\u{2800}b", "a\u{3164}b", "a\nb", "a\u{7f}b", "a\u{0}b"]
@@ -82,7 +82,7 @@ async fn what_others_cannot_be_shown_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_profile_shows_a_user_as_the_caller_stands_to_them() {
+async fn a_profile_shows_the_callers_relationship_to_the_user() {
     let server = Server::start().await;
     let (alice, bob, carol) = (server.user("alice").await, server.user("bob").await, server.user("carol").await);
     change(&server, &bob, json!({ "displayName": "Bob B.", "biography": "Builder" })).await.expect(200);
@@ -133,7 +133,7 @@ async fn counts_follow_what_happens() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hidden_counts_are_for_the_user_and_administrators() {
+async fn hidden_counts_are_shown_only_to_the_user_and_administrators() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     server.follow(&alice, &bob).await;
@@ -151,7 +151,7 @@ async fn hidden_counts_are_for_the_user_and_administrators() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_profile_that_has_not_changed_is_not_sent_again() {
+async fn an_unchanged_profile_is_answered_304() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let path = format!("/api/users/{}/profile", bob.id);
@@ -220,7 +220,7 @@ async fn profiles_come_in_the_order_asked_for_each_once_without_unknown_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_directory_lists_those_who_want_to_be_found_newest_first() {
+async fn the_directory_lists_discoverable_users_newest_first() {
     let server = Server::start().await;
     let (alice, bob, gone) = (server.user("alice").await, server.user("bob").await, server.user("gone").await);
     let _carol = server.user("carol").await;
@@ -242,7 +242,7 @@ async fn the_directory_lists_those_who_want_to_be_found_newest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn disabled_accounts_are_seen_by_administrators_alone() {
+async fn only_administrators_see_disabled_accounts() {
     let server = Server::start().await;
     let (alice, bob, gone) = (server.user("alice").await, server.user("bob").await, server.user("gone").await);
     for (one, other) in [(&gone, &alice), (&alice, &gone), (&bob, &alice), (&alice, &bob)] {
@@ -284,7 +284,7 @@ async fn lists_of_follows_are_for_the_user_followers_and_administrators() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_email_address_is_among_what_others_see() {
+async fn other_users_never_see_an_email_address() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     server.follow(&alice, &bob).await;

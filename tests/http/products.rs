@@ -15,7 +15,7 @@ fn path_of(product: &Value) -> String {
     format!("{PRODUCTS}/{}", product["id"].as_str().unwrap())
 }
 
-/// The fields of an ordinary product with these in their place; a field set to null is left out.
+/// Returns the fields of an ordinary product, overridden with these. A field that is null is left out.
 fn product(fields: &Value) -> Value {
     let mut body = json!({ "sku": "MUG-1", "name": "Mug", "price": 19.9, "category": "Kitchen", "stock": 3 });
     body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -27,20 +27,20 @@ async fn create(server: &Server, admin: &User, fields: Value) -> Response {
     server.call_json(admin, Method::POST, PRODUCTS, product(&fields)).await
 }
 
-/// Sends a product whose price is this literal.
+/// Creates a product whose price is this JSON literal.
 async fn create_priced(server: &Server, admin: &User, sku: &str, literal: &str) -> Response {
     let body = format!(r#"{{"sku":"{sku}","name":"Mug","category":"Kitchen","stock":3,"price":{literal}}}"#);
     let request = server.request(Method::POST, PRODUCTS).bearer_auth(&admin.token);
     server.send(request.header(CONTENT_TYPE, "application/json").body(body)).await
 }
 
-/// The names of the products in an answer.
+/// Returns the names of the products in a response.
 fn names(answer: &Response) -> Vec<String> {
     let products = answer.json()["products"].as_array().expect("products").clone();
     products.iter().map(|product| product["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The prices in an answer, digit by digit.
+/// Returns the prices in a response as JSON literals.
 fn price_literals(answer: &Response) -> Vec<&str> {
     let body = std::str::from_utf8(&answer.body).unwrap();
     body.split("\"price\":").skip(1).map(|rest| rest.split([',', '}']).next().unwrap()).collect()
@@ -51,7 +51,7 @@ fn keys(object: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_empty_catalog_says_so() {
+async fn an_empty_catalog_has_its_own_message() {
     let server = Server::start().await;
     let request = server.request(Method::GET, FIND_ALL).header(CONTENT_TYPE, "application/json");
     let answer = server.send(request).await.expect(200);
@@ -59,7 +59,7 @@ async fn an_empty_catalog_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_catalog_shows_whole_products_oldest_first_to_everybody() {
+async fn everybody_may_list_whole_products_oldest_first() {
     let server = Server::start().await;
     let root = server.root().await;
     let variants = json!([{ "color": "red", "size": "S", "stock": 1 }, { "color": "blue", "size": "XL", "stock": 4 }]);
@@ -88,14 +88,14 @@ async fn the_catalog_shows_whole_products_oldest_first_to_everybody() {
     ] {
         assert_eq!(products[0][field], expected, "{field}");
     }
-    // What was not given is empty, not missing.
+    // Fields that were not given are empty rather than absent.
     let mug = &products[1];
     assert_eq!((&mug["description"], &mug["variants"], &mug["images"]), (&json!(""), &json!([]), &json!([])));
     assert!(mug["id"].is_string() && mug["stock"] == 3, "{mug}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_product_is_shown_to_everybody() {
+async fn everybody_may_read_a_product() {
     let server = Server::start().await;
     let mug = server.product(&server.root().await, json!({})).await;
     let answer = server.fetch(&path_of(&mug)).await.expect(200).json();
@@ -127,7 +127,7 @@ async fn administrators_create_change_and_delete_products() {
     assert_eq!(deleted.json(), json!({ "message": "Product deleted successfully", "data": null }));
     server.fetch(&path).await.expect(404);
     server.call(&root, Method::DELETE, &path).await.expect_error(404, "Product not found");
-    // What is missing is told before anything of the body.
+    // An unknown product is reported before an invalid body.
     for body in [json!({ "name": "Cup" }), json!({ "name": "" })] {
         server.call_json(&root, Method::PUT, &path, body).await.expect_error(404, "Product not found");
     }
@@ -162,7 +162,7 @@ async fn a_price_is_exact_to_the_cent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_price_is_refused() {
+async fn invalid_prices_are_refused() {
     let server = Server::start().await;
     let root = server.root().await;
     let mug = server.product(&root, json!({})).await;
@@ -237,7 +237,7 @@ async fn every_invalid_field_is_named_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn texts_may_be_as_long_as_their_limits() {
+async fn texts_up_to_their_limits_are_accepted() {
     let server = Server::start().await;
     let root = server.root().await;
     for (i, (field, limit)) in
@@ -284,7 +284,7 @@ async fn the_stock_of_a_product_with_variants_is_their_sum() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sku_is_taken_in_any_letter_case() {
+async fn a_sku_conflicts_in_any_letter_case() {
     let server = Server::start().await;
     let root = server.root().await;
     let mug = server.product(&root, json!({ "sku": "Mug-Ä" })).await;
@@ -295,14 +295,14 @@ async fn a_sku_is_taken_in_any_letter_case() {
         server.call_json(&root, Method::PUT, &path_of(&cup), change).await.expect_error(409, "SKU is already taken");
     }
     assert_eq!(server.fetch(FIND_ALL).await.json()["products"], json!([mug, cup]));
-    // Its own it may spell anew.
+    // A product may change the letter case of its own SKU.
     let change = json!({ "sku": "MUG-ä" });
     let mug = server.call_json(&root, Method::PUT, &path_of(&mug), change).await.expect(200).json();
     assert_eq!(mug["product"]["sku"], "MUG-ä");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_update_changes_what_is_given_alone() {
+async fn an_update_changes_only_the_given_fields() {
     let server = Server::start().await;
     let root = server.root().await;
     let mut expected = server.product(&root, json!({ "images": ["https://img.example.org/a.png"] })).await;
@@ -329,8 +329,8 @@ async fn an_update_changes_what_is_given_alone() {
     assert_eq!(server.fetch(&path).await.json(), before);
 }
 
-/// A catalog to search in.
-async fn stocked() -> Server {
+/// Starts a server with a catalog to search.
+async fn start_with_catalog() -> Server {
     let server = Server::start().await;
     let root = server.root().await;
     for (sku, name, description, category) in [
@@ -348,8 +348,8 @@ async fn stocked() -> Server {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_category_is_found_whole_in_any_letter_case_by_query_and_by_path() {
-    let server = stocked().await;
+async fn a_category_filter_matches_the_whole_name_in_any_letter_case_by_query_and_path() {
+    let server = start_with_catalog().await;
     let table: [(&str, &[&str]); 9] = [
         ("Küche & Bad", &["Topf", "Pfanne"]),
         ("küche & BAD", &["Topf", "Pfanne"]),
@@ -375,7 +375,7 @@ async fn a_category_is_found_whole_in_any_letter_case_by_query_and_by_path() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_is_found_in_name_description_and_sku_in_any_letter_case() {
-    let server = stocked().await;
+    let server = start_with_catalog().await;
     let table: [(&str, &[&str]); 12] = [
         ("q=topf", &["Topf"]),
         ("q=FANN", &["Pfanne"]),
@@ -397,7 +397,7 @@ async fn a_text_is_found_in_name_description_and_sku_in_any_letter_case() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_short_listing_has_id_name_and_price_alone() {
+async fn the_short_listing_has_only_id_name_and_price() {
     let server = Server::start().await;
     let (root, alice) = (server.root().await, server.user("alice").await);
     assert_eq!(server.get(&alice, PRODUCTS).await.expect(200).json(), json!({ "products": [] }));
@@ -413,7 +413,7 @@ async fn the_short_listing_has_id_name_and_price_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_filter_beyond_its_bounds_is_refused() {
+async fn a_filter_beyond_its_limits_is_refused() {
     let server = Server::start().await;
     let (longest, too_long) = ("%EF%B7%BA".repeat(100), "a".repeat(101));
     server.fetch(&format!("{FIND_ALL}?q={longest}")).await.expect(200);

@@ -63,7 +63,7 @@ async fn a_report_is_made_read_and_decided() {
     let walked = server.walk(&root, "/api/admin/reports?size=1", "data").await;
     assert_eq!(walked.iter().map(|report| text(&report["id"])).collect::<Vec<_>>(), made);
 
-    // It outlives what it is about.
+    // A report outlives what it is about.
     server.call(&alice, Method::DELETE, &format!("/api/posts/delete/{post}")).await.expect(200);
     assert_eq!(ids(&server, &root, "/api/admin/reports").await, made);
     let log = server.get(&root, &format!("/api/admin/audit?actor={}", root.id)).await.expect(200).data();
@@ -85,7 +85,7 @@ async fn a_report_is_made_read_and_decided() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_reported_must_be_viewable_blocks_aside() {
+async fn only_what_the_reporter_may_view_can_be_reported_regardless_of_blocks() {
     let server = Server::start().await;
     let [alice, bob] = [server.user("alice").await, server.user("bob").await];
     let root = server.root().await;
@@ -108,7 +108,7 @@ async fn what_is_reported_must_be_viewable_blocks_aside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invalid_reports_name_every_field_and_a_key_makes_one() {
+async fn invalid_reports_name_every_field_and_a_retry_under_a_key_makes_no_second_one() {
     let server = Server::start().await;
     let [alice, bob] = [server.user("alice").await, server.user("bob").await];
     let root = server.root().await;
@@ -136,7 +136,7 @@ async fn invalid_reports_name_every_field_and_a_key_makes_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_makes_twenty_reports_an_hour() {
+async fn an_account_may_make_twenty_reports_an_hour() {
     let server = Server::start().await;
     let [alice, bob] = [server.user("alice").await, server.user("bob").await];
     let mut posts = Vec::new();
@@ -154,7 +154,7 @@ async fn an_account_makes_twenty_reports_an_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn administrators_are_told_of_reports() {
+async fn administrators_are_notified_of_reports() {
     let server = Server::start().await;
     let [alice, bob, carol] = [server.user("alice").await, server.user("bob").await, server.user("carol").await];
     let root = server.root().await;
@@ -182,7 +182,7 @@ async fn administrators_are_told_of_reports() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_audit_log_has_every_act_and_is_searched_by_who_what_and_how() {
+async fn the_audit_log_has_every_act_and_is_filtered_by_actor_target_and_action() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let root = server.root().await;
@@ -207,7 +207,7 @@ async fn the_audit_log_has_every_act_and_is_searched_by_who_what_and_how() {
     let of_product = ["product_deleted", "product_updated", "product_created"];
     let of_account = ["account_enabled", "account_disabled", "role_removed", "role_added"];
     let by_root = [&of_product[..], &of_account[..]].concat();
-    // The operator made root.
+    // The role of root was set by the operator.
     assert_eq!(entries("actor=cli").await, ["role_added"]);
     assert_eq!(entries("").await, [&by_root[..], &["role_added"]].concat());
     assert_eq!(entries(&format!("actor={}", root.id)).await, by_root);
@@ -227,7 +227,7 @@ async fn the_audit_log_has_every_act_and_is_searched_by_who_what_and_how() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_audit_log_tells_an_administrator_who_was_deleted_from_the_command_line() {
+async fn the_audit_log_distinguishes_a_deleted_administrator_from_the_command_line() {
     let server = Server::start().await;
     let (root, eve) = (server.root().await, server.user("eve").await);
     server.change_role(&root, &eve, "ADD", "ADMIN").await.expect(200);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::client::list;
 use crate::support::{Server, User};
 
-/// An id that nobody has.
+/// The id of no account.
 const NOBODY: &str = "01900000-0000-7000-8000-000000000000";
 
 async fn find(server: &Server, user: &User, query: &str) -> Value {
@@ -23,7 +23,7 @@ async fn change(server: &Server, user: &User, body: Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn posts_are_found_by_the_next_request_as_they_are() {
+async fn changes_to_posts_are_searchable_at_once() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     change(&server, &alice, json!({ "displayName": "Alice A.", "biography": "Hi" })).await;
@@ -56,7 +56,7 @@ async fn posts_are_found_by_the_next_request_as_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn posts_of_one_author_are_found_and_of_those_who_are_not_searchable_none() {
+async fn posts_are_searched_by_author_unless_the_author_is_not_searchable() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     for (user, text) in [(&alice, "word one"), (&bob, "word two"), (&alice, "word three")] {
@@ -71,12 +71,12 @@ async fn posts_of_one_author_are_found_and_of_those_who_are_not_searchable_none(
     assert_eq!(fields(&server, &alice, &from, "content").await, ["word three", "word one"]);
     let unknown = format!("/api/search?type=posts&q=word&from={NOBODY}");
     server.get(&bob, &unknown).await.expect_code(404, "user_not_found");
-    // Of others it says nothing.
+    // For other types, `from` has no effect.
     assert_eq!(fields(&server, &bob, "type=users&q=alice&from=nobody", "username").await, ["alice"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_of_exactly_that_name_comes_before_the_newest() {
+async fn a_user_with_exactly_that_name_is_found_first() {
     let server = Server::start().await;
     let (ada, _) = (server.user("ada").await, server.user("adam").await);
     let lovelace = server.user("lovelace").await;
@@ -104,7 +104,7 @@ async fn products_are_found_by_all_their_fields() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_looked_for_is_refused() {
+async fn invalid_searches_are_refused() {
     let server = Server::start().await;
     let bob = server.user("bob").await;
     for (query, invalid, code) in [

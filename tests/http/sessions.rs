@@ -1,4 +1,4 @@
-//! `/api/users/me/sessions`: where the caller is logged in, and what administrators see and end of others.
+//! `/api/users/me/sessions` and `/api/admin/users/{userId}/sessions`: listing and ending sessions.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::support::{Server, User};
 
 const SESSIONS: &str = "/api/users/me/sessions";
 
-/// Logs in from a client that says something of itself.
+/// Logs in from a client with this `User-Agent`.
 async fn log_in(server: &Server, name: &str, client: &str) -> User {
     let body = json!({ "identifier": name, "password": PASSWORD });
     let request = server.request(Method::POST, "/api/auth/login").header("User-Agent", client).json(&body);
@@ -27,7 +27,7 @@ async fn is_logged_in(server: &Server, user: &User) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_are_listed_newest_first_and_ended_one_by_one_or_all_others_at_once() {
+async fn sessions_are_listed_newest_first_and_ended_one_by_one_or_all_but_the_callers() {
     let server = Server::start().await;
     let first = server.user("alice").await;
     let phone = log_in(&server, "alice", " Agora for Android\t1.0 ").await;

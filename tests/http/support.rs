@@ -1,4 +1,4 @@
-//! A server per test, called like its [`Client`], and what only these tests ask of it.
+//! The server of a test. It dereferences to its [`Client`], and adds what only these tests need.
 
 use std::io;
 use std::io::Write as _;
@@ -41,13 +41,13 @@ impl Server {
         Self::start_with(|_| ()).await
     }
 
-    /// Starts a server with cheap password hashes, an administrator `root` and images in memory, as `change` has it.
+    /// Starts a server with cheap password hashes, an administrator `root` and images in memory. `change` adjusts its settings.
     pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
-        Self::start_by(None, change).await
+        Self::start_with_clock(None, change).await
     }
 
-    /// Does the same by this clock, if one is given.
-    pub(crate) async fn start_by(clock: Option<Arc<dyn Clock>>, change: impl FnOnce(&mut Config)) -> Self {
+    /// Does the same with this clock instead of the system's, if there is one.
+    pub(crate) async fn start_with_clock(clock: Option<Arc<dyn Clock>>, change: impl FnOnce(&mut Config)) -> Self {
         let data_dir = tempfile::tempdir().unwrap();
         let mut config = Config::from_variables(|_| None).unwrap();
         config.listen = "127.0.0.1:0".to_owned();
@@ -67,7 +67,7 @@ impl Server {
         Self { client, config, _data_dir: data_dir }
     }
 
-    /// Waits until nothing is left of deleted accounts.
+    /// Waits until the data of all deleted accounts is erased.
     pub(crate) async fn wait_for_erasure(&self) {
         let database = open::existing_database(&self.config).await.unwrap();
         eventually("the end of deleted accounts", async || match database.next_unerased().await.unwrap() {
@@ -77,11 +77,11 @@ impl Server {
         .await;
     }
 
-    /// Sends bytes as they are, on a connection of their own, all of them before the response is read.
+    /// Sends raw bytes on a new connection, all of them before it reads the response.
     pub(crate) fn send_raw(&self, request: &[u8]) -> Response {
         let mut connection = TcpStream::connect(self.url().trim_start_matches("http://")).unwrap();
         connection.set_read_timeout(Some(HANG)).unwrap();
-        // A server may refuse before all is sent: what counts is that its response can be read.
+        // A server may refuse before everything is sent. What matters is that its response can be read.
         let _ = connection.write_all(request);
         let line = String::from_utf8_lossy(request.split(|byte| *byte == b'\r').next().unwrap_or_default());
         let (method, target) = line.split_once(' ').unwrap_or((&line, ""));
@@ -90,17 +90,17 @@ impl Server {
         response
     }
 
-    /// Registers with a body of this test's own.
+    /// Registers an account with this body.
     pub(crate) async fn register_as(&self, body: Value) -> Response {
         self.post_json("/api/auth/register", &body).await
     }
 
-    /// The administrator that is there from the start.
+    /// Logs in the administrator that exists from the start.
     pub(crate) async fn root(&self) -> User {
         self.log_in("root").await
     }
 
-    /// Publishes a text; the id of the post.
+    /// Publishes a text. Returns the id of the post.
     pub(crate) async fn publish(&self, author: &User, content: &str, visibility: &str) -> String {
         let body = json!({ "text": content, "visibility": visibility });
         text(&self.call_json(author, Method::POST, "/api/posts/create", body).await.expect(201).data()["id"])

@@ -1,4 +1,4 @@
-//! What posts name, and the posts of a hashtag: `/api/tags/{tag}/posts`.
+//! The entities of posts, and the posts with a hashtag: `/api/tags/{tag}/posts`.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use crate::client::{list, text};
 use crate::support::{Server, User};
 
-/// The texts of the posts with a hashtag that somebody gets.
+/// Returns the texts of the posts with a hashtag that a reader gets.
 async fn tagged(server: &Server, reader: &User, tag: &str) -> Vec<String> {
     let posts = server.get(reader, &format!("/api/tags/{tag}/posts")).await.expect(200).data();
     list(&posts).iter().map(|post| text(&post["content"])).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_post_says_what_it_names_on_every_path() {
+async fn a_post_has_its_entities_on_every_path() {
     let server = Server::start().await;
     let (root, ann, bob) = (server.root().await, server.user("ann").await, server.user("bob.b").await);
     server.follow(&bob, &ann).await;
@@ -47,7 +47,7 @@ async fn a_post_says_what_it_names_on_every_path() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_post_names_changes_with_its_text() {
+async fn the_entities_of_a_post_change_with_its_text() {
     let server = Server::start().await;
     let ann = server.user("ann").await;
     let post = server.publish(&ann, "#one for @late", "PUBLIC").await;
@@ -57,7 +57,7 @@ async fn what_a_post_names_changes_with_its_text() {
     let update = async |body: Value| {
         server.call_json(&ann, Method::PUT, &format!("/api/posts/update/{post}"), body).await.expect(200).data()
     };
-    // It was worked out when the text was written.
+    // The mention stays unresolved: entities are extracted when the text is written.
     for body in [json!({}), json!({ "visibility": "FOLLOWERS" }), json!({ "text": "#one for @late" })] {
         assert_eq!(update(body).await["entities"], hashtag("one"));
     }
@@ -93,7 +93,7 @@ async fn a_hashtag_is_found_in_any_letter_case_with_or_without_its_sign() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_posts_of_a_hashtag_are_those_that_the_caller_may_view_without_email_addresses() {
+async fn the_posts_of_a_hashtag_are_those_the_caller_may_view_without_email_addresses() {
     let server = Server::start().await;
     let (root, ann, bob, cleo) =
         (server.root().await, server.user("ann").await, server.user("bob").await, server.user("cleo").await);
@@ -132,7 +132,7 @@ async fn the_posts_of_a_hashtag_are_those_that_the_caller_may_view_without_email
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn posts_that_name_as_much_as_they_can_make_no_page_too_large() {
+async fn a_page_of_posts_with_as_many_entities_as_possible_is_not_too_large() {
     let server = Server::start().await;
     let ann = server.user("ann").await;
     let tags: Vec<_> = (0x4e00..0x4e00 + 1_666).map(|n| format!("#{}", char::from_u32(n).unwrap())).collect();

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use crate::client::list;
 use crate::support::{Response, Server, User};
 
-/// An id that nothing has.
+/// An id that does not exist.
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
 
 async fn send(server: &Server, author: &User, post: &str, body: Value) -> Response {
     server.call_json(author, Method::POST, &format!("/api/posts/{post}/comments"), body).await
 }
 
-/// Writes a comment, or answers one; the comment.
+/// Writes a comment, or answers one. Returns the comment.
 async fn comment(server: &Server, author: &User, post: &str, content: &str, answered: Option<&Value>) -> Value {
     let body = json!({ "content": content, "replyToId": answered.map(|it| it["id"].clone()) });
     send(server, author, post, body).await.expect(201).data()
@@ -33,7 +33,7 @@ fn id(comment: &Value) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_comment_is_returned_as_it_was_made_and_listed_so() {
+async fn a_created_comment_is_returned_and_listed_alike() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let post = server.publish(&alice, "text", "PUBLIC").await;
@@ -61,7 +61,7 @@ async fn a_comment_is_returned_as_it_was_made_and_listed_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_join_the_thread_of_what_they_answer() {
+async fn a_reply_joins_the_thread_of_the_comment_it_answers() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let post = server.publish(&alice, "text", "PUBLIC").await;
@@ -93,7 +93,7 @@ async fn answers_join_the_thread_of_what_they_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_answered_is_a_comment_on_the_post() {
+async fn a_reply_must_answer_a_comment_on_the_same_post() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let (post, other) = (server.publish(&alice, "one", "PUBLIC").await, server.publish(&alice, "two", "PUBLIC").await);
@@ -112,7 +112,7 @@ async fn what_is_answered_is_a_comment_on_the_post() {
     ] {
         send(&server, &bob, &post, body).await.expect_invalid(fields);
     }
-    // Whether the post is there is told before anything of the body.
+    // An unknown post is reported before an invalid body.
     send(&server, &bob, NOTHING, json!({})).await.expect_error(404, "Post not found");
     let hidden = server.publish(&alice, "three", "PRIVATE").await;
     send(&server, &bob, &hidden, json!({})).await.expect_failure(403);
@@ -157,7 +157,7 @@ async fn a_comment_is_liked_and_unliked_any_number_of_times() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_retry_shows_the_comment_to_those_alone_who_may_still_view_the_post() {
+async fn a_retry_shows_the_comment_only_if_the_caller_may_still_view_the_post() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let post = server.publish(&alice, "text", "PUBLIC").await;

@@ -1,4 +1,4 @@
-//! `/api/users`: the own account, and what administrators do to all.
+//! `/api/users`: the own account, and the administration of accounts.
 
 use std::io::Cursor;
 
@@ -26,12 +26,12 @@ async fn set_enabled(server: &Server, admin: &User, user: &User, to: bool) -> Re
     server.call_json(admin, Method::PUT, &enabled(&user.id), json!({ "enabled": to })).await
 }
 
-/// The account as an administrator sees it.
+/// Returns an account as an administrator sees it.
 async fn by_id(server: &Server, admin: &User, user: &User) -> Value {
     server.get(admin, &format!("/api/users/by-id/{}", user.id)).await.expect(200).data()
 }
 
-/// The names of the account's roles, in alphabetical order.
+/// Returns the names of an account's roles, in alphabetical order.
 fn roles(account: &Value) -> Vec<String> {
     let authorities = account["authorities"].as_array().unwrap().iter();
     let mut roles: Vec<_> = authorities.map(|it| it["authority"].as_str().unwrap().to_owned()).collect();
@@ -39,7 +39,7 @@ fn roles(account: &Value) -> Vec<String> {
     roles
 }
 
-/// Checks that the object has at least these fields with these values.
+/// Checks that an object has at least these fields with these values.
 #[track_caller]
 fn assert_includes(object: &Value, expected: &Value) {
     for (field, value) in expected.as_object().unwrap() {
@@ -47,7 +47,7 @@ fn assert_includes(object: &Value, expected: &Value) {
     }
 }
 
-/// A small PNG, another one for each shade.
+/// Returns a small PNG, a different one for each shade.
 fn png(shade: u8) -> Vec<u8> {
     let mut bytes = Cursor::new(Vec::new());
     RgbImage::from_pixel(4, 4, Rgb([shade; 3])).write_to(&mut bytes, ImageFormat::Png).unwrap();
@@ -58,7 +58,7 @@ fn picture(bytes: Vec<u8>) -> Form {
     Form::new().part("profilePicture", Part::bytes(bytes).file_name("me.png"))
 }
 
-/// The path of a picture that the account shows.
+/// Returns the path of an account's profile picture.
 fn picture_path(account: &Value) -> String {
     let url = account["profilePicture"].as_str().expect("a picture");
     url.strip_prefix(PUBLIC_URL).filter(|path| path.starts_with("/media/")).expect("our address").to_owned()
@@ -88,7 +88,7 @@ async fn users_see_their_own_account_without_the_password() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn administrators_see_any_account_by_id() {
+async fn administrators_may_read_any_account_by_id() {
     let server = Server::start().await;
     let (root, alice) = (server.root().await, server.user("alice").await);
     for user in [&alice, &root] {
@@ -121,7 +121,7 @@ async fn administrators_see_all_accounts_oldest_first() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_is_added_where_it_lacks_and_removed_where_it_is() {
+async fn adding_and_removing_a_role_is_idempotent() {
     let server = Server::start().await;
     let root = server.root().await;
     let table: [(&[&str], &str, &str, &[&str]); 8] = [
@@ -150,7 +150,7 @@ async fn a_role_is_added_where_it_lacks_and_removed_where_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_role_holds_for_the_very_next_request() {
+async fn a_change_of_role_takes_effect_on_the_next_request() {
     let server = Server::start().await;
     let (root, alice) = (server.root().await, server.user("alice").await);
     for (action, role, lists_users, reads_feed) in [
@@ -189,7 +189,7 @@ async fn an_invalid_change_of_role_names_its_fields() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_account_is_told_before_anything_of_the_body() {
+async fn an_unknown_account_is_reported_before_an_invalid_body() {
     let server = Server::start().await;
     let root = server.root().await;
     for path in [update(UNKNOWN), enabled(UNKNOWN)] {
@@ -204,7 +204,7 @@ async fn an_unknown_account_is_told_before_anything_of_the_body() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_enabled_administrator_stays_one() {
+async fn the_last_enabled_administrator_cannot_lose_the_role_or_be_disabled() {
     let server = Server::start().await;
     let (root, alice) = (server.root().await, server.user("alice").await);
     let refuse_both = async || {
@@ -217,7 +217,7 @@ async fn the_last_enabled_administrator_stays_one() {
         assert_includes(&by_id(&server, &root, &root).await, &json!({ "enabled": true }));
     };
     refuse_both().await;
-    // An administrator who is disabled does not count.
+    // A disabled administrator does not count.
     server.change_role(&root, &alice, "ADD", "ADMIN").await.expect(200);
     set_enabled(&server, &root, &alice, false).await.expect(200);
     refuse_both().await;
@@ -228,7 +228,7 @@ async fn the_last_enabled_administrator_stays_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_administrators_cannot_dismiss_each_other_at_once() {
+async fn two_administrators_cannot_remove_each_others_role_concurrently() {
     let server = Server::start().await;
     let (root, alice) = (server.root().await, server.user("alice").await);
     server.change_role(&root, &alice, "ADD", "ADMIN").await.expect(200);
@@ -238,14 +238,14 @@ async fn two_administrators_cannot_dismiss_each_other_at_once() {
     );
     let mut statuses = [one.status, other.status];
     statuses.sort_unstable();
-    // The slower one is refused as the last, or is no administrator any more when it comes.
+    // The slower request is refused, as it is about the last administrator, or its caller has lost the role by then.
     assert!(matches!(statuses, [200, 400 | 403]), "{statuses:?}");
     let remaining = [server.get(&root, ALL).await, server.get(&alice, ALL).await];
     assert_eq!(remaining.iter().filter(|answer| answer.status == 200).count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disabled_account_is_out_at_once_until_it_is_enabled() {
+async fn a_disabled_account_is_locked_out_at_once_until_it_is_enabled() {
     let server = Server::start().await;
     let (root, alice, bob) = (server.root().await, server.user("alice").await, server.user("bob").await);
     let elsewhere = server.log_in("alice").await;
@@ -317,7 +317,7 @@ async fn users_change_biography_and_picture_with_a_form() {
     assert_eq!(served.header(CONTENT_TYPE), Some("image/png"));
     assert_eq!(image::load_from_memory(&served.body).unwrap().to_rgb8().get_pixel(0, 0), &Rgb([1; 3]));
 
-    // What is not given stays.
+    // Fields that are not given stay unchanged.
     let text = Form::new().text("biography", "Hello");
     let account = server.call_form(&alice, Method::PUT, ME, text).await.expect(200).data();
     assert_eq!((account["biography"].as_str(), picture_path(&account)), (Some("Hello"), first.clone()));
@@ -346,7 +346,7 @@ async fn users_change_biography_and_picture_with_a_form() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_picture_is_removed_unless_another_one_comes_with_that() {
+async fn a_picture_is_removed_unless_a_new_one_is_sent_as_well() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let first = picture_path(&server.call_form(&alice, Method::PUT, ME, picture(png(1))).await.expect(200).data());
@@ -395,7 +395,7 @@ async fn an_invalid_profile_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_profile_is_a_form_or_json() {
+async fn a_profile_change_is_a_form_or_json() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for content_type in ["text/plain", "application/x-www-form-urlencoded", "image/png"] {

@@ -1,4 +1,4 @@
-//! What a login opens: tokens, their renewal, logout, and the change of one's password.
+//! Sessions: tokens, their renewal, logout, and password changes.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const REFRESH: &str = "/api/auth/refresh";
 const ME: &str = "/api/users/me";
 const MY_PASSWORD: &str = "/api/users/me/password";
 
-/// Whoever presents this token instead of the user's.
+/// Returns the user with another token.
 fn with_token(user: &User, token: &str) -> User {
     User { token: token.to_owned(), ..user.clone() }
 }
@@ -30,7 +30,7 @@ async fn me_status(server: &Server, user: &User) -> u16 {
     server.get(user, ME).await.status
 }
 
-/// The header and the claims of a token.
+/// Returns the header and the claims of a token.
 fn decoded(token: &str) -> (Value, Value) {
     let mut parts = token.split('.').map(|part| serde_json::from_slice(&base64url(part)).unwrap_or_default());
     (parts.next().unwrap(), parts.next().unwrap())
@@ -44,7 +44,7 @@ fn base64url(text: &str) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_names_the_user_the_session_and_its_hour() {
+async fn a_token_has_the_user_the_session_and_an_expiry_after_an_hour() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let (header, claims) = decoded(&alice.token);
@@ -58,7 +58,7 @@ async fn a_token_names_the_user_the_session_and_its_hour() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_is_not_ours_is_refused() {
+async fn a_forged_token_is_refused() {
     let secret = |letter: &str| letter.repeat(32);
     let server = Server::start_with(|config| config.jwt_secret = Some(Secret::from(secret("s")))).await;
     let alice = server.user("alice").await;
@@ -70,7 +70,7 @@ async fn a_token_that_is_not_ours_is_refused() {
         JwtIssuer::new(secret.as_bytes(), Duration::from_secs(3600)).issue(claims, now).unwrap()
     };
     let (user, session) = (id("sub"), id("sid"));
-    // Whoever knew the secret could make a valid one: so each of the others is refused for what it says it is.
+    // A token forged with the right secret is accepted: so each of the others is refused for the stated reason alone.
     let right = forged(&secret("s"), user, session, 0);
     assert_eq!(me_status(&server, &with_token(&alice, &right)).await, 200);
 
@@ -101,7 +101,7 @@ async fn a_token_that_is_not_ours_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_names_its_key_and_is_checked_with_no_other() {
+async fn a_token_names_its_key_and_is_verified_with_no_other() {
     const OWN: &str = "the secret that tokens are signed with";
     const ACCEPTED: &str = "the secret that tokens were signed with";
     let server = Server::start_with(|config| {
@@ -153,7 +153,7 @@ async fn a_protected_call_needs_a_bearer_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refresh_gives_a_token_of_the_same_session() {
+async fn refresh_returns_a_token_of_the_same_session() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let answer = server.call(&alice, Method::POST, REFRESH).await.expect(200);
@@ -163,7 +163,7 @@ async fn refresh_gives_a_token_of_the_same_session() {
     assert_eq!((&before["sub"], &before["sid"]), (&after["sub"], &after["sid"]));
     let renewed = with_token(&alice, &token);
     assert_eq!(me_status(&server, &renewed).await, 200);
-    // One session: its end is the end of all of its tokens.
+    // Both tokens belong to one session, so both end with it.
     server.call(&renewed, Method::POST, LOGOUT).await.expect(200);
     for token in [&alice, &renewed] {
         server.call(token, Method::POST, REFRESH).await.expect(401);
@@ -216,7 +216,7 @@ async fn an_invalid_change_of_password_changes_nothing() {
         (json!({ "currentPassword": PASSWORD, "newPassword": "7 bytes" }), &["newPassword"]),
         (json!({ "currentPassword": PASSWORD, "newPassword": long }), &["newPassword"]),
         (json!({ "currentPassword": PASSWORD }), &["newPassword"]),
-        // Whether the current one is right is not looked at.
+        // The current password is not checked if the new one is invalid.
         (json!({ "currentPassword": wrong, "newPassword": "short" }), &["newPassword"]),
         (json!({}), &["currentPassword", "newPassword"]),
     ];

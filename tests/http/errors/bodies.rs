@@ -8,7 +8,7 @@ use crate::support::{Response, Server, User};
 
 const JSON: &str = "application/json";
 
-/// Endpoints that take JSON and need nothing but the body.
+/// Returns requests to endpoints that accept JSON and need nothing but the body.
 fn json_endpoints(server: &Server, user: &User) -> Vec<RequestBuilder> {
     let endpoints = [
         (Method::POST, "/api/auth/register"),
@@ -22,7 +22,7 @@ fn json_endpoints(server: &Server, user: &User) -> Vec<RequestBuilder> {
     endpoints.into_iter().map(|(method, path)| server.request(method, path).bearer_auth(&user.token)).collect()
 }
 
-/// Creates a post from a body as it is.
+/// Sends a raw body to create a post.
 async fn create(server: &Server, user: &User, content_type: Option<&str>, body: impl Into<reqwest::Body>) -> Response {
     let mut request = server.request(Method::POST, "/api/posts/create").bearer_auth(&user.token).body(body);
     if let Some(content_type) = content_type {
@@ -77,7 +77,7 @@ async fn malformed_json_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_field_given_twice_is_malformed_json() {
+async fn a_duplicate_field_is_malformed_json() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for (path, body) in [
@@ -94,7 +94,7 @@ async fn a_field_given_twice_is_malformed_json() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_value_of_no_use_is_a_validation_failure_of_its_field() {
+async fn a_value_of_the_wrong_kind_is_a_validation_failure_of_its_field() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
@@ -138,7 +138,7 @@ async fn a_body_of_another_type_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_content_type_is_known_in_any_letter_case_and_with_parameters() {
+async fn a_content_type_is_recognized_in_any_letter_case_and_with_parameters() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for content_type in ["application/json; charset=utf-8", "APPLICATION/JSON", "application/json ;x=y"] {
@@ -152,7 +152,7 @@ async fn a_content_type_is_known_in_any_letter_case_and_with_parameters() {
     }
 }
 
-/// A JSON object of so many bytes.
+/// Returns a JSON object of this many bytes.
 fn object_of(bytes: usize) -> String {
     let (before, after) = ("{\"text\":\"a\",\"unknown\":\"", "\"}");
     format!("{before}{}{after}", "x".repeat(bytes - before.len() - after.len()))
@@ -173,7 +173,7 @@ async fn a_json_body_has_at_most_64_kib() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_sends_all_before_it_reads_sees_why_it_was_refused() {
+async fn a_client_that_sends_a_whole_too_large_body_receives_the_refusal() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let body = object_of(20 * 1024 * 1024);
@@ -240,7 +240,7 @@ async fn a_malformed_form_is_refused() {
     }
     let not_utf8 = b"--x\r\nContent-Disposition: form-data; name=\"content\"\r\n\r\n\xff\r\n--x--\r\n".as_slice();
     create(&server, &alice, Some("multipart/form-data; boundary=x"), not_utf8).await.expect_invalid(&["text"]);
-    // What is too large comes first.
+    // A body that is too large is reported first.
     let large = format!("{part}{}\r\n--x\r\nnonsense", "a".repeat(70_000));
     create(&server, &alice, Some("multipart/form-data; boundary=x"), large).await.expect_failure(413);
     let posts = server.get(&alice, &format!("/api/posts/{}/all", alice.id)).await.expect(200).data();

@@ -1,4 +1,4 @@
-//! The words by which clients tell failures apart.
+//! The error codes by which clients distinguish failures.
 
 use reqwest::Method;
 use reqwest::multipart::{Form, Part};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{PASSWORD, Response, Server, User};
 
-/// The id of nothing.
+/// An id that does not exist.
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
 
 async fn put(server: &Server, user: &User, path: &str, body: Value) -> Response {
@@ -59,7 +59,7 @@ async fn a_failure_has_the_code_of_its_kind() {
         .expect_code(413, "payload_too_large");
 }
 
-/// The codes of the fields of a validation failure.
+/// Returns the codes of the fields of a validation failure.
 fn codes(answer: &Response) -> Value {
     answer.json()["codes"].clone()
 }

@@ -1,4 +1,4 @@
-//! Requests that no client library sends: each is answered for what it is, and never with 500.
+//! Requests that no client library sends: each is answered with a status that fits, and never with 500.
 
 use reqwest::Method;
 use reqwest::header::AUTHORIZATION;
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::NOTHING;
 use crate::support::{Response, Server, User};
 
-/// Calls with a target as it is.
+/// Sends a request with this target, without any encoding.
 fn raw(server: &Server, user: &User, method: &str, target: &str) -> Response {
     let head = format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
     server.send_raw(format!("{head}Authorization: Bearer {}\r\n\r\n", user.token).as_bytes())
@@ -166,7 +166,7 @@ async fn no_authorization_header_breaks_the_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_whose_encoding_is_broken_is_refused_and_the_server_lives_on() {
+async fn a_body_with_broken_encoding_is_refused_and_the_server_keeps_running() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let head = format!(
@@ -176,7 +176,7 @@ async fn a_body_whose_encoding_is_broken_is_refused_and_the_server_lives_on() {
     );
     let broken_chunks = format!("{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n{{}}\r\n0\r\n\r\n");
     server.send_raw(broken_chunks.as_bytes()).expect_failure(400);
-    // What is not HTTP at all never reaches the interface, but is answered alike.
+    // Invalid HTTP is rejected before it reaches a handler, but with the same envelope.
     for request in [
         "nonsense\r\n\r\n".to_owned(),
         "GET / HTTP/9.9\r\n\r\n".to_owned(),

@@ -1,4 +1,4 @@
-//! A world in which every list has entries.
+//! A server on which every list has entries.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -7,11 +7,11 @@ use crate::support::{Response, Server, User};
 
 pub(super) const FEED: &str = "/api/posts/following/all";
 
-/// One of the lists, of five entries or, of who follows whom, four.
+/// A list under test. It has five entries, or four if it is of follows.
 pub(super) struct List {
-    /// What its entries are. A cursor is for lists of one kind.
+    /// The kind of its entries. A cursor is valid for lists of the same kind only.
     pub(super) kind: Kind,
-    /// Who reads it.
+    /// The user who reads it.
     pub(super) reader: User,
     pub(super) path: String,
     /// The field that holds the entries.
@@ -31,16 +31,17 @@ pub(super) enum Kind {
     Found,
 }
 
-/// Five users of whom one writes five posts; all like and comment on the last, and the others follow the author and
-/// are followed. And five products.
+/// A server with five users and five products. One user is the author of five posts, of which all like and comment on the last;
+/// the others follow the author and are followed back.
 pub(super) struct World {
     pub(super) server: Server,
     pub(super) root: User,
     pub(super) author: User,
     pub(super) fan: User,
     pub(super) post: String,
-    /// A comment on another post, which all answer and like; and where the comments on that post are.
+    /// A comment on another post, which all users answer and like.
     comment: String,
+    /// The path of the comments on that post.
     commented: String,
 }
 
@@ -125,7 +126,7 @@ impl World {
         }
     }
 
-    /// Every list there is.
+    /// Returns every list of the interface.
     pub(super) fn lists(&self) -> Vec<List> {
         let list = |kind, reader: &User, path: String, entries| List { kind, reader: reader.clone(), path, entries };
         let data = |kind, reader, path| list(kind, reader, path, "data");
@@ -164,7 +165,7 @@ impl World {
         self.server.get(&list.reader, &format!("{}{joint}{query}", list.path)).await
     }
 
-    /// The whole list at once.
+    /// Reads a whole list as one page.
     pub(super) async fn whole(&self, list: &List) -> Vec<Value> {
         entries(list, &self.read(list, "size=100").await.expect(200))
     }

@@ -3,7 +3,7 @@
 use reqwest::{Method, header};
 use serde_json::{Value, json};
 
-use super::{form, form_with_image, illustrated, seen};
+use super::{form, form_with_image, publish_with_image, seen};
 use crate::images;
 use crate::support::{Response, Server, User};
 
@@ -18,10 +18,10 @@ async fn update_json(server: &Server, caller: &User, id: &str, body: Value) -> R
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_update_changes_what_is_given_and_answers_the_post() {
+async fn an_update_changes_the_given_fields_and_returns_the_post() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
-    let mut before = illustrated(&server, &alice, "old").await;
+    let mut before = publish_with_image(&server, &alice, "old").await;
     let id = before["id"].as_str().unwrap().to_owned();
     for (fields, field, value) in [
         ([("text", " new ")], "content", "new"),
@@ -44,10 +44,10 @@ async fn an_update_changes_what_is_given_and_answers_the_post() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_update_without_anything_leaves_the_post_as_it_is() {
+async fn an_empty_update_leaves_the_post_unchanged() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
-    let before = illustrated(&server, &alice, "text").await;
+    let before = publish_with_image(&server, &alice, "text").await;
     let id = before["id"].as_str().unwrap();
     let path = format!("/api/posts/update/{id}");
     let closing_boundary = server
@@ -72,11 +72,11 @@ async fn an_update_without_anything_leaves_the_post_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_blank_text_clears_only_beside_an_image() {
+async fn a_blank_text_clears_the_text_only_of_a_post_with_an_image() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for blank in ["", " \n"] {
-        let post = illustrated(&server, &alice, "text").await;
+        let post = publish_with_image(&server, &alice, "text").await;
         let after = update_form(&server, &alice, post["id"].as_str().unwrap(), &[("text", blank)]).await.expect(200);
         assert_eq!((&after.data()["content"], &after.data()["image"]), (&json!(""), &post["image"]));
 
@@ -97,7 +97,7 @@ async fn the_image_is_replaced_or_removed_and_replacing_wins() {
         (false, &[("removeImage", "true")], "removed"),
         (false, &[("text", "new")], "kept"),
     ] {
-        let before = illustrated(&server, &alice, "text").await;
+        let before = publish_with_image(&server, &alice, "text").await;
         let form = if with_image { form_with_image(images::png(), fields) } else { form(fields) };
         let path = format!("/api/posts/update/{}", before["id"].as_str().unwrap());
         let after = server.call_form(&alice, Method::PUT, &path, form).await.expect(200).data();
@@ -108,7 +108,7 @@ async fn the_image_is_replaced_or_removed_and_replacing_wins() {
         };
         assert_eq!(found, outcome, "{fields:?}");
     }
-    let post = illustrated(&server, &alice, "text").await;
+    let post = publish_with_image(&server, &alice, "text").await;
     let id = post["id"].as_str().unwrap();
     assert_eq!(
         update_json(&server, &alice, id, json!({ "removeImage": true })).await.expect(200).data()["image"],
@@ -120,7 +120,7 @@ async fn the_image_is_replaced_or_removed_and_replacing_wins() {
 async fn an_image_without_text_cannot_be_removed() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
-    let post = illustrated(&server, &alice, "").await;
+    let post = publish_with_image(&server, &alice, "").await;
     let id = post["id"].as_str().unwrap();
     update_json(&server, &alice, id, json!({ "removeImage": true })).await.expect_invalid(&["text"]);
     update_form(&server, &alice, id, &[("removeImage", "true"), ("text", " ")]).await.expect_invalid(&["text"]);
@@ -133,7 +133,7 @@ async fn an_image_without_text_cannot_be_removed() {
 async fn an_invalid_update_names_every_field_and_changes_nothing() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
-    let before = illustrated(&server, &alice, "text").await;
+    let before = publish_with_image(&server, &alice, "text").await;
     let id = before["id"].as_str().unwrap();
     let too_long = "a".repeat(5001);
     let form = form_with_image(b"no image".to_vec(), &[("text", &too_long), ("visibility", "FRIENDS")]);
@@ -167,7 +167,7 @@ async fn a_change_of_visibility_takes_effect_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_author_alone_changes_a_post() {
+async fn only_the_author_changes_a_post() {
     let server = Server::start().await;
     let (alice, follower, root) = (server.user("alice").await, server.user("bob").await, server.root().await);
     server.follow(&follower, &alice).await;
@@ -181,7 +181,7 @@ async fn the_author_alone_changes_a_post() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whether_the_caller_may_change_the_post_comes_before_what_they_sent() {
+async fn the_right_to_change_a_post_is_checked_before_the_body() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let (own, foreign) = (server.publish(&alice, "text", "PUBLIC").await, server.publish(&bob, "text", "PUBLIC").await);

@@ -22,7 +22,7 @@ async fn posts_of(server: &Server, author: &User) -> Value {
     server.get(author, &format!("/api/posts/{}/all", author.id)).await.expect(200).data()
 }
 
-/// Whether the text looks like this one, a `0` standing for any digit.
+/// Returns whether a text has the form of a sample, in which `0` stands for any digit.
 fn looks_like(text: &Value, sample: &str) -> bool {
     let text = text.as_str().expect("a string");
     let alike = |(c, sample): (char, char)| if sample == '0' { c.is_ascii_digit() } else { c == sample };
@@ -30,7 +30,7 @@ fn looks_like(text: &Value, sample: &str) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_created_post_is_answered_whole() {
+async fn creating_a_post_returns_the_whole_post() {
     let server = Server::start().await;
     let account = json!({
         "username": "alice", "email": "Alice@example.org", "password": PASSWORD, "biography": "Hello",
@@ -73,7 +73,7 @@ async fn a_created_post_is_answered_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_text_goes_by_either_name_and_the_preferred_one_that_is_not_blank_wins() {
+async fn the_text_has_two_field_names_and_the_preferred_one_wins_unless_blank() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for (fields, content) in [
@@ -102,7 +102,7 @@ async fn a_text_part_may_have_a_file_name_and_a_content_type() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_may_come_alone_or_beside_a_text() {
+async fn an_image_may_be_sent_with_or_without_a_text() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for (fields, content) in [(&[][..], ""), (&[("text", " ")], ""), (&[("text", "look")], "look")] {
@@ -172,7 +172,7 @@ async fn a_post_has_the_visibility_asked_for_or_is_public() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_field_that_comes_twice_is_refused() {
+async fn a_duplicate_field_is_refused() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for (name, key) in

@@ -11,13 +11,13 @@ use crate::support::{Server, User};
 const LIKED: &str = "Post liked successfully";
 const UNLIKED: &str = "Post unliked successfully";
 
-/// How a user appears among the likers of a post.
+/// Returns the JSON of a user among the likers of a post.
 fn liker(user: &User) -> Value {
     json!({ "id": user.id, "username": user.name, "profilePicture": null })
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_like_is_toggled_set_and_unset() {
+async fn a_like_can_be_toggled_set_and_unset() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let id = server.publish(&alice, "text", "PUBLIC").await;
@@ -47,7 +47,7 @@ async fn a_like_is_toggled_set_and_unset() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn authors_like_their_own_posts_and_a_like_changes_nothing_else() {
+async fn authors_may_like_their_own_posts_and_a_like_changes_nothing_else() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let id = server.publish(&alice, "text", "PRIVATE").await;
@@ -60,7 +60,7 @@ async fn authors_like_their_own_posts_and_a_like_changes_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn liking_needs_the_right_to_view() {
+async fn liking_requires_the_right_to_view() {
     let server = Server::start().await;
     let (alice, bob, root) = (server.user("alice").await, server.user("bob").await, server.root().await);
     let hidden = server.publish(&alice, "text", "FOLLOWERS").await;

@@ -1,4 +1,4 @@
-//! Who sees which posts, and in what shape.
+//! Reading posts: who may view which, and their JSON.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -8,10 +8,10 @@ use crate::support::{Server, User};
 
 const VISIBILITIES: [&str; 3] = ["PUBLIC", "FOLLOWERS", "PRIVATE"];
 
-/// An id that nothing has.
+/// An id that does not exist.
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
 
-/// An author, everybody who can stand in some relation to them, and how many of [`VISIBILITIES`] each may view.
+/// An author with posts, viewers in each relationship to the author, and how many of [`VISIBILITIES`] each viewer may view.
 struct World {
     server: Server,
     author: User,
@@ -65,7 +65,7 @@ async fn an_unknown_post_is_not_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_users_posts_are_those_the_viewer_may_see_newest_first_under_both_paths() {
+async fn both_paths_list_the_visible_posts_of_a_user_newest_first() {
     let World { server, author, viewers } = world().await;
     let mut posts = Vec::new();
     for visibility in [VISIBILITIES, VISIBILITIES].concat() {
@@ -85,7 +85,7 @@ async fn a_users_posts_are_those_the_viewer_may_see_newest_first_under_both_path
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_without_posts_has_an_empty_list_and_an_unknown_user_none() {
+async fn a_user_without_posts_has_an_empty_list_and_an_unknown_user_is_not_found() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     server.publish(&bob, "hidden", "PRIVATE").await;
@@ -129,7 +129,7 @@ async fn the_admin_listing_has_every_post_with_the_flags_of_its_author() {
     }
     let mut listed = server.get(&root, "/api/posts/all").await.expect(200).data();
     for post in listed.as_array_mut().unwrap() {
-        // The order of authorities is nobody's business.
+        // The order of authorities is unspecified.
         let authorities = post["author"]["authorities"].as_array_mut().unwrap();
         authorities.sort_by_key(|authority| authority["authority"].to_string());
     }
@@ -177,7 +177,7 @@ async fn the_following_feed_has_the_visible_posts_of_those_the_caller_follows() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn posts_of_one_moment_keep_their_order() {
+async fn posts_created_at_the_same_time_keep_their_order() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let mut expected = Vec::new();
