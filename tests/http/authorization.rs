@@ -296,7 +296,7 @@ impl CommentAction {
 }
 
 /// Starts a server with an account without roles (`nobody`), one with USER (`user`) and one with ADMIN only (`admin`).
-async fn server_with_roles() -> Server {
+async fn start_with_roles() -> Server {
     let server = Server::start().await;
     let root = server.root().await;
     let (nobody, _, admin) = (server.user("nobody").await, server.user("user").await, server.user("admin").await);
@@ -307,7 +307,7 @@ async fn server_with_roles() -> Server {
 }
 
 /// Returns a path with each parameter filled in.
-fn filled(path: &str, id: &str) -> String {
+fn fill_path(path: &str, id: &str) -> String {
     let fill = |segment: &str| match segment {
         "{category}" | "{tag}" | "{key}" | "{file}" => "none".to_owned(),
         segment if segment.starts_with('{') => id.to_owned(),
@@ -347,9 +347,9 @@ fn the_table_has_every_endpoint_of_the_router_and_no_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_endpoint_admits_only_the_callers_it_is_for() {
-    let server = server_with_roles().await;
+    let server = start_with_roles().await;
     for (method, path, expected) in ENDPOINTS {
-        let answers = call_as_each(&server, method, &filled(path, UNKNOWN)).await;
+        let answers = call_as_each(&server, method, &fill_path(path, UNKNOWN)).await;
         assert_eq!(statuses(&answers), expected, "{method} {path}");
         for (answer, challenge) in answers.iter().zip(["Bearer", "Bearer error=\"invalid_token\""]) {
             let expected = (answer.status == 401).then_some(challenge);
@@ -364,13 +364,13 @@ async fn every_endpoint_admits_only_the_callers_it_is_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_malformed_identifier_is_reported_only_to_callers_who_are_admitted() {
-    let server = server_with_roles().await;
+    let server = start_with_roles().await;
     let with_id = |path: &str| {
         path.contains('{')
             && !["{category}", "{tag}", "{key}", "{file}"].iter().any(|parameter| path.contains(parameter))
     };
     for (method, path, expected) in ENDPOINTS.iter().filter(|(_, path, _)| with_id(path)) {
-        let answers = call_as_each(&server, method, &filled(path, "malformed")).await;
+        let answers = call_as_each(&server, method, &fill_path(path, "malformed")).await;
         let expected = expected.map(|status| if status == 404 { 400 } else { status });
         assert_eq!(statuses(&answers), expected, "{method} {path}");
     }

@@ -70,8 +70,8 @@ async fn a_wrong_method_is_refused_with_the_allowed_ones() {
             }
             let answer = server.send(server.request(method.clone(), path)).await;
             let answer = answer.expect_error(405, "Method not allowed");
-            let told: BTreeSet<_> = answer.header(ALLOW).expect("Allow").split(", ").collect();
-            assert_eq!(told, allowed, "{method} {path}");
+            let listed: BTreeSet<_> = answer.header(ALLOW).expect("Allow").split(", ").collect();
+            assert_eq!(listed, allowed, "{method} {path}");
         }
     }
 }
@@ -171,7 +171,7 @@ async fn of_several_failures_the_first_in_the_order_of_the_contract_is_returned(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_without_a_valid_token_is_told_how_to_authenticate() {
+async fn a_missing_or_invalid_token_is_answered_with_a_challenge() {
     let server = Server::start().await;
     let bare = server.fetch("/api/users/me").await.expect_failure(401);
     assert_eq!(bare.header(WWW_AUTHENTICATE), Some("Bearer"));
@@ -219,7 +219,7 @@ async fn every_response_has_a_unique_request_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_but_an_image_is_json() {
+async fn every_response_except_an_image_is_json() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let post = server.publish(&alice, "a", "PUBLIC").await;

@@ -38,10 +38,10 @@ async fn events_are_delivered_to_listeners() {
     let mut at_post = EventStream::open(&server, &bob, &format!("post:{post}")).await;
     like(&server, &bob, &post).await;
     assert_eq!(at_post.expect("like").await, json!({ "postId": post, "likeCount": 1 }));
-    let told = at_ada.expect("notification").await;
+    let notification = at_ada.expect("notification").await;
     let listed = server.get(&ada, "/api/notifications").await.expect(200).data();
     // The other unread notification is of Bob's follow.
-    assert_eq!(told, json!({ "id": listed[0]["id"], "type": "like", "unread": 2 }));
+    assert_eq!(notification, json!({ "id": listed[0]["id"], "type": "like", "unread": 2 }));
     let made = comment(&server, &bob, &post, "Welcome").await;
     assert_eq!(at_post.expect("comment").await, json!({ "postId": post, "commentId": made }));
     assert_eq!(at_ada.expect("notification").await["unread"], 3);

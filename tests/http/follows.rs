@@ -144,7 +144,7 @@ async fn the_lists_are_for_the_user_the_users_followers_and_admin() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn concurrent_toggles_by_one_caller_end_in_their_parity() {
+async fn concurrent_toggles_by_one_caller_are_each_applied() {
     let server = Server::start().await;
     let (alice, bob, carol) = (server.user("alice").await, server.user("bob").await, server.user("carol").await);
     for (user, toggles, follows) in [(&bob, 40, false), (&carol, 41, true)] {

@@ -296,7 +296,7 @@ async fn a_form_with_another_boundary_is_the_same_request() {
 }
 
 #[tokio::test]
-async fn a_body_too_large_to_remember_is_refused() {
+async fn a_form_beyond_the_size_limit_is_refused_under_a_key() {
     let w = World::start().await;
     let form = reqwest::multipart::Form::new().part("other", Part::bytes(vec![0; 7 * 1024 * 1024])).text("text", "hi");
     let request = w.server.request(Method::POST, "/api/posts/create").bearer_auth(&w.ann.token);

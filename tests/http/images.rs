@@ -45,7 +45,7 @@ fn image_path(post: &Response) -> String {
 }
 
 /// Starts a server with an image. Returns its path, and the bytes that are served.
-async fn served() -> (Server, String, Vec<u8>) {
+async fn start_with_image() -> (Server, String, Vec<u8>) {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     let path = image_path(&upload(&server, &alice, png()).await.expect(201));
@@ -194,7 +194,7 @@ async fn image_addresses_are_random_rather_than_derived_from_the_file() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn images_are_served_with_long_caching_and_nosniff() {
-    let (server, path, bytes) = served().await;
+    let (server, path, bytes) = start_with_image().await;
     let length = bytes.len().to_string();
     for method in [Method::GET, Method::HEAD] {
         let answer = server.send(server.request(method.clone(), &path)).await.expect(200);
@@ -215,7 +215,7 @@ async fn images_are_served_with_long_caching_and_nosniff() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_image_with_a_matching_if_none_match_is_answered_304() {
-    let (server, path, _) = served().await;
+    let (server, path, _) = start_with_image().await;
     let tag = server.fetch(&path).await.header(ETAG).unwrap().to_owned();
     for (given, status) in [
         (tag.clone(), 304),
@@ -234,7 +234,7 @@ async fn an_image_with_a_matching_if_none_match_is_answered_304() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_single_range_is_served_and_anything_else_is_the_whole_image() {
-    let (server, path, bytes) = served().await;
+    let (server, path, bytes) = start_with_image().await;
     let size = bytes.len();
     let tag = server.fetch(&path).await.header(ETAG).unwrap().to_owned();
     let get = |range: &str| server.request(Method::GET, &path).header(RANGE, range);
@@ -283,13 +283,13 @@ async fn a_single_range_is_served_and_anything_else_is_the_whole_image() {
 const CDN: &str = "https://cdn.example.org/agora";
 
 /// Starts a server whose images are served from elsewhere.
-async fn served_elsewhere() -> Server {
+async fn start_with_public_url() -> Server {
     Server::start_with(|config| config.media_public_url = Some(CDN.to_owned())).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn image_addresses_begin_with_the_public_url_of_images_if_configured() {
-    let server = served_elsewhere().await;
+    let server = start_with_public_url().await;
     let (alice, root) = (server.user("alice").await, server.root().await);
     let picture = || Form::new().part("profilePicture", Part::bytes(png()));
     let mut profile = server.call_form(&alice, Method::PUT, "/api/users/me", picture()).await.expect(200).data();
@@ -325,7 +325,7 @@ async fn image_addresses_begin_with_the_public_url_of_images_if_configured() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_for_images_served_from_elsewhere_are_redirected() {
-    let server = served_elsewhere().await;
+    let server = start_with_public_url().await;
     let key = "abababababababababababababababab.png";
     for method in [Method::GET, Method::HEAD] {
         for header in [None, Some((RANGE, "bytes=0-3")), Some((IF_NONE_MATCH, "*"))] {
@@ -377,7 +377,7 @@ async fn replaced_and_removed_images_and_those_of_deleted_posts_are_gone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_path_traverses_out_of_the_image_store() {
-    let (server, path, _) = served().await;
+    let (server, path, _) = start_with_image().await;
     let key = path.trim_start_matches("/media/");
     for name in [
         "../etc/passwd",

@@ -92,7 +92,7 @@ async fn requesting_a_password_reset_does_not_reveal_whether_an_account_exists()
     server.user("alice").await;
     let disabled = json!({ "enabled": false });
     server.call_json(&root, Method::PUT, &format!("/api/users/{}/enabled", bob.id), disabled).await.expect(200);
-    let told = |response: &Response| {
+    let comparable = |response: &Response| {
         let headers = response.headers.iter().filter(|(name, _)| !["date", "x-request-id"].contains(&name.as_str()));
         (
             response.status,
@@ -100,10 +100,10 @@ async fn requesting_a_password_reset_does_not_reveal_whether_an_account_exists()
             response.body.clone(),
         )
     };
-    let expected = told(&forgot(&server, "alice").await.expect(202));
+    let expected = comparable(&forgot(&server, "alice").await.expect(202));
     for _ in 0..4 {
         for identifier in ["nobody", "nobody@example.org", "bob", "bob@example.org", "alice"] {
-            assert_eq!(told(&forgot(&server, identifier).await), expected, "{identifier}");
+            assert_eq!(comparable(&forgot(&server, identifier).await), expected, "{identifier}");
         }
     }
     server.call(&root, Method::POST, VERIFICATION).await.expect(202);
@@ -158,10 +158,10 @@ async fn a_new_email_address_takes_effect_once_verified_and_the_old_one_is_notif
     assert_eq!(changed.data()["email"], "alice@example.org", "not yet");
     let taken = smtp.wait_for(3).await;
     let to = |address: &str| taken[1..].iter().find(|mail| mail.to() == address).unwrap();
-    let (asked, told) = (to("new@example.org"), to("alice@example.org"));
-    assert_eq!(told.header("subject"), "Your email address is about to change");
-    assert!(!asked.text().contains("alice") && told.text().contains("alice"));
-    verify(&server, &asked.token()).await.expect(200);
+    let (to_new, to_old) = (to("new@example.org"), to("alice@example.org"));
+    assert_eq!(to_old.header("subject"), "Your email address is about to change");
+    assert!(!to_new.text().contains("alice") && to_old.text().contains("alice"));
+    verify(&server, &to_new.token()).await.expect(200);
     assert_eq!(me(&server, &alice).await, (json!("new@example.org"), json!(true)));
     server.login("NEW@example.org", PASSWORD).await.expect(200);
     server.login("alice@example.org", PASSWORD).await.expect(401);

@@ -9,7 +9,7 @@ use crate::support::{Server, User};
 /// An id that does not exist.
 const NOTHING: &str = "01900000-0000-7000-8000-000000000000";
 
-async fn told(server: &Server, user: &User, query: &str) -> Vec<Value> {
+async fn notifications(server: &Server, user: &User, query: &str) -> Vec<Value> {
     list(&server.get(user, &format!("/api/notifications{query}")).await.expect(200).data()).to_vec()
 }
 
@@ -41,8 +41,8 @@ async fn users_are_notified_of_what_others_do_with_their_content() {
     let like = format!("/api/comments/{}/like", first["id"].as_str().unwrap());
     server.call(&cleo, Method::PUT, &like).await.expect(200);
 
-    let listed = told(&server, &alice, "").await;
-    let kinds: Vec<_> = listed.iter().map(|told| told["type"].as_str().unwrap()).collect();
+    let listed = notifications(&server, &alice, "").await;
+    let kinds: Vec<_> = listed.iter().map(|entry| entry["type"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["commentLike", "reply", "follow", "like"]);
     let about_post = json!({ "id": post, "content": "é".repeat(140), "image": null });
     let entry = |n: usize, count: u64, actors: Value, post: Value, comment: Value| {
@@ -59,12 +59,12 @@ async fn users_are_notified_of_what_others_do_with_their_content() {
     assert_eq!(listed[3], entry(3, 2, json!([mini(&cleo), mini(&bob)]), about_post.clone(), Value::Null));
     assert_eq!(unread(&server, &alice).await, json!({ "count": 4 }));
 
-    let of_bob = told(&server, &bob, "").await;
+    let of_bob = notifications(&server, &bob, "").await;
     assert_eq!(of_bob.len(), 1);
     assert_eq!((&of_bob[0]["type"], &of_bob[0]["comment"]), (&json!("mention"), &about(&first)));
-    assert_eq!(told(&server, &cleo, "").await, [] as [Value; 0]);
+    assert_eq!(notifications(&server, &cleo, "").await, [] as [Value; 0]);
 
-    let filtered = told(&server, &alice, "?type=follow&type=like&type=follow&size=1").await;
+    let filtered = notifications(&server, &alice, "?type=follow&type=like&type=follow&size=1").await;
     assert_eq!(filtered, listed[2..3]);
     let actors = format!("/api/notifications/{}/actors", listed[3]["id"].as_str().unwrap());
     assert_eq!(server.get(&alice, &actors).await.expect(200).data(), json!([mini(&cleo), mini(&bob)]));
@@ -81,7 +81,7 @@ async fn a_read_notification_is_unread_again_when_it_gains_an_actor() {
     let like = format!("/api/posts/like/{post}");
     server.call(&bob, Method::PUT, &like).await.expect(200);
     server.call(&bob, Method::PUT, &format!("/api/follow/{}", alice.id)).await.expect(200);
-    let listed = told(&server, &alice, "").await;
+    let listed = notifications(&server, &alice, "").await;
     let read = async |id: &Value| {
         server.call_json(&alice, Method::PUT, "/api/notifications/read", json!({ "upTo": id })).await
     };
@@ -98,7 +98,7 @@ async fn a_read_notification_is_unread_again_when_it_gains_an_actor() {
     }
     assert_eq!(unread(&server, &alice).await, json!({ "count": 0 }));
     server.call(&cleo, Method::PUT, &like).await.expect(200);
-    let grown = &told(&server, &alice, "").await[0];
+    let grown = &notifications(&server, &alice, "").await[0];
     assert_eq!((&grown["id"], &grown["count"], &grown["read"]), (&listed[1]["id"], &json!(2), &json!(false)));
     assert_eq!(unread(&server, &alice).await, json!({ "count": 1 }));
     // With the `updatedAt` from before it gained an actor, it stays unread; with the current one, it is read.
@@ -142,7 +142,7 @@ async fn users_choose_their_notifications() {
         server.call(user, Method::PUT, &format!("/api/posts/like/{post}")).await.expect(200);
         server.call(user, Method::PUT, &format!("/api/follow/{}", alice.id)).await.expect(200);
     }
-    let listed = told(&server, &alice, "").await;
+    let listed = notifications(&server, &alice, "").await;
     assert_eq!(listed.len(), 1);
     assert_eq!((&listed[0]["type"], &listed[0]["actors"]), (&json!("like"), &json!([mini(&cleo)])));
 }
@@ -153,18 +153,18 @@ async fn a_post_notifies_mentioned_users_but_no_followers() {
     let (alice, bob, cleo) = (server.user("alice").await, server.user("bob").await, server.user("cleo").await);
     server.call(&cleo, Method::PUT, &format!("/api/follow/{}", alice.id)).await.expect(200);
     let private = server.publish(&alice, "@bob @alice @BOB", "PRIVATE").await;
-    assert_eq!(told(&server, &bob, "").await, [] as [Value; 0], "out of sight");
+    assert_eq!(notifications(&server, &bob, "").await, [] as [Value; 0], "out of sight");
     let shown = json!({ "visibility": "PUBLIC" });
     server.call_json(&alice, Method::PUT, &format!("/api/posts/update/{private}"), shown).await.expect(200);
-    let listed = told(&server, &bob, "").await;
+    let listed = notifications(&server, &bob, "").await;
     assert_eq!(listed.len(), 1);
     assert_eq!((&listed[0]["type"], &listed[0]["post"]["id"]), (&json!("mention"), &json!(private)));
     // A user who is mentioned only by a later edit is not notified.
     let edit = json!({ "text": "@bob @cleo" });
     server.call_json(&alice, Method::PUT, &format!("/api/posts/update/{private}"), edit).await.expect(200);
-    assert_eq!(told(&server, &cleo, "").await, [] as [Value; 0]);
+    assert_eq!(notifications(&server, &cleo, "").await, [] as [Value; 0]);
     server.call(&alice, Method::DELETE, &format!("/api/posts/delete/{private}")).await.expect(200);
-    assert_eq!(told(&server, &bob, "").await, [] as [Value; 0]);
+    assert_eq!(notifications(&server, &bob, "").await, [] as [Value; 0]);
     assert_eq!(unread(&server, &bob).await, json!({ "count": 0 }));
 }
 
@@ -184,8 +184,8 @@ async fn a_repeated_request_notifies_once() {
             assert!([200, 201].contains(&status), "{path}: {status}");
         }
     }
-    let listed = told(&server, &alice, "").await;
-    assert_eq!(listed.iter().map(|told| told["count"].clone()).collect::<Vec<_>>(), [1, 1, 1]);
+    let listed = notifications(&server, &alice, "").await;
+    assert_eq!(listed.iter().map(|entry| entry["count"].clone()).collect::<Vec<_>>(), [1, 1, 1]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -111,7 +111,7 @@ async fn a_profile_shows_the_callers_relationship_to_the_user() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn counts_follow_what_happens() {
+async fn profile_counts_reflect_posts_and_follows() {
     let server = Server::start().await;
     let (alice, bob) = (server.user("alice").await, server.user("bob").await);
     let counts = async || {

@@ -163,11 +163,11 @@ async fn administrators_are_notified_of_reports() {
     report(&server, &bob, "POST", &post).await.expect(201);
     report(&server, &bob, "POST", &post).await.expect(200);
     for admin in [&root, &carol] {
-        let told = server.get(admin, "/api/notifications?type=report").await.expect(200).data();
-        let told = list(&told);
-        assert_eq!(told.len(), 1);
+        let notified = server.get(admin, "/api/notifications?type=report").await.expect(200).data();
+        let notified = list(&notified);
+        assert_eq!(notified.len(), 1);
         assert_eq!(
-            (&told[0]["type"], &told[0]["post"]["id"], &told[0]["actors"][0]["username"]),
+            (&notified[0]["type"], &notified[0]["post"]["id"], &notified[0]["actors"][0]["username"]),
             (&json!("report"), &json!(post), &json!("bob"))
         );
         assert_eq!(server.get(admin, "/api/notifications/unread").await.expect(200).data()["count"], 1);

@@ -128,7 +128,7 @@ async fn the_cause_of_a_failure_is_not_sent_to_clients() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_cannot_be_looked_up_is_not_an_invalid_token() {
+async fn a_failed_session_lookup_is_not_reported_as_an_invalid_token() {
     type Failure = (fn() -> Error, u16, &'static str);
     let failures: [Failure; 2] =
         [(|| Error::unavailable(SECRET), 503, UNAVAILABLE), (|| Error::internal(SECRET), 500, INTERNAL)];

@@ -111,7 +111,7 @@ async fn a_post_shows_its_50_newest_likers_and_counts_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn concurrent_toggles_by_one_caller_end_in_their_parity() {
+async fn concurrent_toggles_by_one_caller_are_each_applied() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for (toggles, liked) in [(100, false), (101, true)] {

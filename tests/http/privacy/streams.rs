@@ -29,9 +29,9 @@ impl World {
         let viewable: Vec<_> = self.model.list(viewer, |_| true).into_iter().take(TOPICS - 3).collect();
         let posts: String = viewable.iter().map(|post| format!(",post:{}", post.id)).collect();
         let topics = format!("feed,public,notifications{posts}");
-        let told = self.streamed(&self.users[viewer], viewer, &topics, marks.last().unwrap()).await;
-        let Some(told) = told else { return };
-        let of = |name: &'static str| told.iter().filter(move |(event, _)| event == name).map(|(_, data)| data);
+        let events = self.read_events(&self.users[viewer], viewer, &topics, marks.last().unwrap()).await;
+        let Some(events) = events else { return };
+        let of = |name: &'static str| events.iter().filter(move |(event, _)| event == name).map(|(_, data)| data);
         let posts =
             |name: &'static str| of(name).map(|data| data["postId"].as_str().unwrap().to_owned()).collect::<Vec<_>>();
         let oldest_first = |posts: Vec<&Post>| posts.into_iter().rev().map(|post| post.id.clone()).collect::<Vec<_>>();
@@ -65,20 +65,20 @@ impl World {
     }
 
     /// Returns the events of a stream up to the last post, or `None` if the viewer may not open it.
-    async fn streamed(&self, user: &User, viewer: Who, topics: &str, last: &str) -> Option<Vec<(String, Value)>> {
+    async fn read_events(&self, user: &User, viewer: Who, topics: &str, last: &str) -> Option<Vec<(String, Value)>> {
         let request = listening(&self.server, user, topics, Some(&self.beginning));
         if self.model.status(viewer, 200) != 200 {
             self.server.send(request).await.expect(self.model.status(viewer, 200));
             return None;
         }
         let mut stream = EventStream::of(request).await;
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         loop {
             let event = stream.next().await;
             let is_last = event.name == "public" && event.data["postId"] == last;
-            told.push((event.name, event.data));
+            events.push((event.name, event.data));
             if is_last {
-                return Some(told);
+                return Some(events);
             }
         }
     }

@@ -36,7 +36,7 @@ fn example(schema: &Value, schemas: &Value) -> Value {
     }
     let parts = |of: &str| schema[of].as_array().into_iter().flatten().map(|part| example(part, schemas));
     let fields: Map<_, _> = parts("allOf").filter_map(|part| part.as_object().cloned()).flatten().collect();
-    // For a nullable value, the example of the other alternative.
+    // For a nullable value, takes the example of the alternative that is not null.
     if let Some(one) = parts("oneOf").chain(parts("anyOf")).find(|it| !it.is_null()) {
         return one;
     }

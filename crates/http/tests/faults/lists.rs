@@ -150,7 +150,7 @@ async fn the_tag_of_a_catalog_page_changes_with_the_version_of_the_catalog() {
     let mut ports = Ports::default();
     let states = AtomicU64::new(0);
     ports.products.expect_version().returning(move || {
-        // Another one after two requests.
+        // The version changes after two requests.
         Ok(CatalogVersion::new(Uuid::from_u128((states.fetch_add(1, Ordering::Relaxed) / 2).into())))
     });
     ports.products.expect_list().times(4).returning(|_, page| Ok(numbers(3, page).map(product)));
