@@ -13,7 +13,7 @@ use crate::rows::{FlatCommentRow, Slice, SummaryRow};
 use crate::schema::{comments, users};
 use crate::sql_types::DbId;
 
-/// Returns the comments on a post, whatever their thread, with their authors and whether the viewer is shown them.
+/// Returns the comments on a post, of all threads, each with its author and whether the viewer may see it.
 pub(crate) async fn list_comments(
     conn: &mut Conn<'_>,
     post: DbId,

@@ -1,4 +1,4 @@
-//! How a connection to PostgreSQL is made: what its URL says, TLS by the URL's `sslmode`, and time limits.
+//! Making connections to PostgreSQL: parsing of the URL, TLS by its `sslmode`, session settings, and failover.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -29,26 +29,27 @@ use crate::error::OpenError;
 use crate::mutex::lock;
 use crate::options::Options;
 
-/// When either side notices that the other vanished: after this silence it asks so often, at this interval.
+/// TCP keepalive, by which either side notices that the other vanished: after this much silence, so many probes are sent at
+/// this interval.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(3);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
 const KEEPALIVE_PROBES: u32 = 3;
 
-/// How long what was sent may go unacknowledged until the other side counts as gone.
-const UNACKNOWLEDGED: Duration = Duration::from_secs(5);
+/// How long sent data may stay unacknowledged before the other side counts as gone.
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the server that took the last connection is given until the others of the URL are asked as well.
+/// How long the server that took the last connection is tried alone before the other servers of the URL are tried as well.
 const HEAD_START: Duration = Duration::from_secs(1);
 
-/// Makes the server look every second whether the client of a running statement is still there, and end what nobody
-/// waits for. Servers before version 14 do not have the setting; some systems cannot do it.
+/// Makes the server check every second whether the client of a running statement is still connected, and cancel statements
+/// that nobody waits for. Servers before version 14 do not have the setting; some systems cannot do it.
 const CHECK_CLIENT: &str = "SELECT set_config(name, '1000', false) FROM pg_settings \
     WHERE name = 'client_connection_check_interval' AND source <> 'client'";
 
-/// Returns what the server is told about every connection: how long a statement may take and wait for a lock, and that
-/// what a lost client left open ends soon after. What the URL says itself holds.
+/// Returns the settings of every session: how long a statement may take and wait for a lock, and that what a lost client
+/// left open ends soon after. Settings in the URL take precedence.
 ///
-/// It is told after the connection was made: poolers refuse one that begins with settings.
+/// They are made after the connection, since poolers refuse a connection that begins with settings.
 fn settings(options: &Options) -> Vec<(&'static str, String)> {
     vec![
         ("TimeZone", "UTC".to_owned()),
@@ -58,12 +59,12 @@ fn settings(options: &Options) -> Vec<(&'static str, String)> {
         ("tcp_keepalives_idle", KEEPALIVE_IDLE.as_secs().to_string()),
         ("tcp_keepalives_interval", KEEPALIVE_INTERVAL.as_secs().to_string()),
         ("tcp_keepalives_count", KEEPALIVE_PROBES.to_string()),
-        ("tcp_user_timeout", UNACKNOWLEDGED.as_millis().to_string()),
+        ("tcp_user_timeout", TCP_USER_TIMEOUT.as_millis().to_string()),
     ]
 }
 
-/// Returns the statement that makes these settings, but for those that the connection began with.
-fn setting(settings: &[(&str, String)]) -> String {
+/// Returns the statement that makes these settings, except those that the connection began with.
+fn set_config_statement(settings: &[(&str, String)]) -> String {
     let settings: Vec<_> = settings.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
     format!(
         "SELECT set_config(name, value, false) FROM (VALUES {}) AS ours (name, value) \
@@ -94,8 +95,8 @@ fn parse_ssl_mode(mode: &str) -> Result<(SslMode, Proof), OpenError> {
     })
 }
 
-/// What most often makes a URL none.
-const NO_URL: &str =
+/// How to avoid the most frequent mistake in a URL.
+const URL_HINT: &str =
     "in a user name or password, write @ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25 and a space as %20";
 
 /// Returns the URL of each server that a URL names, as in `postgres://user@one:5432,two:5432/database`.
@@ -106,21 +107,21 @@ pub fn url_of_each_server(url: &str) -> Vec<String> {
     hosts.split(',').map(|host| format!("{scheme}://{user}{host}{rest}")).collect()
 }
 
-/// What a URL of one server says.
+/// The parsed URL of one server.
 struct Target {
     config: tokio_postgres::Config,
     proof: Proof,
-    /// The file of the authorities.
+    /// The PEM file of the trusted certificate authorities.
     authorities: Option<String>,
-    /// Whether it says how to find out that the other side has vanished.
+    /// Whether the URL configures TCP keepalive.
     has_keepalives: bool,
     server: String,
 }
 
 impl Target {
     fn parse(url: &str) -> Result<Self, OpenError> {
-        let mut url = Url::parse(url).map_err(|_| OpenError::Url(NO_URL))?;
-        // PostgreSQL's URLs know no plus sign that means a space, as those of forms do.
+        let mut url = Url::parse(url).map_err(|_| OpenError::Url(URL_HINT))?;
+        // In a PostgreSQL URL, unlike in an encoded form, a plus sign does not mean a space.
         let query = url.query().map(|query| query.replace('+', "%2B"));
         url.set_query(query.as_deref());
         let parameters: Vec<(String, String)> = url.query_pairs().into_owned().collect();
@@ -129,8 +130,8 @@ impl Target {
         let authorities = get("sslrootcert").map(str::to_owned);
         let has_keepalives = parameters.iter().any(|(name, _)| name.starts_with("keepalives"));
         let (of_tls, others): (Vec<_>, Vec<_>) = parameters.iter().partition(|(name, _)| name.starts_with("ssl"));
-        // To ignore what somebody relies on, a list of revoked certificates for instance, would be worse than to
-        // refuse.
+        // Ignoring a parameter that somebody relies on, such as a list of revoked certificates, would be worse than refusing
+        // the URL.
         if let Some((name, _)) = of_tls.iter().find(|(name, _)| !matches!(name.as_str(), "sslmode" | "sslrootcert")) {
             return Err(OpenError::Parameter(name.clone()));
         }
@@ -151,7 +152,7 @@ pub(crate) fn check_url(url: &str) -> Result<(), OpenError> {
     url_of_each_server(url).iter().try_for_each(|url| Target::parse(url).map(drop))
 }
 
-/// A connection, and what ends it.
+/// A connection, and the handle of the task that drives it; aborting that ends the connection.
 type Driven = (AsyncPgConnection, AbortHandle);
 
 /// One server of the URL.
@@ -167,12 +168,12 @@ impl Server {
         tls: &MakeRustlsConnect,
         settings: &[(&str, String)],
     ) -> Result<Driven, Box<dyn std::error::Error + Send + Sync>> {
-        // Without TLS in the URL, none of it is used.
+        // Unused if the URL disables TLS.
         let (client, connection) = self.config.connect(tls.clone()).await?;
         let driver = tokio::spawn(connection).abort_handle();
         let conn = AsyncPgConnection::try_from(client).await?;
-        let settings = setting(settings);
-        // In one round trip.
+        let settings = set_config_statement(settings);
+        // Both in one round trip.
         let (mut one, mut other) = (&conn, &conn);
         let (set, checks) = join(one.batch_execute(&settings), other.batch_execute(CHECK_CLIENT)).await;
         set?;
@@ -187,12 +188,12 @@ impl Server {
 #[derive(Clone)]
 pub(crate) struct Connector {
     servers: Arc<[Server]>,
-    /// Whether one of them takes writes, and another when that is gone: of several, or of those that one name leads to.
-    awaits_takeover: bool,
-    /// The one that took the last connection.
+    /// Whether to wait for a failover if no server takes writes: there are several servers, or one host name leads to several.
+    should_await_failover: bool,
+    /// The index of the server that took the last connection.
     preferred: Arc<AtomicUsize>,
-    /// When another one than before did.
-    moved: Arc<Mutex<Option<Instant>>>,
+    /// When a connection last went to another server than the one before.
+    last_switch: Arc<Mutex<Option<Instant>>>,
     settings: Vec<(&'static str, String)>,
     tls: MakeRustlsConnect,
     /// How long a connection may take to be made.
@@ -202,16 +203,16 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    /// Reads a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/path/ca.pem`.
-    /// Without `sslmode` it is `prefer`; without `sslrootcert`, the authorities that the system trusts are known. Of several servers,
-    /// the one that takes writes is used; so is it where the URL says `target_session_attrs=read-write`.
+    /// Parses a URL such as `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=/path/ca.pem`.
+    /// `sslmode` defaults to `prefer`, `sslrootcert` to the authorities that the system trusts. Only a server that takes writes
+    /// is used if the URL names several, or says `target_session_attrs=read-write`.
     pub(crate) fn new(url: &str, limits: &Options) -> Result<Self, OpenError> {
         let is_one_of_several = url_of_each_server(url).len() > 1;
         let wanted = if is_one_of_several { TargetSessionAttrs::ReadWrite } else { TargetSessionAttrs::Any };
         Self::to(wanted, url, limits)
     }
 
-    /// Does the same for servers that take no writes: replicas.
+    /// Does the same for replicas: only servers that take no writes are used.
     pub(crate) fn to_replica(url: &str, limits: &Options) -> Result<Self, OpenError> {
         Self::to(TargetSessionAttrs::ReadOnly, url, limits)
     }
@@ -231,7 +232,7 @@ impl Connector {
                 config.keepalives_retries(KEEPALIVE_PROBES);
             }
             if config.get_tcp_user_timeout().is_none() {
-                config.tcp_user_timeout(UNACKNOWLEDGED);
+                config.tcp_user_timeout(TCP_USER_TIMEOUT);
             }
             timeout = config.get_connect_timeout().copied().unwrap_or(timeout);
             config.connect_timeout(timeout);
@@ -240,14 +241,14 @@ impl Connector {
             }
             servers.push(Server { host: server, config });
         }
-        let tls = tls.ok_or(OpenError::Url(NO_URL))?;
-        let awaits_takeover =
+        let tls = tls.ok_or(OpenError::Url(URL_HINT))?;
+        let should_await_failover =
             servers.iter().any(|server| server.config.get_target_session_attrs() == TargetSessionAttrs::ReadWrite);
         Ok(Self {
             servers: servers.into(),
-            awaits_takeover,
+            should_await_failover,
             preferred: Arc::default(),
-            moved: Arc::default(),
+            last_switch: Arc::default(),
             settings: settings(limits),
             tls,
             timeout,
@@ -255,10 +256,11 @@ impl Connector {
         })
     }
 
-    /// Returns one whose connections have the server make one plan of a statement for whatever values, unless the URL says otherwise: for
-    /// statements that look rows up by their keys, or walk an index to a limit. Where the limit is a value, the server would not see that
-    /// one plan does, and plan anew each time (`plan_tests`), which takes longer than to read.
-    pub(crate) fn planning_once(&self) -> Self {
+    /// Returns a connector whose connections let the server use one generic plan of a statement for all values, unless the URL
+    /// says otherwise. It is for statements that look rows up by key, or walk an index up to a limit. If the limit is a
+    /// parameter, the server does not see that one plan will do, and plans again each time (`plan_tests`), which takes longer
+    /// than the read.
+    pub(crate) fn with_generic_plans(&self) -> Self {
         let mut this = self.clone();
         this.settings.push(("plan_cache_mode", "force_generic_plan".to_owned()));
         this
@@ -269,14 +271,14 @@ impl Connector {
         Ok(self.connect_driven().await?.0)
     }
 
-    /// Makes a connection for a start or a look.
+    /// Makes a connection to open or inspect the database, outside of any request.
     pub(crate) async fn connect_to_open(&self) -> Result<AsyncPgConnection, OpenError> {
         self.connect().await.map_err(|error| OpenError::Connect(error.into()))
     }
 
-    /// Makes a connection as [`connect`](Self::connect) does; what is returned besides ends the connection, whatever is under way on it.
+    /// Makes a connection like [`connect`](Self::connect). Aborting the returned handle ends it, whatever is in progress on it.
     pub(crate) async fn connect_driven(&self) -> ConnectionResult<Driven> {
-        // The driver's own limit ends where the handshake begins, which a server that never answers would draw out.
+        // The driver's own timeout does not cover the handshake, which a server that never answers would draw out.
         let mut reasons = BTreeMap::new();
         if let Ok(Some(made)) = timeout(self.timeout, self.connect_to_any(&mut reasons)).await {
             return Ok(made);
@@ -286,9 +288,9 @@ impl Connector {
         Err(ConnectionError::BadConnection(Vec::from_iter(reasons.into_iter().chain(is_silent)).join("; ")))
     }
 
-    /// Connects to the server that took the last connection. Where that fails or takes long, the others are asked as well; again and
-    /// again until the time is up where one of them may be about to take over. The first is taken that does what the URL asks for. Why each
-    /// server last failed is left in `reasons`.
+    /// Connects to the server that took the last connection. If that fails or takes longer than [`HEAD_START`], the others are
+    /// tried as well, and all of them repeatedly if one may be about to take over. The first one that meets the requirements of
+    /// the URL is used. The last failure of each server is left in `reasons`.
     async fn connect_to_any(&self, reasons: &mut BTreeMap<usize, String>) -> Option<Driven> {
         let preferred = self.preferred.load(Ordering::Relaxed);
         let attempt = |place: usize, wait: Option<Duration>| async move {
@@ -305,7 +307,7 @@ impl Connector {
                 Ok(Some((_, Ok(made)))) => return Some(made),
                 Ok(Some((place, Err(reason)))) => {
                     reasons.insert(place, reason);
-                    if self.awaits_takeover {
+                    if self.should_await_failover {
                         attempts.push(attempt(place, Some(HEAD_START / 2)));
                     }
                 }
@@ -319,21 +321,21 @@ impl Connector {
     async fn connect_to(&self, place: usize) -> Result<Driven, String> {
         let server = self.servers.get(place).ok_or("there is no such server")?;
         let made = server.connect(&self.tls, &self.settings).await;
-        let made = made.map_err(|error| format!("PostgreSQL at {}{}", server.host, in_words(&*error)))?;
+        let made = made.map_err(|error| format!("PostgreSQL at {}{}", server.host, with_causes(&*error)))?;
         if self.preferred.swap(place, Ordering::Relaxed) != place {
-            *lock(&self.moved) = Some(Instant::now());
+            *lock(&self.last_switch) = Some(Instant::now());
         }
         Ok(made)
     }
 
-    /// Returns whether connections lead to another server since one was made: that which it leads to may take writes no more, and
-    /// not know of it yet.
+    /// Returns whether connections lead to another server than at the time `made`. The former server may no longer take writes
+    /// and not know of it yet.
     pub(crate) fn has_moved_since(&self, made: Instant) -> bool {
-        self.servers.len() > 1 && lock(&self.moved).is_some_and(|moved| made < moved)
+        self.servers.len() > 1 && lock(&self.last_switch).is_some_and(|last_switch| made < last_switch)
     }
 
-    /// Returns how many connections were made to serve requests: as long as it is the same, they lead to the database that
-    /// they led to before, and not to an older state of it, or to a replica that had not received everything.
+    /// Returns how many connections were made to serve requests. As long as the number is the same, they lead to the same
+    /// database as before, and not to an older state of it or to a replica that had not received everything.
     pub(crate) fn epoch(&self) -> u64 {
         self.made.load(Ordering::Acquire)
     }
@@ -350,7 +352,7 @@ impl Connector {
 }
 
 /// Returns an error with its causes, each after a colon: the driver's own text is only "error connecting to server".
-fn in_words(error: &dyn std::error::Error) -> String {
+fn with_causes(error: &dyn std::error::Error) -> String {
     iter::successors(Some(error), |error| error.source()).map(|error| format!(": {error}")).collect()
 }
 
@@ -367,7 +369,7 @@ fn client_config(proof: Proof, authorities: Option<&str>) -> Result<ClientConfig
         }
         Proof::Nothing => None,
     };
-    let verifier = Arc::new(Lenient { verifier, provider });
+    let verifier = Arc::new(LenientVerifier { verifier, provider });
     Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
@@ -392,15 +394,15 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, OpenError> {
     Ok(roots)
 }
 
-/// What `require` and `verify-ca` ask of a certificate: nothing, or that a known authority signed it, for whatever
-/// host. That the server has the certificate's key is checked in any case.
+/// Verifies what `require` and `verify-ca` ask of a certificate: nothing, or that a known authority signed it, for any
+/// host. That the server has the certificate's private key is checked in any case.
 #[derive(Debug)]
-struct Lenient {
+struct LenientVerifier {
     verifier: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Lenient {
+impl ServerCertVerifier for LenientVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,

@@ -1,4 +1,4 @@
-//! A PostgreSQL database: its connections, and the work of several steps.
+//! A PostgreSQL database: its connections, and how work is run on them.
 
 use std::convert::Infallible;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -21,10 +21,10 @@ use super::events::Events;
 use super::lease;
 use super::opening::{MIGRATION_LOCK, applied, connect_to_inspect, prepare};
 use super::pipeline::Pipelines;
-use super::pool::{Limits, Manager, Pool, UNPROVEN, too_late};
+use super::pool::{Limits, Manager, PING_AFTER_IDLE, Pool, timed_out};
 use super::queries;
-use super::row_turns::RowTurns;
-use super::work::{Transaction, Unknown, carry_out};
+use super::row_write_limit::RowWriteLimit;
+use super::work::{OnUnknownOutcome, Transaction, run_in_pool};
 use crate::error::{Failure, OpenError};
 use crate::figures::Lane;
 use crate::mutex::lock;
@@ -34,8 +34,8 @@ use crate::sql_types::DbId;
 use crate::turn::Turn;
 use crate::version::{Backlog, Migrated, Opening};
 
-/// Returns the key of the advisory lock of a turn.
-const fn key(turn: Turn) -> i64 {
+/// Returns the key of the advisory lock that nodes take for a turn.
+const fn advisory_lock_key(turn: Turn) -> i64 {
     MIGRATION_LOCK
         + match turn {
             Turn::Sweep => 1,
@@ -44,81 +44,85 @@ const fn key(turn: Turn) -> i64 {
         }
 }
 
-/// Keeps the server from ending a connection that holds a lock and is idle otherwise. Servers before version 14 do not
+/// Keeps the server from ending a connection that holds a lock but is otherwise idle. Servers before version 14 do not
 /// have the setting.
-const STAY_WHILE_IDLE: &str = "SELECT set_config('idle_session_timeout', '0', false) \
+const DISABLE_IDLE_SESSION_TIMEOUT: &str = "SELECT set_config('idle_session_timeout', '0', false) \
     WHERE current_setting('idle_session_timeout', true) IS NOT NULL";
 
-/// How much longer than a single statement all work of one step may take: the server's own word on a statement that
-/// takes too long comes first, unless nothing comes from the server at all.
+/// How much longer than a single statement a unit of work may take, so that the server's own statement timeout is
+/// reported first, unless the server does not answer at all.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How many searches may wait for their turn; one more is turned away at once.
-const SEARCHES_IN_LINE: usize = 64;
+/// How many searches may wait for a permit; any further one is rejected at once.
+const SEARCH_QUEUE_CAPACITY: usize = 64;
 
 /// A PostgreSQL database.
 pub(crate) struct Postgres {
     pub(crate) connector: Connector,
-    /// Of a replica, the server that takes writes: it does what the replica cannot.
+    /// For a replica, the server that takes writes: it does what the replica cannot.
     primary: Option<Arc<Postgres>>,
     pool: Pool,
-    /// For what reads little.
+    /// Connections for small reads.
     shared: Arc<Pipelines>,
-    /// For what reads a part of a list: nothing that reads little waits behind it.
+    /// Connections for reads of a part of a list, separate so that no small read waits behind one.
     lists: Arc<Pipelines>,
-    /// For the pool's connections that may write one row at once.
-    row_turns: RowTurns,
-    /// For those that searches may have at once.
+    /// Limits how many of the pool's connections write the same row at once.
+    row_write_limit: RowWriteLimit,
+    /// Limits how many of the pool's connections run searches at once.
     searches: SearchLimit,
-    /// For those of them that searches of the catalog may have.
+    /// Limits how many of these searches may be of the catalog.
     catalog_searches: SearchLimit,
-    /// Where the pool's connections are driven and its work is done: the runtime that the database was opened on, which
-    /// outlives every request and every thread that serves them.
+    /// The runtime that drives the pool's connections and runs their work: the one that the database was opened on, which
+    /// outlives every request and every thread that serves requests.
     runtime: Handle,
     limits: Limits,
     pub(crate) flavor: Flavor,
-    /// As whom it holds leases.
+    /// The holder in whose name this node takes leases.
     pub(super) holder: DbId,
     pub(crate) events: Events,
-    /// What each piece of work keeps a copy of as long as it runs; nothing once the database is closed.
+    /// Cloned for each unit of work, which keeps its clone while it runs; `None` once the database is closed.
     running: Mutex<Option<Sender<Infallible>>>,
-    /// Ends with the last of these.
+    /// Disconnects when the last of these clones is dropped.
     ended: Mutex<Receiver<Infallible>>,
 }
 
 impl Postgres {
-    /// Connects; to serve the database, brings its schema up to date. Several nodes may do so at once.
+    /// Connects and, unless the database is only inspected, brings its schema up to date. Several nodes may do so at once.
     pub(crate) async fn open(opening: Opening, url: &str, options: &Options) -> std::result::Result<Self, OpenError> {
-        Self::open_with(opening, url, options, UNPROVEN).await
+        Self::open_with(opening, url, options, PING_AFTER_IDLE).await
     }
 
-    /// Opens it, to ask a connection that was not used for so long whether it is still there.
+    /// Does what [`open`](Self::open) does, with a pool that pings a connection that was idle for `ping_after_idle`.
     async fn open_with(
         opening: Opening,
         url: &str,
         options: &Options,
-        unproven: Duration,
+        ping_after_idle: Duration,
     ) -> std::result::Result<Self, OpenError> {
         let connector = Connector::new(url, options)?;
         prepare(opening, &connector, options.flavor).await?;
-        Self::over(connector, options, unproven)
+        Self::with_connector(connector, options, ping_after_idle)
     }
 
-    /// Returns a replica, to which nothing is connected yet.
+    /// Creates a handle on a replica, without connecting to it yet.
     pub(crate) fn replica(primary: Arc<Self>, url: &str, options: &Options) -> std::result::Result<Self, OpenError> {
-        let replica = Self::over(Connector::to_replica(url, options)?, options, UNPROVEN)?;
+        let replica = Self::with_connector(Connector::to_replica(url, options)?, options, PING_AFTER_IDLE)?;
         Ok(Self { primary: Some(primary), ..replica })
     }
 
-    fn over(connector: Connector, options: &Options, unproven: Duration) -> std::result::Result<Self, OpenError> {
+    fn with_connector(
+        connector: Connector,
+        options: &Options,
+        ping_after_idle: Duration,
+    ) -> std::result::Result<Self, OpenError> {
         let runtime = Handle::current();
         let shares = options.shares();
         let limits = Limits {
             wait: options.wait_timeout,
             work: options.statement_timeout + GRACE,
             lock: options.lock_timeout(),
-            do_reads_conflict: options.flavor == Flavor::Distributed,
-            unproven,
+            may_reads_conflict: options.flavor == Flavor::Distributed,
+            ping_after_idle,
         };
         let pipelines = |connections| Pipelines::new(connector.clone(), connections, limits);
         let (shared, lists) = (pipelines(shares.shared), pipelines(shares.lists));
@@ -132,13 +136,13 @@ impl Postgres {
             pool,
             shared,
             lists,
-            row_turns: RowTurns::new(shares.pool, limits.wait),
-            searches: SearchLimit::new(shares.searches, SEARCHES_IN_LINE),
-            catalog_searches: SearchLimit::new(shares.catalog_searches, SEARCHES_IN_LINE),
+            row_write_limit: RowWriteLimit::new(shares.pool, limits.wait),
+            searches: SearchLimit::new(shares.searches, SEARCH_QUEUE_CAPACITY),
+            catalog_searches: SearchLimit::new(shares.catalog_searches, SEARCH_QUEUE_CAPACITY),
             runtime,
             limits,
             flavor: options.flavor,
-            holder: lease::holder(),
+            holder: lease::new_holder(),
             events: Events::default(),
             running: Mutex::new(Some(running)),
             ended: Mutex::new(ended),
@@ -162,11 +166,11 @@ impl Postgres {
         found.map_err(|failure| OpenError::Migration(Error::from(failure).into()))
     }
 
-    /// Runs work that reads little.
+    /// Runs a small read.
     pub(crate) async fn read<T>(&self, work: impl Work<T>) -> Result<T> {
         let Some(primary) = &self.primary else { return self.shared.run(&work).await };
         match self.shared.run(&work).await {
-            Err(error) if self.is_for_primary(&error) => primary.shared.run(&work).await,
+            Err(error) if self.should_fall_back_to_primary(&error) => primary.shared.run(&work).await,
             answer => answer,
         }
     }
@@ -175,44 +179,48 @@ impl Postgres {
     pub(crate) async fn list<T>(&self, work: impl Work<T>) -> Result<T> {
         let Some(primary) = &self.primary else { return self.lists.run(&work).await };
         match self.lists.run(&work).await {
-            Err(error) if self.is_for_primary(&error) => primary.lists.run(&work).await,
+            Err(error) if self.should_fall_back_to_primary(&error) => primary.lists.run(&work).await,
             answer => answer,
         }
     }
 
-    /// Runs work that reads a part of a list and takes longer the more there is to choose from: no other waits behind it,
-    /// and together they have a few of the pool's connections.
+    /// Runs a read of a part of a list that takes longer the more data there is to choose from. It has a pooled connection
+    /// to itself, so that no other read waits behind it, and all searches together use only a few of these.
     pub(crate) async fn search<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        let Some(primary) = &self.primary else { return self.search_here(work).await };
-        // Where too many wait for the replica it is well: what is remembered of its state stays.
-        let Ok(turn) = self.turn_of(&self.searches).await else { return primary.search_here(work).await };
+        let Some(primary) = &self.primary else { return self.search_locally(work).await };
+        // That too many searches wait is no failure of the replica: what is cached of its state stays valid.
+        let Ok(permit) = self.acquire_search_permit(&self.searches).await else {
+            return primary.search_locally(work).await;
+        };
         let work = Arc::new(work);
         let same = Arc::clone(&work);
-        match self.search_in(turn, move |conn| same(conn)).await {
-            Err(error) if self.is_for_primary(&error) => primary.search_here(move |conn| work(conn)).await,
+        match self.search_with_permit(permit, move |conn| same(conn)).await {
+            Err(error) if self.should_fall_back_to_primary(&error) => {
+                primary.search_locally(move |conn| work(conn)).await
+            }
             answer => answer,
         }
     }
 
-    /// Does so for the catalog, of which fewer searches run at once.
+    /// Runs a [`search`](Self::search) of the catalog, of which fewer may run at once.
     pub(crate) async fn search_catalog<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        let turn = self.turn_of(&self.catalog_searches).await?;
+        let permit = self.acquire_search_permit(&self.catalog_searches).await?;
         self.search(move |conn| {
-            // Until it is done, also when the request that waits for it goes away.
-            let _ = &turn;
+            // Held until the search ends, even if its request is cancelled.
+            let _ = &permit;
             work(conn)
         })
         .await
     }
 
-    /// Runs work that reads little on this very server, if it is a replica.
+    /// Runs a small read on this server, without falling back to the primary if it is a replica.
     pub(crate) async fn ask<T>(&self, work: impl Work<T>) -> Result<T> {
         self.shared.run(&work).await
     }
 
-    /// Returns whether a replica failed at what the server that takes writes may do: it is away, has ended a read that it
-    /// would have had to wait for, or has not received a change of the schema. What is remembered of its state is forgotten.
-    fn is_for_primary(&self, error: &Error) -> bool {
+    /// Returns whether a replica failed at something that the primary can do: the replica is away, has cancelled a read that
+    /// held up its recovery, or has not received a change of the schema. If so, what is cached of its state is invalidated.
+    fn should_fall_back_to_primary(&self, error: &Error) -> bool {
         let is_failure = matches!(error, Error::Unavailable(_) | Error::Internal(_));
         if is_failure {
             tracing::debug!(cause = error.cause(), "the replica failed");
@@ -221,87 +229,90 @@ impl Postgres {
         is_failure
     }
 
-    /// Waits for the turn of a search, no longer than for a connection.
-    async fn turn_of(&self, limit: &SearchLimit) -> Result<OwnedSemaphorePermit> {
+    /// Acquires the permit of a search, which is waited for no longer than a connection.
+    async fn acquire_search_permit(&self, limit: &SearchLimit) -> Result<OwnedSemaphorePermit> {
         timeout(self.limits.wait, limit.acquire()).await.map_err(|_| too_many())?
     }
 
-    async fn search_here<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        let turn = self.turn_of(&self.searches).await?;
-        self.search_in(turn, work).await
+    async fn search_locally<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
+        let permit = self.acquire_search_permit(&self.searches).await?;
+        self.search_with_permit(permit, work).await
     }
 
-    async fn search_in<T: Send + 'static>(&self, turn: OwnedSemaphorePermit, work: impl Work<T>) -> Result<T> {
-        self.run(Some(turn), self.limits, Transaction::Read, Unknown::Fails, Box::new(work)).await
+    async fn search_with_permit<T: Send + 'static>(
+        &self,
+        permit: OwnedSemaphorePermit,
+        work: impl Work<T>,
+    ) -> Result<T> {
+        self.run(Some(permit), self.limits, Transaction::Read, OnUnknownOutcome::Fail, Box::new(work)).await
     }
 
-    /// Runs work that writes with one statement, which is its own transaction. A distributed engine may
-    /// refuse a transaction when it commits, and a row that the statement has returned by then would pass for success: there it commits apart.
+    /// Runs a write of a single statement, as an implicit transaction. A distributed engine may refuse a transaction when it
+    /// commits, after the statement has returned a row that would pass for success, so there the transaction is explicit.
     pub(crate) async fn statement<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.write_by(None, self.of_statement(), Unknown::Fails, work).await
+        self.write_with(None, self.statement_transaction(), OnUnknownOutcome::Fail, work).await
     }
 
-    /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
+    /// Runs a write in a transaction of its own, which is rolled back if it fails and on disk if it succeeds.
     pub(crate) async fn write<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.write_by(None, Transaction::Explicit, Unknown::Fails, work).await
+        self.write_with(None, Transaction::Explicit, OnUnknownOutcome::Fail, work).await
     }
 
-    /// Writes what is the same when it is written twice: so it is, when the connection is lost before its end is known.
+    /// Runs an idempotent write, which is repeated if the connection is lost before its outcome is known.
     pub(crate) async fn write_again<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.write_by(None, Transaction::Explicit, Unknown::IsDoneAgain, work).await
+        self.write_with(None, Transaction::Explicit, OnUnknownOutcome::Retry, work).await
     }
 
-    /// Writes what stores with it that it completes an attempt: by that it is known, when the connection is lost before its end is, whether
-    /// it is to be done again.
+    /// Runs a write that stores, in its transaction, that it completes an attempt. If the connection is lost before the outcome
+    /// is known, that record tells whether to repeat the write.
     pub(crate) async fn write_once<T: Send + 'static>(&self, attempt: DbId, work: impl Work<T>) -> Result<T> {
-        self.write_by(None, Transaction::Explicit, Unknown::IsLookedUp(attempt), work).await
+        self.write_with(None, Transaction::Explicit, OnUnknownOutcome::LookUp(attempt), work).await
     }
 
-    /// Returns which transaction a single statement that writes is done in.
-    const fn of_statement(&self) -> Transaction {
+    /// Returns the kind of transaction for a write of a single statement.
+    const fn statement_transaction(&self) -> Transaction {
         match self.flavor {
             Flavor::Postgresql => Transaction::Statement,
             Flavor::Distributed => Transaction::Explicit,
         }
     }
 
-    /// Runs work that writes, in its turn where it is at a row that many may write at once.
-    async fn write_by<T: Send + 'static>(
+    /// Runs a write. If it names a row that many may write at once, it first waits for a permit for that row.
+    async fn write_with<T: Send + 'static>(
         &self,
         row: Option<Uuid>,
         transaction: Transaction,
-        unknown: Unknown,
+        on_unknown: OnUnknownOutcome,
         work: impl Work<T>,
     ) -> Result<T> {
-        let this = self.for_writes();
+        let this = self.primary_or_self();
         let begun = Instant::now();
-        let turn = match row {
-            Some(row) => Some(this.row_turns.acquire(row).await?),
+        let permit = match row {
+            Some(row) => Some(this.row_write_limit.acquire(row).await?),
             None => None,
         };
-        // Both are waited for together no longer than a connection alone.
+        // The waits for the permit and for a connection together take no longer than for a connection alone.
         let limits = Limits { wait: this.limits.wait.saturating_sub(begun.elapsed()), ..this.limits };
-        this.run(turn, limits, transaction, unknown, Box::new(work)).await
+        this.run(permit, limits, transaction, on_unknown, Box::new(work)).await
     }
 
-    /// Returns what writes a row that many may write at once.
+    /// Returns a handle for writes to a row that many may write at once.
     pub(crate) fn at_row(&self, row: Uuid) -> AtRow<'_> {
         AtRow { database: self, row }
     }
 
-    fn for_writes(&self) -> &Self {
+    fn primary_or_self(&self) -> &Self {
         self.primary.as_deref().unwrap_or(self)
     }
 
-    /// Does work on a connection from the pool, on the runtime that drives it. Once begun it is done to its end, also when
-    /// the request that waits for it goes away, since a connection could not be used again after half a statement or half
-    /// a transaction.
+    /// Runs work on a pooled connection, on the runtime that drives it. Once begun, the work runs to its end even if its
+    /// request is cancelled, since a connection cannot be reused after half a statement or half a transaction.
     async fn run<T: Send + 'static>(
         &self,
         permit: Option<OwnedSemaphorePermit>,
         limits: Limits,
         transaction: Transaction,
-        unknown: Unknown,
+        on_unknown: OnUnknownOutcome,
         work: Box<dyn Work<T>>,
     ) -> Result<T> {
         let runs = lock(&self.running).clone().ok_or_else(|| Error::unavailable("the database is closed"))?;
@@ -309,36 +320,36 @@ impl Postgres {
         let (reply, answer) = oneshot::channel();
         self.runtime.spawn(async move {
             let _held = (runs, permit);
-            let outcome = carry_out(&pool, limits, (transaction, unknown), &*work, &|| reply.is_closed()).await;
-            // Whoever no longer waits does not miss it.
+            let outcome = run_in_pool(&pool, limits, (transaction, on_unknown), &*work, &|| reply.is_closed()).await;
+            // The receiver is gone if the request was cancelled.
             let _ = reply.send(outcome);
         });
         answer.await.unwrap_or_else(|_| Err(Error::unavailable("the database is closed")))
     }
 
-    /// Returns whether it is an engine over many machines.
+    /// Returns whether the server is a distributed engine, which runs on many machines.
     pub(crate) fn is_distributed(&self) -> bool {
         self.flavor == Flavor::Distributed
     }
 
-    /// Returns where work goes on that nobody waits for.
+    /// Returns the runtime for work that nobody waits for.
     pub(super) fn runtime(&self) -> &Handle {
         &self.runtime
     }
 
-    /// Takes the lock of a turn if no node has it, on a connection of its own outside the pool, which keeps it.
+    /// Takes the lock of a turn unless another node has it. The returned connection, which is not in the pool, holds the lock.
     pub(crate) async fn lock(&self, turn: Turn) -> Result<Option<AsyncPgConnection>> {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
         let taken = async {
-            let lock = sql::<Bool>(&format!("SELECT pg_try_advisory_lock({})", key(turn)));
+            let lock = sql::<Bool>(&format!("SELECT pg_try_advisory_lock({})", advisory_lock_key(turn)));
             let is_taken: bool = lock.get_result(&mut conn).await?;
             if is_taken {
-                conn.batch_execute(STAY_WHILE_IDLE).await?;
+                conn.batch_execute(DISABLE_IDLE_SESSION_TIMEOUT).await?;
             }
             Ok::<_, DieselError>(is_taken)
         };
-        // Whoever waits for a server that never answers would do nothing any more.
-        let taken = timeout(self.limits.work, taken).await.map_err(|_| too_late())?;
+        // Without a limit, the caller would wait forever for a server that never answers.
+        let taken = timeout(self.limits.work, taken).await.map_err(|_| timed_out())?;
         Ok(taken.map_err(Failure::from)?.then_some(conn))
     }
 
@@ -350,27 +361,27 @@ impl Postgres {
         [self.shared.lane("shared"), self.lists.lane("list"), pool]
     }
 
-    /// Lets the work at hand end, which takes no longer than its limit, and closes every connection; later work is
-    /// refused as unavailable. Blocks until it is done.
+    /// Waits for running work, which takes no longer than its limit, and closes every connection. Later work is refused as
+    /// unavailable. Blocks until all of this is done.
     pub(crate) fn close(&self) {
         if self.is_distributed() {
-            let given_back = self.statement({
+            let released = self.statement({
                 let holder = self.holder;
-                move |conn| Box::pin(lease::give_back_all(conn, holder))
+                move |conn| Box::pin(lease::release_all(conn, holder))
             });
-            // They expire by themselves otherwise.
-            let _ = self.runtime.block_on(timeout(GRACE, given_back));
+            // Leases that could not be released expire by themselves.
+            let _ = self.runtime.block_on(timeout(GRACE, released));
         }
         self.pool.close();
         self.shared.close();
         self.lists.close();
         *lock(&self.running) = None;
-        // Nothing is ever sent: it ends, or it does not.
+        // Nothing is ever sent: this returns when every sender is dropped, or at the timeout.
         let _ = lock(&self.ended).recv_timeout(self.limits.work + GRACE);
     }
 }
 
-/// Writes a row that many may write at once, in turns, by the ways of [`Postgres`].
+/// Writes to a row that many may write at once: the same methods as of [`Postgres`], with a limit on how many run at a time.
 pub(crate) struct AtRow<'a> {
     database: &'a Postgres,
     row: Uuid,
@@ -378,19 +389,21 @@ pub(crate) struct AtRow<'a> {
 
 impl AtRow<'_> {
     pub(crate) async fn statement<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.database.write_by(Some(self.row), self.database.of_statement(), Unknown::Fails, work).await
+        self.database
+            .write_with(Some(self.row), self.database.statement_transaction(), OnUnknownOutcome::Fail, work)
+            .await
     }
 
     pub(crate) async fn write<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.database.write_by(Some(self.row), Transaction::Explicit, Unknown::Fails, work).await
+        self.database.write_with(Some(self.row), Transaction::Explicit, OnUnknownOutcome::Fail, work).await
     }
 
     pub(crate) async fn write_again<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
-        self.database.write_by(Some(self.row), Transaction::Explicit, Unknown::IsDoneAgain, work).await
+        self.database.write_with(Some(self.row), Transaction::Explicit, OnUnknownOutcome::Retry, work).await
     }
 
     pub(crate) async fn write_once<T: Send + 'static>(&self, attempt: DbId, work: impl Work<T>) -> Result<T> {
-        self.database.write_by(Some(self.row), Transaction::Explicit, Unknown::IsLookedUp(attempt), work).await
+        self.database.write_with(Some(self.row), Transaction::Explicit, OnUnknownOutcome::LookUp(attempt), work).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the queries mean by a connection, by running a statement and by locking a row on PostgreSQL.
+//! What the shared queries use on PostgreSQL: the type of a connection, the methods that run a statement, and row locks.
 
 use diesel::dsl::sql;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text};
@@ -16,7 +16,7 @@ use crate::sql_types::{DbId, DbInstant, Id};
 /// The connection that the query functions run on: shared with others, or lent by the pool.
 pub(crate) type Conn<'c> = &'c diesel_async::AsyncPgConnection;
 
-/// What is done on a connection; it may be done again.
+/// Work on a connection, which may be run more than once.
 pub(crate) trait Work<T>:
     for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>> + Send + Sync + 'static
 {
@@ -24,26 +24,27 @@ pub(crate) trait Work<T>:
 
 impl<T, F> Work<T> for F where F: for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<'a, Outcome<T>> + Send + Sync + 'static {}
 
-// What others may change at the same time is locked before it is decided upon, and a row before the rows that belong to
-// it: accounts by their ids, each before its follows, blocks, mutes and sessions; a post before its likes and its comments, a
-// comment before its likes; the record of an image before a new post that is to name it, and after one that is there; a product, then its parts; tokens of mails
-// before mails; the counters of a user by their numbers. What deletes a row cascades in this order too, so that two hardly ever wait
-// for each other. A row that a transaction changes for the second time locks what it refers to, which no statement says.
+// The order of locks. A row that others may change at the same time is locked before a decision depends on it, and before the
+// rows that belong to it: accounts in the order of their ids, each before its follows, blocks, mutes and sessions; a post before
+// its likes and comments; a comment before its likes; the record of an image before a new post that references it, and after a
+// post that already exists; a product before its parts; mail tokens before mails; a user's counters in the order of their
+// numbers. Deletions cascade in this order too, so that two transactions hardly ever deadlock. A row that a transaction changes
+// for the second time locks the rows that it refers to, although no statement says so.
 
 /// The key of the advisory lock under which one transaction at a time changes which accounts have ADMIN.
 const ADMINS_LOCK: i64 = 0x61_64_6d_69_6e_73;
 
-/// Whether the database is of the distributed flavor: its posts have no numbers of transactions.
+/// The condition that the database is of the distributed flavor: its posts have no transaction numbers.
 pub(super) const IS_DISTRIBUTED: &str = "NOT EXISTS (SELECT FROM pg_attribute \
     WHERE attrelid = to_regclass('posts') AND attname = 'transaction' AND NOT attisdropped)";
 
-/// Locks the accounts with ADMIN, and one that may get or lose it, against changes by others: in the order in which blocks lock two
-/// accounts.
+/// Locks the accounts with ADMIN, and one that may get or lose it, against changes by others, in the order in which blocks lock
+/// two accounts.
 ///
-/// Two changes at once could lock them crosswise, since one that is made an admin meanwhile comes in between: so they
-/// follow each other: by a row of their own, and by the advisory lock that a node of the release before goes by.
+/// Two such changes at once could still deadlock, since an account that becomes an admin in the meantime comes in between. They
+/// are therefore serialized, by a row in `leases`, and by the advisory lock that nodes of the previous release use.
 pub(crate) async fn lock_admins(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
-    // As text, since a distributed engine lacks the function, and must not be asked for it.
+    // As raw SQL, since a distributed engine lacks the function and must not be made to call it.
     let advisory = format!("SELECT CASE WHEN NOT ({IS_DISTRIBUTED}) THEN pg_advisory_xact_lock($1)::text END");
     diesel::sql_query(advisory).bind::<BigInt, _>(ADMINS_LOCK).execute(conn).await?;
     leases::table.find("admins").select(leases::name).for_update().execute(conn).await?;
@@ -54,7 +55,7 @@ pub(crate) async fn lock_admins(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
 
 /// Returns the account, locked against changes by others, and whether it is deleted.
 pub(crate) async fn lock_user(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<(UserRow, bool)>> {
-    // What is selected is that of the row when it is locked, whoever held the lock until then.
+    // The selected values are those of the row once it is locked, even if another transaction held the lock until then.
     let row = users::table.find(id).select((UserRow::as_select(), users::is_deleted)).for_no_key_update();
     Ok(row.get_result(conn).await.optional()?)
 }
@@ -112,7 +113,7 @@ pub(crate) async fn lock_product(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns the report, locked against changes by others.
+/// Locks the report against changes by others.
 pub(crate) async fn lock_report(conn: &mut Conn<'_>, id: DbId) -> Outcome<()> {
     reports::table.find(id).select(reports::id).for_no_key_update().get_result::<DbId>(conn).await.optional()?;
     Ok(())
@@ -149,10 +150,10 @@ pub(crate) fn word_in<C: ExpressionMethods + Expression<SqlType = Text>>(
     column.eq_any(words)
 }
 
-/// The key of the advisory lock under which one transaction at a time packs what is found.
+/// The key of the advisory lock under which one transaction at a time packs texts into buckets of the search index.
 const PACKING_LOCK: i64 = ADMINS_LOCK + 1;
 
-/// Takes the right to pack what is found; whether nobody else has it.
+/// Takes the lock for work on the buckets of the search index, unless somebody else has it. Returns whether it was taken.
 pub(crate) async fn lock_packing(conn: &mut Conn<'_>) -> Outcome<bool> {
     let advisory = format!("SELECT {IS_DISTRIBUTED} OR pg_try_advisory_xact_lock({PACKING_LOCK})");
     if !sql::<Bool>(&advisory).get_result::<bool>(conn).await? {
@@ -162,8 +163,8 @@ pub(crate) async fn lock_packing(conn: &mut Conn<'_>) -> Outcome<bool> {
     Ok(row.execute(conn).await? > 0)
 }
 
-/// Returns the oldest texts of a kind that are in no bucket, so many, locked against changes by others. One that somebody
-/// else has locked, about to delete it, stays where it is.
+/// Returns at most `most` of the oldest texts of a kind that are in no bucket, locked against changes by others. A text that
+/// somebody else has locked, to delete it, is skipped.
 pub(crate) async fn lock_oldest(conn: &mut Conn<'_>, kind: i16, most: i64) -> Outcome<Vec<(DbInstant, DbId, String)>> {
     let tail = search_tail::table.filter(search_tail::kind.eq(kind));
     let oldest = tail.order((search_tail::created_at, search_tail::id)).limit(most);
@@ -171,23 +172,23 @@ pub(crate) async fn lock_oldest(conn: &mut Conn<'_>, kind: i16, most: i64) -> Ou
     Ok(oldest.select(columns).for_update().skip_locked().load(conn).await?)
 }
 
-/// Returns whether a text in no bucket, not newer than the newest of a bucket, is to be moved there: those that were locked,
-/// since others may have come since.
+/// Returns the condition that a text in no bucket, not newer than the newest of a bucket, is to be moved there: only the
+/// locked ones are, since others may have been added in the meantime.
 pub(crate) fn is_packed(_: &BucketRow, locked: &[DbId]) -> diesel::dsl::EqAny<search_tail::id, Vec<DbId>> {
     id_in(search_tail::id, locked.to_vec())
 }
 
-/// Leaves what the transaction does uncounted in `user_counts` until [`count_all`]: a row that is changed by each of many
-/// others in one transaction is found ever more slowly.
+/// Leaves what the transaction does uncounted in `user_counts` until [`count_all`]: a row that is updated many times in one
+/// transaction is found ever more slowly.
 pub(crate) async fn count_later(conn: &mut Conn<'_>) -> Outcome<()> {
     diesel::sql_query("SET LOCAL agora.count_later = 'on'").execute(conn).await?;
     Ok(())
 }
 
-/// Counts anew what posts and follows each user has.
+/// Recounts the posts and follows of every user.
 pub(crate) async fn count_all(conn: &mut Conn<'_>) -> Outcome<()> {
     diesel::delete(user_counts::table).execute(conn).await?;
-    // Text, since it is run once: as the migration that made the table has it.
+    // Raw SQL, since it runs once: the same as in the migration that created the table.
     let count = "INSERT INTO user_counts (user_id, counter, value) \
             SELECT author_id, visibility, count(*) FROM posts WHERE deleted_at IS NULL GROUP BY author_id, visibility \
         UNION ALL SELECT follower_id, 3, count(*) FROM follows GROUP BY follower_id \
@@ -202,7 +203,7 @@ pub(crate) async fn has_migrations(conn: &mut Conn<'_>) -> Outcome<bool> {
     Ok(sql::<Bool>("SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL").get_result(conn).await?)
 }
 
-/// Returns how many bytes the database takes on its server; nothing of one over many machines.
+/// Returns how many bytes the database takes on its server; `None` for a distributed engine.
 pub(crate) async fn database_bytes(conn: &mut Conn<'_>) -> Outcome<Option<i64>> {
     let bytes = format!("SELECT CASE WHEN NOT ({IS_DISTRIBUTED}) THEN pg_database_size(current_database()) END");
     Ok(sql::<Nullable<BigInt>>(&bytes).get_result(conn).await?)

@@ -1,9 +1,9 @@
-//! Takes events in, as every node reads them.
+//! Reads new events into memory, as every node does.
 
 use agora_domain::Result;
 
 use super::database::Postgres;
-use super::events::{Head, begin, delete_old, give_numbers, head, read};
+use super::events::{Head, assign_numbers, create_log, delete_old, head, read};
 use crate::event_window::CAPACITY;
 
 fn number(stored: i64) -> u64 {
@@ -15,17 +15,17 @@ fn stored(number: u64) -> i64 {
 }
 
 impl Postgres {
-    /// Takes in what was committed until now, but for what another node gives numbers at this moment.
+    /// Reads the events that were committed until now, except those that another node is numbering at this moment.
     pub(crate) async fn refresh_events(&self) -> Result<()> {
-        let _turn = self.events.turn.lock().await;
+        let _guard = self.events.refresh_lock.lock().await;
         let mut found = self.read(|conn| Box::pin(head(conn))).await?;
         if found.is_none() {
-            self.write(|conn| Box::pin(begin(conn))).await?;
+            self.write(|conn| Box::pin(create_log(conn))).await?;
             found = self.read(|conn| Box::pin(head(conn))).await?;
         }
         if let Some(Head { unnumbered: Some(last), .. }) = found {
-            // None that are put there meanwhile: where that is quicker than giving them numbers, there would be no end.
-            while self.write(move |conn| Box::pin(give_numbers(conn, last))).await? {}
+            // Only up to `last`: if events are recorded more quickly than they are numbered, this would never end.
+            while self.write(move |conn| Box::pin(assign_numbers(conn, last))).await? {}
             found = self.read(|conn| Box::pin(head(conn))).await?;
         }
         let Some(Head { epoch, last_number, trimmed, .. }) = found else { return Ok(()) };
@@ -39,7 +39,7 @@ impl Postgres {
             let last = stored(window.end().number);
             let events = self.list(move |conn| Box::pin(read(conn, last))).await?;
             if events.is_empty() {
-                // Deleted since the head was read: the next look begins behind them.
+                // They were deleted since the head was read: the next refresh begins after them.
                 return Ok(());
             }
             window.extend(events);
@@ -47,9 +47,9 @@ impl Postgres {
         Ok(())
     }
 
-    /// Deletes what is older than it has to be.
+    /// Deletes events that no longer have to be kept.
     pub(crate) async fn trim_events(&self) -> Result<()> {
-        self.write(|conn| Box::pin(begin(conn))).await?;
+        self.write(|conn| Box::pin(create_log(conn))).await?;
         while self.write(|conn| Box::pin(delete_old(conn))).await? {}
         Ok(())
     }

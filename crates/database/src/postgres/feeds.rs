@@ -1,5 +1,5 @@
-//! Parts of lists of posts, and what a feed is remembered from: the next posts of each of many authors, and what a snapshot
-//! of the database sees, for which diesel has no words. Each statement is prepared once on a connection.
+//! Parts of lists of posts, and what cached feeds are built from: the next posts of each of many authors, and what a snapshot
+//! of the database sees, in SQL that diesel cannot express. Each statement is prepared once on a connection.
 
 use std::io::Write;
 
@@ -30,24 +30,24 @@ use crate::schema::{posts, users};
 use crate::sql_types::{DbId, DbInstant, Id, Instant};
 use crate::values::{Visible, distinct, visible_codes};
 
-/// Returns the condition that a post is there, for statements about the posts of all authors.
+/// Returns the condition that a post is not deleted, for statements about the posts of all authors.
 pub(crate) fn in_timeline() -> dsl::IsNull<posts::deleted_at> {
     posts::deleted_at.is_null()
 }
 
-/// The positions of the next posts of some authors with some visibilities from a position on: of each author and
-/// visibility so many, from the index, and of all of them so many. The authors are those whom a user follows, or the user,
-/// or anybody.
+/// Selects the positions of the next posts from a position on, of some authors and with some visibilities. Up to the limit are
+/// read from the index for each author and visibility, and up to the limit are returned in all. `OF` says who the authors are:
+/// those whom a user follows, the user, or anybody.
 #[derive(Debug, Clone, QueryId)]
 struct NextPosts<const OF: u8, const OLDER: bool> {
     user: DbId,
     visible: Vec<i16>,
-    part: Part<OLDER>,
+    slice: SliceSql<OLDER>,
 }
 
 impl<const OF: u8, const OLDER: bool> NextPosts<OF, OLDER> {
     fn new(user: DbId, visible: Visible, slice: Slice) -> Self {
-        Self { user, visible: distinct(visible), part: Part::new(slice) }
+        Self { user, visible: distinct(visible), slice: SliceSql::new(slice) }
     }
 }
 
@@ -55,13 +55,13 @@ impl<const OF: u8, const OLDER: bool> Query for NextPosts<OF, OLDER> {
     type SqlType = (Instant, Id);
 }
 
-/// Whose the next posts are.
+/// Whose posts are selected: the values of `OF`.
 const FOLLOWED: u8 = 0;
 const AUTHOR: u8 = 1;
 const ANYBODY: u8 = 2;
 
-/// Of those whom a user follows, those whom the user does not mute and who are not deleted.
-const SHOWN: &str = " AND NOT EXISTS (SELECT FROM mutes m WHERE m.muter_id = follows.follower_id AND m.muted_id = follows.followed_id) \
+/// The condition that a followed user is neither muted by the follower nor deleted.
+const NOT_MUTED_OR_DELETED: &str = " AND NOT EXISTS (SELECT FROM mutes m WHERE m.muter_id = follows.follower_id AND m.muted_id = follows.followed_id) \
     AND NOT EXISTS (SELECT FROM erasures e WHERE e.user_id = follows.followed_id)";
 
 impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER> {
@@ -70,7 +70,7 @@ impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER>
         if OF == FOLLOWED {
             out.push_sql("(SELECT followed_id AS id FROM follows WHERE follower_id = ");
             out.push_bind_param::<Id, _>(&self.user)?;
-            out.push_sql(SHOWN);
+            out.push_sql(NOT_MUTED_OR_DELETED);
             out.push_sql(") a CROSS JOIN ");
         }
         out.push_sql("unnest(");
@@ -95,22 +95,22 @@ impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER>
                 out.push_sql(" AND ");
             }
         }
-        self.part.push_beyond(&mut out, ["p.created_at", "p.id"])?;
-        self.part.push_end(&mut out, ["p.created_at", "p.id"])?;
+        self.slice.push_beyond(&mut out, ["p.created_at", "p.id"])?;
+        self.slice.push_order_and_limit(&mut out, ["p.created_at", "p.id"])?;
         out.push_sql(") n ");
-        self.part.push_end(&mut out, ["n.created_at", "n.id"])
+        self.slice.push_order_and_limit(&mut out, ["n.created_at", "n.id"])
     }
 }
 
-/// So many posts from a position on, older or newer ones.
+/// The SQL clauses of a slice: entries from a position on, older or newer ones, in order, up to a limit.
 #[derive(Debug, Clone, QueryId)]
-struct Part<const OLDER: bool> {
+struct SliceSql<const OLDER: bool> {
     at: DbInstant,
     id: DbId,
     limit: i64,
 }
 
-impl<const OLDER: bool> Part<OLDER> {
+impl<const OLDER: bool> SliceSql<OLDER> {
     fn new(Slice { after: After(at, id), limit, .. }: Slice) -> Self {
         Self { at, id, limit }
     }
@@ -133,8 +133,8 @@ impl<const OLDER: bool> Part<OLDER> {
         Ok(())
     }
 
-    /// Writes their order and how many there are.
-    fn push_end<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>, [at, id]: [&str; 2]) -> QueryResult<()> {
+    /// Writes the order and the limit.
+    fn push_order_and_limit<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>, [at, id]: [&str; 2]) -> QueryResult<()> {
         let order = if OLDER { " DESC" } else { "" };
         for part in ["ORDER BY ", at, order, ", ", id, order, " LIMIT "] {
             out.push_sql(part);
@@ -143,18 +143,18 @@ impl<const OLDER: bool> Part<OLDER> {
     }
 }
 
-/// Whether `posts.id` is one of those. They are found first, as an array: the server's general plan, which knows nothing of
-/// the limit, would have joined all posts with their authors.
+/// The condition that `posts.id` is among the ids that a query selects. These are selected first, as an array: the server's
+/// generic plan, which does not know the limit, would have joined all posts with their authors.
 #[derive(Debug, Clone, QueryId)]
-struct Among<Q>(Q);
+struct PostIdIn<Q>(Q);
 
-impl<Q> ValidGrouping<()> for Among<Q> {
+impl<Q> ValidGrouping<()> for PostIdIn<Q> {
     type IsAggregate = is_aggregate::No;
 }
 
-expression! { [Q] Among<Q>: Bool, of posts::id }
+expression! { [Q] PostIdIn<Q>: Bool, of posts::id }
 
-impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Among<Q> {
+impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for PostIdIn<Q> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("posts.id = ANY (ARRAY(SELECT k.id FROM (");
         self.0.walk_ast(out.reborrow())?;
@@ -170,12 +170,12 @@ macro_rules! load_next {
             Toward::Older => {
                 let next = NextPosts::<$of, true>::new($user, $visible, $slice);
                 let order = (posts::created_at.desc(), posts::id.desc());
-                built($views.filter(Among(next)).order(order)).load($conn).await?
+                built($views.filter(PostIdIn(next)).order(order)).load($conn).await?
             }
             Toward::Newer => {
                 let next = NextPosts::<$of, false>::new($user, $visible, $slice);
                 let order = (posts::created_at.asc(), posts::id.asc());
-                built($views.filter(Among(next)).order(order)).load($conn).await?
+                built($views.filter(PostIdIn(next)).order(order)).load($conn).await?
             }
         }
     };
@@ -201,7 +201,7 @@ pub(crate) async fn list_by_author(
     with_likers(conn, rows, viewer, AuthorRow::author).await
 }
 
-/// Returns the positions of a feed from one on that have one of the visibilities.
+/// Returns the positions of a feed from a position on, of posts with one of the visibilities.
 pub(crate) async fn feed_positions(
     conn: &mut Conn<'_>,
     viewer: DbId,
@@ -221,8 +221,8 @@ pub(crate) async fn feed_positions(
 struct PgSnapshot;
 
 impl FromSql<PgSnapshot, Pg> for Snapshot {
-    /// Reads the number of those running, the lowest of them, the end, then each of them. A replica leaves out which are running:
-    /// there, none from the lowest on counts as seen. Elsewhere, without any, the lowest is the end.
+    /// Reads the count of running transactions, the lowest of them (`xmin`), the end (`xmax`), then each of them. A replica does
+    /// not list the running ones: there, none from the lowest on counts as seen. Elsewhere, if none runs, the lowest is the end.
     fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
         let raw = value.as_bytes().get(4..).unwrap_or_default().chunks_exact(8);
         let numbers: Result<Vec<u64>, _> = raw.map(|number| number.try_into().map(u64::from_be_bytes)).collect();
@@ -256,7 +256,7 @@ impl ToSql<Xid8, Pg> for u64 {
 /// A position as a record of an array.
 type PositionRecord = Record<(Instant, Id)>;
 
-/// What is read of a feed when nothing is known of it.
+/// Reads a feed of which nothing is cached.
 #[derive(Debug, Clone, QueryId)]
 struct LoadFeed {
     posts: NextPosts<FOLLOWED, true>,
@@ -272,7 +272,7 @@ impl QueryFragment<Pg> for LoadFeed {
         let Self { posts, most_followed } = self;
         out.push_sql("WITH f AS MATERIALIZED (SELECT followed_id FROM follows WHERE follower_id = ");
         out.push_bind_param::<Id, _>(&posts.user)?;
-        out.push_sql(SHOWN);
+        out.push_sql(NOT_MUTED_OR_DELETED);
         out.push_sql(" LIMIT ");
         out.push_bind_param::<BigInt, _>(most_followed)?;
         out.push_sql(
@@ -287,8 +287,8 @@ impl QueryFragment<Pg> for LoadFeed {
     }
 }
 
-/// Reads the newest positions of a feed that have one of the visibilities, so many, and what they rest on; nothing when
-/// the feed cannot be remembered.
+/// Reads up to `keys` of the newest positions of a feed, of posts with one of the visibilities, and the state of the database
+/// that they are based on. Returns `None` if the feed cannot be cached.
 pub(crate) async fn load_feed(
     conn: &mut Conn<'_>,
     viewer: DbId,
@@ -304,9 +304,9 @@ pub(crate) async fn load_feed(
     Ok(Some(Loaded { version, snapshot, followed, keys }))
 }
 
-// What was not seen by a snapshot and is now was stored by a transaction that was running then, or that began later.
-// Numbers above the end of the present one are of another database that this one was restored from. The order, and the
-// bounds where one number would do, have the server use the index whatever it believes how many posts a transaction stored.
+// Posts that a snapshot did not see and that are visible now were stored by a transaction that was running then or began later.
+// Numbers above the end of the current snapshot are of another database that this one was restored from. The order, and the
+// ranges where an equality would do, make the server use the index, however many posts it believes a transaction to have stored.
 statement! { ReadChanges { viewer: DbId, since: u64, running: Vec<u64>, most: i64 }
     -> (BigInt, PgSnapshot, Array<Record<(Xid8, Id, Instant, Id, SmallInt)>>):
     "SELECT v.follow_version, pg_current_snapshot(), ARRAY(\

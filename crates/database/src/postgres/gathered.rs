@@ -1,4 +1,4 @@
-//! Likes and follows of a day, told together.
+//! Notifications that gather the likes or follows of one day.
 
 #![allow(clippy::too_many_arguments, reason = "a function of the schema takes the columns of a row")]
 
@@ -12,7 +12,7 @@ use crate::notices::{Gathered, gathered_row, kind_code};
 use crate::sql_types::{DbId, Id, Instant};
 
 define_sql_function! {
-    /// Adds an act to what its recipient is told of the day, unless the recipient does not want to hear of it.
+    /// Adds an act to the recipient's notification of the day, unless the recipient does not want to be notified of it.
     fn gather_notice(
         id: Id, kind: SmallInt, recipient: Id, actor: Id, act: Id, post: Nullable<Id>, comment: Nullable<Id>,
         subject: Nullable<Id>, day: Nullable<Integer>, at: Instant,
@@ -20,11 +20,11 @@ define_sql_function! {
 }
 
 define_sql_function! {
-    /// Takes an act that is taken back out of what its recipient was told of its day.
+    /// Removes an act that was taken back from the recipient's notification of its day.
     fn withdraw_notice(kind: SmallInt, subject: Id, day: Integer, act: Id, actor: Id);
 }
 
-/// Adds a like or a follow to what the recipient is told of the day.
+/// Adds a like or a follow to the recipient's notification of the day.
 pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<Notice>) -> Outcome<()> {
     let Some(notice) = notice else { return Ok(()) };
     let (row, actor) = (gathered_row(&notice), DbId(notice.actor.uuid()));
@@ -44,7 +44,7 @@ pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<N
     Ok(())
 }
 
-/// Takes a like or a follow that is taken back out of what the recipient was told of its day.
+/// Removes a like or a follow that was taken back from the recipient's notification of its day.
 pub(crate) async fn withdraw(conn: &mut Conn<'_>, gathered: Gathered, relation: DbId, actor: DbId) -> Outcome<()> {
     let Gathered { kind, target, day } = gathered;
     diesel::select(withdraw_notice(kind_code(kind), target, day, relation, actor)).execute(conn).await?;

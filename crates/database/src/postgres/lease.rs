@@ -1,4 +1,4 @@
-//! Leases: what one node at a time does, on engines without advisory locks.
+//! Leases, by which one node at a time does something, on engines without advisory locks.
 
 use std::time::{Duration, Instant};
 
@@ -22,36 +22,36 @@ use crate::random::random;
 use crate::schema::leases;
 use crate::sql_types::DbId;
 
-/// How long a lease lasts that is not renewed: as long as the others wait for a node that has vanished.
-const LENGTH: Duration = Duration::from_secs(30);
+/// How long a lease lasts without renewal, and so how long other nodes wait for one that has vanished.
+const LEASE_DURATION: Duration = Duration::from_secs(30);
 
-/// How often it is renewed.
-pub(super) const RENEWAL: Duration = Duration::from_secs(10);
+/// How often a lease is renewed.
+pub(super) const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How often it is tried to take the lease of the migrations.
-const RETRY: Duration = Duration::from_millis(200);
+/// How long to wait before trying again to take or release the migration lease.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The lease under which one node at a time applies migrations.
+/// The name of the lease under which one node at a time applies migrations.
 const MIGRATION: &str = "migration";
 
-/// The table, which a migration makes as well.
-const TABLE: &str =
+/// Creates the table of the leases, as a migration does as well.
+const CREATE_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS leases (name text PRIMARY KEY, holder uuid NOT NULL, expires_at timestamptz NOT NULL)";
 
-/// Leaves out what only one server can know.
-pub(super) const WITHOUT_TRANSACTIONS: &str = "DROP TRIGGER IF EXISTS posts_shown ON posts; \
+/// Removes the transaction numbers of posts, which only a single server can provide.
+pub(super) const DROP_TRANSACTION_NUMBERS: &str = "DROP TRIGGER IF EXISTS posts_shown ON posts; \
     DROP FUNCTION IF EXISTS renew_post_transaction(); ALTER TABLE posts DROP COLUMN IF EXISTS transaction";
 
-/// The migration that has posts numbered by their transactions.
-const NUMBERING: &str = "20261122000000";
+/// The migration that adds transaction numbers to posts.
+const NUMBERING_MIGRATION: &str = "20261122000000";
 
-/// Checks that the database, of whose migrations these were applied, is of a flavor, or of none yet.
+/// Checks that a database with these applied migrations is of the flavor, or of none yet.
 pub(super) async fn check_flavor(
     conn: &AsyncPgConnection,
     applied: &[String],
     flavor: Flavor,
 ) -> Result<(), OpenError> {
-    if !applied.iter().any(|version| version == NUMBERING) {
+    if !applied.iter().any(|version| version == NUMBERING_MIGRATION) {
         return Ok(());
     }
     let is_distributed = diesel::select(sql::<Bool>(IS_DISTRIBUTED)).get_result::<bool>(&mut &*conn).await;
@@ -63,74 +63,76 @@ pub(super) async fn check_flavor(
     }
 }
 
-/// Returns when a lease expires that is taken or renewed now.
+/// Returns when a lease that is taken or renewed now expires.
 fn expiry() -> SqlLiteral<Timestamptz> {
-    sql(&format!("now() + make_interval(secs => {})", LENGTH.as_secs()))
+    sql(&format!("now() + make_interval(secs => {})", LEASE_DURATION.as_secs()))
 }
 
-/// Takes a lease that nobody has, or that has expired; whether it was taken.
-pub(super) async fn take(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<bool> {
-    // Beside `QueryDsl`, which has it for tables, it would be ambiguous in the rest of the file.
+/// Takes a lease that is free or has expired. Returns whether it was taken.
+pub(super) async fn try_acquire(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<bool> {
+    // Imported here, since its `filter` and that of `QueryDsl` would be ambiguous in the rest of the file.
     use diesel::query_dsl::methods::FilterDsl;
 
     let lease = (leases::name.eq(name), leases::holder.eq(holder), leases::expires_at.eq(expiry()));
-    let take = diesel::insert_into(leases::table).values(lease).on_conflict(leases::name).do_update();
-    let take =
-        take.set((leases::holder.eq(excluded(leases::holder)), leases::expires_at.eq(excluded(leases::expires_at))));
-    Ok(take.filter(leases::expires_at.lt(now)).execute(conn).await? > 0)
+    let upsert = diesel::insert_into(leases::table).values(lease).on_conflict(leases::name).do_update();
+    let upsert =
+        upsert.set((leases::holder.eq(excluded(leases::holder)), leases::expires_at.eq(excluded(leases::expires_at))));
+    Ok(upsert.filter(leases::expires_at.lt(now)).execute(conn).await? > 0)
 }
 
-/// Renews a lease; whether it is still the holder's.
+/// Renews a lease. Returns whether the holder still has it.
 pub(super) async fn renew(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<bool> {
     let held = leases::table.find(name).filter(leases::holder.eq(holder));
     Ok(diesel::update(held).set(leases::expires_at.eq(expiry())).execute(conn).await? > 0)
 }
 
-/// Gives a lease back, if it is still the holder's.
-pub(super) async fn give_back(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<()> {
+/// Releases a lease, if the holder still has it.
+pub(super) async fn release(conn: &mut Conn<'_>, name: &'static str, holder: DbId) -> Outcome<()> {
     diesel::delete(leases::table.find(name).filter(leases::holder.eq(holder))).execute(conn).await?;
     Ok(())
 }
 
-/// Gives all leases of a holder back.
-pub(super) async fn give_back_all(conn: &mut Conn<'_>, holder: DbId) -> Outcome<()> {
+/// Releases all leases of a holder.
+pub(super) async fn release_all(conn: &mut Conn<'_>, holder: DbId) -> Outcome<()> {
     diesel::delete(leases::table.filter(leases::holder.eq(holder))).execute(conn).await?;
     Ok(())
 }
 
-/// Returns a holder that nobody else is.
-pub(super) fn holder() -> DbId {
+/// Returns a new, unique holder.
+pub(super) fn new_holder() -> DbId {
     DbId(Uuid::from_u64_pair(random(), random()))
 }
 
-/// The lease of the migrations, on a connection of its own, which is renewed until this is dropped.
+/// The migration lease, which is renewed on a connection of its own until this is dropped.
 pub(super) struct MigrationLease {
     connector: Connector,
     holder: DbId,
     renewal: AbortHandle,
 }
 
-/// Waits for the lease of the migrations.
-pub(super) async fn to_migrate(connector: &Connector) -> Result<MigrationLease, OpenError> {
-    let (mut conn, holder) = (connector.connect_to_open().await?, holder());
+/// Waits for the migration lease and takes it.
+pub(super) async fn acquire_migration_lease(connector: &Connector) -> Result<MigrationLease, OpenError> {
+    let (mut conn, holder) = (connector.connect_to_open().await?, new_holder());
     let begun = Instant::now();
     loop {
-        // Two that make the table at once may be in each other's way.
-        let made = conn.batch_execute(TABLE).await;
+        // Two nodes that create the table at once may conflict.
+        let made = conn.batch_execute(CREATE_TABLE).await;
         match made {
-            Ok(()) => match take(&mut &conn, MIGRATION, holder).await {
+            Ok(()) => match try_acquire(&mut &conn, MIGRATION, holder).await {
                 Ok(true) => break,
                 Ok(false) => {}
-                Err(error) if begun.elapsed() > LENGTH => return Err(OpenError::Migration(Error::from(error).into())),
+                Err(error) if begun.elapsed() > LEASE_DURATION => {
+                    return Err(OpenError::Migration(Error::from(error).into()));
+                }
                 Err(_) => {}
             },
-            Err(error) if begun.elapsed() > LENGTH => return Err(OpenError::Migration(error.into())),
+            Err(error) if begun.elapsed() > LEASE_DURATION => return Err(OpenError::Migration(error.into())),
             Err(_) => {}
         }
-        sleep(RETRY).await;
+        sleep(RETRY_INTERVAL).await;
     }
     let renewal = tokio::spawn(async move {
-        let mut interval = interval_at(tokio::time::Instant::now() + RENEWAL, RENEWAL);
+        let mut interval = interval_at(tokio::time::Instant::now() + RENEWAL_INTERVAL, RENEWAL_INTERVAL);
         loop {
             interval.tick().await;
             if let Err(error) = renew(&mut &conn, MIGRATION, holder).await {
@@ -142,14 +144,16 @@ pub(super) async fn to_migrate(connector: &Connector) -> Result<MigrationLease, 
 }
 
 impl MigrationLease {
-    /// Gives it back.
-    pub(super) async fn end(self) -> Result<(), OpenError> {
+    /// Releases the lease.
+    pub(super) async fn release(self) -> Result<(), OpenError> {
         self.renewal.abort();
         let (conn, begun) = (self.connector.connect_to_open().await?, Instant::now());
         loop {
-            match give_back(&mut &conn, MIGRATION, self.holder).await {
-                // The server may be about to renew it still.
-                Err(failure) if is_conflict(&failure) && begun.elapsed() < LENGTH => sleep(RETRY).await,
+            match release(&mut &conn, MIGRATION, self.holder).await {
+                // The server may still be carrying out a renewal.
+                Err(failure) if is_conflict(&failure) && begun.elapsed() < LEASE_DURATION => {
+                    sleep(RETRY_INTERVAL).await
+                }
                 ended => return ended.map_err(|error| OpenError::Migration(Error::from(error).into())),
             }
         }

@@ -19,10 +19,10 @@ async fn the_lease_of_the_migrations_is_given_back_while_it_is_renewed() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let url = format!("{url}?options=-c%20default_transaction_isolation%3Dserializable");
     let connector = Connector::new(&url, &Options::default()).unwrap();
-    let lease = lease::to_migrate(&connector).await.unwrap();
+    let lease = lease::acquire_migration_lease(&connector).await.unwrap();
     let renewing = connector.connect().await.unwrap();
     (&mut &renewing).batch_execute("BEGIN; UPDATE leases SET expires_at = now()").await.unwrap();
-    let ended = tokio::spawn(lease.end());
+    let ended = tokio::spawn(lease.release());
     let waiting = "(SELECT count(*) FROM pg_stat_activity \
         WHERE wait_event_type = 'Lock' AND query LIKE 'DELETE%leases%' AND datname = current_database())";
     let watching = connector.connect().await.unwrap();

@@ -1,4 +1,4 @@
-//! The newest likers of posts, as a column of each.
+//! The newest likers of posts, as a column of the query.
 
 use agora_domain::posts::{PostView, SHOWN_LIKERS};
 use diesel::QueryResult;
@@ -16,17 +16,17 @@ use crate::schema::posts;
 use crate::sql_types::{DbId, Id};
 use crate::values::ViewRow;
 
-/// What a view of a post says of its likers: the newest ones, if there are any.
+/// The value of the likers column of a post: the newest likers, or `None` if there are none.
 pub(crate) type Likers = Option<Vec<(DbId, String, Option<String>)>>;
 
-/// The column of that, an array of records, which diesel reads but does not make. Of a post with many likes only the newest are read, from
-/// the index.
+/// The likers column, an array of records, which diesel can read but not construct. Of a post with many likes only the newest
+/// are read, by the index.
 #[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
 pub(crate) struct NewestLikers {
     viewer: DbViewer,
 }
 
-/// Returns the column of that, without people apart from the viewer.
+/// Returns the likers column, without users whom the viewer blocks or who block the viewer.
 pub(crate) const fn likers(viewer: DbViewer) -> NewestLikers {
     NewestLikers { viewer }
 }
@@ -53,10 +53,10 @@ impl QueryFragment<Pg> for NewestLikers {
     }
 }
 
-// The limit in the text above.
+// The limit in the SQL above.
 const _: () = assert!(SHOWN_LIKERS == 50);
 
-/// Completes views of posts by their newest likers.
+/// Turns rows into views of posts, with their newest likers.
 pub(crate) async fn with_likers<R, A>(
     _: &mut Conn<'_>,
     rows: Vec<ViewRow<R, Likers>>,

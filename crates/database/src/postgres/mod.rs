@@ -1,7 +1,7 @@
 //! PostgreSQL: connections that reads share, and a pool for everything else.
 //!
-//! A write is one transaction at READ COMMITTED; what it decides on it locks first. A transaction that PostgreSQL ends
-//! to resolve a deadlock is run again.
+//! A write is one transaction at READ COMMITTED, which locks the rows that its decisions depend on before it reads them.
+//! A transaction that PostgreSQL aborts to resolve a deadlock is retried.
 
 mod built;
 mod comments;
@@ -24,7 +24,7 @@ pub(crate) mod positions;
 mod postings;
 #[path = "../queries/mod.rs"]
 pub(crate) mod queries;
-mod row_turns;
+mod row_write_limit;
 mod session;
 mod statement;
 mod statements;

@@ -1,4 +1,4 @@
-//! What is done before a database is used: its sessions and its schema are checked, and the schema is brought up to date.
+//! Opening a database: its sessions and its schema are checked, and the schema is brought up to date.
 
 use diesel::result::Error as DieselError;
 use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection};
@@ -14,16 +14,17 @@ use crate::version::{Migrated, Migrations, Opening};
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
 
-/// The key of the advisory lock under which one node at a time applies migrations. Whoever reads for long shares it: a migration that waited
-/// for a table would have everybody else wait behind it.
+/// The key of the advisory lock under which one node at a time applies migrations. Long reads take it in shared mode: everybody
+/// else would have to wait behind a migration that waits for a table.
 pub(super) const MIGRATION_LOCK: i64 = 0x61_67_6f_72_61;
 
-/// Connects, to look.
+/// Connects to inspect the database.
 pub(super) async fn connect_to_inspect(url: &str, options: &Options) -> Result<AsyncPgConnection, OpenError> {
     Connector::new(url, options)?.connect_to_open().await
 }
 
-/// Connects, to look, and checks what is checked when it is opened; also the versions of the migrations that were applied.
+/// Connects to inspect the database, with the checks that are made when it is opened. Also returns the versions of the applied
+/// migrations.
 pub(crate) async fn connect_to_probe(
     url: &str,
     options: &Options,
@@ -35,7 +36,7 @@ pub(crate) async fn connect_to_probe(
     Ok((conn, applied))
 }
 
-/// Connects to a replica, to look.
+/// Connects to inspect a replica.
 pub(crate) async fn connect_to_replica(url: &str, options: &Options) -> Result<AsyncPgConnection, OpenError> {
     Connector::to_replica(url, options)?.connect_to_open().await
 }
@@ -45,7 +46,7 @@ pub(super) async fn applied(conn: &AsyncPgConnection) -> Result<Vec<String>, Ope
     queries::transfer::applied(&mut &*conn).await.map_err(|error| OpenError::Migration(error.into()))
 }
 
-/// Checks that a connection has the server's session to itself as long as it lasts.
+/// Checks that a connection has a session of the server to itself as long as it lasts, which some poolers do not grant.
 async fn ensure_sessions(conn: &AsyncPgConnection, connector: &Connector) -> Result<(), OpenError> {
     const SHARED: &str = "the session is shared";
     let id = random();
@@ -55,7 +56,7 @@ async fn ensure_sessions(conn: &AsyncPgConnection, connector: &Connector) -> Res
     let other = connector.connect_to_open().await?;
     let steps = [
         (conn, format!("SET agora.session = '{id}'")),
-        // As long as its transaction is open, nobody else has the session of this one.
+        // While its transaction is open, no other connection can have its session.
         (&other, format!("BEGIN; {}", unless(&format!("({marked}) IS FALSE")))),
         (conn, unless(&marked)),
     ];
@@ -68,7 +69,7 @@ async fn ensure_sessions(conn: &AsyncPgConnection, connector: &Connector) -> Res
     Ok(())
 }
 
-/// Checks that a schema may be opened so; the versions of its migrations.
+/// Checks that a schema may be opened in this way. Returns the versions of its migrations.
 async fn check(conn: &AsyncPgConnection, opening: Opening, flavor: Flavor) -> Result<Vec<String>, OpenError> {
     let applied = applied(conn).await?;
     version::check(&applied, opening)?;
@@ -76,14 +77,15 @@ async fn check(conn: &AsyncPgConnection, opening: Opening, flavor: Flavor) -> Re
     Ok(applied)
 }
 
-/// Checks the schema; unless the database is to be inspected, brings it up to date, when no other node does.
+/// Checks the schema and, unless the database is only inspected, brings it up to date, one node at a time.
 pub(super) async fn prepare(opening: Opening, connector: &Connector, flavor: Flavor) -> Result<Migrated, OpenError> {
     let mut conn = connector.connect_to_open().await?;
     let failed = |error: DieselError| OpenError::Migration(error.into());
     if opening != Opening::Inspect {
         ensure_sessions(&conn, connector).await?;
     }
-    // Nobody is waited for where there is nothing to do. On distributed engines, a schema may be brought up to date but not be theirs yet.
+    // If nothing is to be done, no other node is waited for. On a distributed engine, a schema that is up to date may still have
+    // to be adapted to it.
     if opening == Opening::Inspect || flavor == Flavor::Postgresql {
         let applied = check(&conn, opening, flavor).await?;
         if Migrations::of(applied).pending.is_empty() {
@@ -95,32 +97,32 @@ pub(super) async fn prepare(opening: Opening, connector: &Connector, flavor: Fla
     conn.batch_execute("SET statement_timeout = 0; SET lock_timeout = 0").await.map_err(failed)?;
     let lease = match flavor {
         Flavor::Postgresql => {
-            // It goes with the connection.
+            // Released with the connection.
             let lock = format!("SELECT pg_advisory_lock({MIGRATION_LOCK})");
             conn.batch_execute(&lock).await.map_err(failed)?;
             None
         }
-        Flavor::Distributed => Some(lease::to_migrate(connector).await?),
+        Flavor::Distributed => Some(lease::acquire_migration_lease(connector).await?),
     };
     let applied = apply(conn, opening, flavor).await;
-    // Also when it failed: the next node would wait until the lease expires.
-    let ended = match lease {
-        Some(lease) => lease.end().await,
+    // Also if it failed: otherwise the next node would wait until the lease expires.
+    let released = match lease {
+        Some(lease) => lease.release().await,
         None => Ok(()),
     };
     let migrated = Migrated { applied: applied?, saved: None };
-    ended.map(|()| migrated)
+    released.map(|()| migrated)
 }
 
-/// Applies the migrations that are pending by now; their names.
+/// Applies the migrations that are still pending. Returns their names.
 async fn apply(conn: AsyncPgConnection, opening: Opening, flavor: Flavor) -> Result<Vec<String>, OpenError> {
     check(&conn, opening, flavor).await?;
     let mut harness = AsyncMigrationHarness::new(conn);
     let applied = version::names(&harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?);
     if flavor == Flavor::Distributed {
         let mut conn = harness.into_inner();
-        let without = conn.batch_execute(lease::WITHOUT_TRANSACTIONS).await;
-        without.map_err(|error| OpenError::Migration(error.into()))?;
+        let dropped = conn.batch_execute(lease::DROP_TRANSACTION_NUMBERS).await;
+        dropped.map_err(|error| OpenError::Migration(error.into()))?;
     }
     Ok(applied)
 }

@@ -1,10 +1,9 @@
-//! Connections that reads share.
+//! Connections that reads share by pipelining.
 //!
-//! A statement that only reads leaves nothing open behind it: if its request goes away, it is done all the same, and its
-//! answer is dropped when it comes. So it can be sent by the thread that serves the request, on a connection that this
-//! thread drives itself, which spares the hand over between threads that a pooled connection takes. It does not even need
-//! a connection to itself: it is sent behind those that wait for their answers already, so that many travel and are
-//! answered in one go.
+//! A statement that only reads leaves nothing open behind it: if its request is cancelled, the server still finishes it, and
+//! the answer is dropped when it arrives. So the thread that serves the request can send it on a connection that this thread
+//! drives itself, which saves the handover between threads that a pooled connection takes. Nor does it need a connection to
+//! itself: it is sent while others still wait for their answers, so that many are sent and answered in one go.
 //!
 //! No pool was found that lends one connection to many at a time. With one, this module could go.
 
@@ -21,33 +20,34 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 use tokio::time::timeout;
 
-use self::connection::{Pipeline, Waiting};
+use self::connection::{Pipeline, WaitingGuard};
 use self::in_flight::InFlight;
-use super::conflict::{give_way, is_conflict};
+use super::conflict::{back_off, is_conflict};
 use super::connect::Connector;
 use super::dialect::Work;
-use super::pool::{Limits, too_late};
-use super::work::MOST_ATTEMPTS;
+use super::pool::{Limits, timed_out};
+use super::work::MAX_ATTEMPTS;
 use crate::error::Outcome;
 use crate::figures::Lane;
 use crate::mutex::lock;
 
-/// How many connections a thread that serves requests makes for itself: one that is waited for, one to go on with.
-const PER_RUNTIME: usize = 2;
+/// How many connections a runtime that serves requests makes for itself: while reads on one wait for their answers, the next
+/// ones use the other.
+const CONNECTIONS_PER_RUNTIME: usize = 2;
 
-/// How many reads wait on each connection at most, on average: what comes beyond waits for its turn, and not too long.
-const DEPTH: usize = 16;
+/// How many reads may be in flight on each connection, on average. Any further read waits for a permit, for a limited time.
+const READS_PER_CONNECTION: usize = 16;
 
 /// Connections that reads share.
 pub(crate) struct Pipelines {
     connector: Connector,
     slots: Box<[Slot]>,
-    /// The runtime that the database was opened on. Where others serve requests, it reads for jobs in the background and for streams of
-    /// events, over connections of theirs.
+    /// The runtime that the database was opened on. If other runtimes serve requests, this one reads only for background jobs and
+    /// event streams, over the connections of the others.
     background: runtime::Id,
-    /// A permit for each read that the server may be at work on; closed with the database.
+    /// A permit for each read that may be in flight; closed with the database.
     permits: Arc<Semaphore>,
-    /// How many reads wait for their permit or for a connection.
+    /// How many reads wait for a permit or a connection.
     queued: Arc<AtomicUsize>,
     limits: Limits,
 }
@@ -55,45 +55,48 @@ pub(crate) struct Pipelines {
 /// A place for a connection.
 #[derive(Default)]
 struct Slot {
+    /// Held while a connection for this slot is made.
     making: AsyncMutex<()>,
     current: Mutex<Option<Arc<Pipeline>>>,
 }
 
 impl Pipelines {
-    /// So many connections, with many reads on each at a time.
+    /// Creates the slots for this many connections, which are made as they are needed.
     pub(super) fn new(connector: Connector, connections: usize, limits: Limits) -> Arc<Self> {
         Arc::new(Self {
-            connector: connector.planning_once(),
+            connector: connector.with_generic_plans(),
             slots: (0..connections).map(|_| Slot::default()).collect(),
             background: Handle::current().id(),
-            permits: Arc::new(Semaphore::new(connections * DEPTH)),
+            permits: Arc::new(Semaphore::new(connections * READS_PER_CONNECTION)),
             queued: Arc::default(),
             limits,
         })
     }
 
-    /// Runs work that reads. On a connection that turns out to be lost, or that has prepared what is no longer so, it is
-    /// done again, on another one.
+    /// Runs work that only reads. If its connection turns out to be lost, or a prepared statement to be outdated, the work is
+    /// run again on another connection.
     pub(crate) async fn run<T>(self: &Arc<Self>, work: &dyn Work<T>) -> Result<T> {
         let (begun, mut attempts, mut lost) = (Instant::now(), 0, 0);
         loop {
             attempts += 1;
             match self.attempt(work).await? {
                 Some(Err(failure))
-                    if self.limits.do_reads_conflict && is_conflict(&failure) && begun.elapsed() < self.limits.lock =>
+                    if self.limits.may_reads_conflict
+                        && is_conflict(&failure)
+                        && begun.elapsed() < self.limits.lock =>
                 {
-                    give_way(attempts).await;
+                    back_off(attempts).await;
                 }
                 Some(answer) => return Ok(answer?),
-                None if lost + 1 < MOST_ATTEMPTS => lost += 1,
+                None if lost + 1 < MAX_ATTEMPTS => lost += 1,
                 None => return Err(Error::unavailable("the connection to the database was lost")),
             }
         }
     }
 
-    /// Does work once; its outcome, or nothing when its connection is of no use any more.
+    /// Runs work once. Returns its outcome, or `None` if its connection is of no use any more.
     async fn attempt<T>(self: &Arc<Self>, work: &dyn Work<T>) -> Result<Option<Outcome<T>>> {
-        let queued = Waiting::on(&self.queued);
+        let queued = WaitingGuard::new(&self.queued);
         let acquired = timeout(self.limits.wait, async {
             let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| closed())?;
             Ok::<_, Error>((permit, self.acquire().await?))
@@ -107,32 +110,32 @@ impl Pipelines {
         in_flight.end();
         let Ok(answer) = answer else {
             slot.vacate(&pipeline);
-            pipeline.give_up();
-            return Err(too_late());
+            pipeline.abort();
+            return Err(timed_out());
         };
         match &answer {
             Err(failure) if failure.is_of_lost_connection() || pipeline.is_closed() => {
-                if pipeline.is_given_up.load(Ordering::Acquire) {
-                    // Not once more for what waited behind a read that took too long.
+                if pipeline.is_aborted.load(Ordering::Acquire) {
+                    // Reads that waited behind one that took too long are not run again.
                     slot.vacate(&pipeline);
-                    return Err(too_late());
+                    return Err(timed_out());
                 }
-                // So are the others, most likely.
-                self.distrust(begun);
+                // The other connections are most likely lost as well.
+                self.invalidate_older_than(begun);
                 Ok(None)
             }
             Err(failure) if failure.is_unexplained() && begun.elapsed() < self.limits.lock => {
-                self.distrust(begun);
+                self.invalidate_older_than(begun);
                 Ok(None)
             }
             _ => {
-                *lock(&pipeline.answered) = Instant::now();
+                *lock(&pipeline.last_answer) = Instant::now();
                 Ok(Some(answer))
             }
         }
     }
 
-    /// Returns a connection that is there.
+    /// Returns a connection that is alive, and its slot.
     async fn acquire(self: &Arc<Self>) -> Result<(&Slot, Arc<Pipeline>)> {
         let home = Handle::current().id();
         loop {
@@ -140,11 +143,11 @@ impl Pipelines {
                 return Err(closed());
             }
             let (place, slot) =
-                self.choose(home).ok_or_else(|| Error::internal("there is no place for a connection"))?;
+                self.choose_slot(home).ok_or_else(|| Error::internal("there is no place for a connection"))?;
             let pipeline = match slot.current() {
                 Some(pipeline) => pipeline,
                 None => {
-                    // Once begun, it goes on being made when the request goes away: half made, it would be one that nobody counts.
+                    // In a task, which goes on if the request is cancelled: a half-made connection would not be counted.
                     let asking = Arc::new(());
                     match tokio::spawn(Arc::clone(self).make(place, Arc::downgrade(&asking))).await {
                         Ok(made) => match made? {
@@ -155,19 +158,20 @@ impl Pipelines {
                     }
                 }
             };
-            let is_proven = lock(&pipeline.answered).elapsed() < self.limits.unproven;
-            let is_there = is_proven || pipeline.is_there(self.limits.proof()).await;
-            if is_there && !self.connector.has_moved_since(pipeline.made) {
+            let has_just_answered = lock(&pipeline.last_answer).elapsed() < self.limits.ping_after_idle;
+            let is_alive = has_just_answered || pipeline.is_responsive(self.limits.ping_timeout()).await;
+            if is_alive && !self.connector.has_moved_since(pipeline.made) {
                 return Ok((slot, pipeline));
             }
             slot.vacate(&pipeline);
         }
     }
 
-    /// Returns the place of a connection of this runtime that nothing waits on; or an empty place, if need be one that was in the
-    /// background's way; or that with the least to wait for.
-    fn choose(&self, home: runtime::Id) -> Option<(usize, &Slot)> {
-        // Whether it is another runtime's, how many wait on it, and its place: the least is the best.
+    /// Chooses the slot of the connection to use, and returns its index as well. In the order of preference: the least busy
+    /// connection of this runtime, if it is idle or the runtime has [`CONNECTIONS_PER_RUNTIME`]; an empty slot, if necessary by
+    /// closing an idle connection of the background runtime; the least busy connection, of this runtime if it has any.
+    fn choose_slot(&self, home: runtime::Id) -> Option<(usize, &Slot)> {
+        // Whether the connection is another runtime's, how many reads wait on it, and its index: the smallest is the best.
         let mut best: Option<(bool, usize, usize)> = None;
         let (mut empty, mut taken) = (None, None);
         let mut owned = 0;
@@ -186,9 +190,9 @@ impl Pipelines {
             let this = (is_foreign, waiting, place);
             best = Some(best.map_or(this, |best| best.min(this)));
         }
-        // More than so many of its own would answer no sooner, and travel in smaller groups.
-        let will_do =
-            best.is_some_and(|(is_foreign, waiting, _)| !is_foreign && (owned >= PER_RUNTIME || waiting == 0));
+        // More connections of its own would not answer sooner, and would send reads in smaller batches.
+        let will_do = best
+            .is_some_and(|(is_foreign, waiting, _)| !is_foreign && (owned >= CONNECTIONS_PER_RUNTIME || waiting == 0));
         let best = best.map(|(.., place)| place);
         let emptied = || {
             let (place, slot, pipeline) = taken?;
@@ -199,8 +203,8 @@ impl Pipelines {
         Some((chosen, self.slots.get(chosen)?))
     }
 
-    /// Makes a connection for an empty place; nothing when somebody else made one meanwhile, or when nobody asks for it any more: while
-    /// the server is away, those who gave up would otherwise try one after the other.
+    /// Makes a connection for an empty slot. Returns `None` if another task has made one in the meantime, or if the request is
+    /// gone: while the server is away, abandoned requests would otherwise try one after the other.
     async fn make(self: Arc<Self>, place: usize, asking: Weak<()>) -> Result<Option<Arc<Pipeline>>> {
         let Some(slot) = self.slots.get(place) else { return Ok(None) };
         let _making = slot.making.lock().await;
@@ -215,18 +219,18 @@ impl Pipelines {
         let made = Arc::new(Pipeline {
             conn,
             driver,
-            is_given_up: AtomicBool::new(false),
+            is_aborted: AtomicBool::new(false),
             waiting: Arc::default(),
             home: Handle::current().id(),
             made: Instant::now(),
-            answered: Mutex::new(Instant::now()),
+            last_answer: Mutex::new(Instant::now()),
         });
         *lock(&slot.current) = Some(Arc::clone(&made));
         Ok(Some(made))
     }
 
-    /// Has each connection replaced that was made before an instant.
-    fn distrust(&self, before: Instant) {
+    /// Removes each connection that was made before an instant, so that it is replaced.
+    fn invalidate_older_than(&self, before: Instant) {
         for slot in &self.slots {
             lock(&slot.current).take_if(|current| current.made < before);
         }
@@ -254,14 +258,14 @@ fn closed() -> Error {
 }
 
 impl Slot {
-    /// Returns the connection. Its end is known at once; so is that of the runtime that drove it.
+    /// Returns the connection, unless it or the runtime that drove it has ended.
     fn current(&self) -> Option<Arc<Pipeline>> {
         let mut current = lock(&self.current);
         current.take_if(|pipeline| pipeline.is_closed());
         current.clone()
     }
 
-    /// Takes the connection out of its place, for a new one.
+    /// Removes the connection, if it is still in the slot, to make room for a new one.
     fn vacate(&self, pipeline: &Arc<Pipeline>) {
         lock(&self.current).take_if(|current| Arc::ptr_eq(current, pipeline));
     }

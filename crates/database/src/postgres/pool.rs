@@ -18,62 +18,62 @@ use crate::mutex::lock;
 /// A pool of connections.
 pub(super) type Pool = managed::Pool<Manager>;
 
-/// After how long a connection is asked, before it is used again, whether it is still there. One whose end was
-/// announced is never used; this is about a server that vanished without a word.
-pub(super) const UNPROVEN: Duration = Duration::from_secs(1);
+/// How long a connection may be idle before it is pinged prior to its next use. A connection whose end was announced is
+/// never used; this is about a server that vanished silently.
+pub(super) const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
 
-/// How long the answer to that may take at most.
-const PROOF: Duration = Duration::from_secs(2);
+/// How long the answer to a ping may take at most.
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long things may take.
+/// The time limits of work on a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// The wait for a connection.
     pub(super) wait: Duration,
-    /// The work on it.
+    /// The work on the connection.
     pub(super) work: Duration,
-    /// The wait for a lock. Work that conflicts with other work is done again for as long, and so is work that failed within this time for an
-    /// unknown reason.
+    /// The wait for a lock. Work that conflicts with other work is retried for as long, and work that failed for an unknown
+    /// reason only if it failed within this time.
     pub(super) lock: Duration,
-    /// Whether what reads conflicts with what writes.
-    pub(super) do_reads_conflict: bool,
-    /// The time without use after which a connection has to prove that it is still there.
-    pub(super) unproven: Duration,
+    /// Whether reads may conflict with writes.
+    pub(super) may_reads_conflict: bool,
+    /// The idle time after which a connection is pinged before it is used.
+    pub(super) ping_after_idle: Duration,
 }
 
 impl Limits {
-    /// Returns how long that proof may take.
-    pub(super) fn proof(&self) -> Duration {
-        PROOF.min(self.wait / 2)
+    /// Returns how long the answer to that ping may take.
+    pub(super) fn ping_timeout(&self) -> Duration {
+        PING_TIMEOUT.min(self.wait / 2)
     }
 }
 
-/// Says that the server took too long.
-pub(super) fn too_late() -> Error {
+/// Returns the error for a server that took too long.
+pub(super) fn timed_out() -> Error {
     Error::unavailable("the database did not answer in time")
 }
 
-/// Makes and checks the connections of a pool, which is asked for them on the runtime that drives them.
+/// Makes and checks the connections of a pool, on the runtime that then drives them.
 pub(super) struct Manager {
     connector: Connector,
     limits: Limits,
-    /// When a connection last failed to: what was not used since is as dead most likely, and is not asked.
-    distrusted: Mutex<Option<Instant>>,
+    /// When a connection last failed. Those not used since are most likely dead as well, and are discarded without a ping.
+    invalidated_at: Mutex<Option<Instant>>,
 }
 
 impl Manager {
     pub(super) fn new(connector: Connector, limits: Limits) -> Self {
-        Self { connector, limits, distrusted: Mutex::new(None) }
+        Self { connector, limits, invalidated_at: Mutex::new(None) }
     }
 
-    /// Returns whether connections lead to another server since one was made.
+    /// Returns whether connections lead to another server than at the time `made`.
     pub(super) fn has_moved_since(&self, made: Instant) -> bool {
         self.connector.has_moved_since(made)
     }
 
-    /// Has each connection that was used so far replaced before it is used again.
-    pub(super) fn distrust(&self) {
-        *lock(&self.distrusted) = Some(Instant::now());
+    /// Marks all connections: each one last used before now is replaced before it is used again.
+    pub(super) fn invalidate_all(&self) {
+        *lock(&self.invalidated_at) = Some(Instant::now());
     }
 }
 
@@ -92,21 +92,21 @@ impl managed::Manager for Manager {
             return Err(RecycleError::message("it is broken"));
         }
         let last_used = metrics.recycled.unwrap_or(metrics.created);
-        let distrusted = *lock(&self.distrusted);
-        if distrusted.is_some_and(|at| last_used < at) {
+        let invalidated_at = *lock(&self.invalidated_at);
+        if invalidated_at.is_some_and(|at| last_used < at) {
             return Err(RecycleError::message("another one was lost since it was used"));
         }
         if self.connector.has_moved_since(metrics.created) {
             return Err(RecycleError::message("another server has taken over since it was made"));
         }
-        if last_used.elapsed() < self.limits.unproven {
+        if last_used.elapsed() < self.limits.ping_after_idle {
             return Ok(());
         }
-        match timeout(self.limits.proof(), conn.batch_execute("")).await {
+        match timeout(self.limits.ping_timeout(), conn.batch_execute("")).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(RecycleError::message("it is broken")),
             Err(_) => {
-                self.distrust();
+                self.invalidate_all();
                 Err(RecycleError::message("it does not answer"))
             }
         }

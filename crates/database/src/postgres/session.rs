@@ -15,24 +15,24 @@ use crate::options::Flavor;
 use crate::random::random;
 use crate::transfer::Table;
 
-/// A transaction. Dropping it undoes what is not committed, with the connection.
+/// A transaction. Dropping it closes its connection, which rolls back what is not committed.
 pub(crate) struct Session {
     conn: AsyncPgConnection,
-    /// The tables that it changes.
+    /// The tables that the transaction changes.
     tables: &'static [Table],
 }
 
 impl Session {
-    /// The limits that keep requests short do not hold here: a whole table takes its time, and so does what is done
-    /// with it between two steps.
+    /// Lifts the time limits that keep requests short: a whole table takes its time, and so does what is done with it between
+    /// two steps.
     const UNLIMITED: &str = "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
 
     /// Begins to read the database as it is now. Until this is dropped, no migration is applied.
     pub(crate) async fn snapshot(connector: &Connector, flavor: Flavor) -> Result<Self> {
         let mut conn = connector.connect().await.map_err(Error::unavailable)?;
         if flavor == Flavor::Postgresql {
-            // Before the transaction, which then sees no migration that is half done. It goes with the connection, and is waited for as
-            // long as a migration takes.
+            // Taken before the transaction, which then sees no migration that is half done. It is released with the connection,
+            // and waited for as long as a migration takes.
             let lock = format!(
                 "SET statement_timeout = 0; SET lock_timeout = 0; SELECT pg_advisory_lock_shared({MIGRATION_LOCK})"
             );
@@ -44,7 +44,7 @@ impl Session {
         Self::begin(conn, &format!("{begin}; {}; {first}", Self::UNLIMITED), &[]).await
     }
 
-    /// Begins to change these tables, with everybody else kept from changing them. They may read.
+    /// Begins to change these tables, which others may meanwhile read but not change.
     pub(crate) async fn change(connector: &Connector, tables: &'static [Table]) -> Result<Self> {
         let lock = format!("LOCK TABLE {} IN EXCLUSIVE MODE", names(tables));
         let conn = connector.connect().await.map_err(Error::unavailable)?;
@@ -64,8 +64,8 @@ impl Session {
         Ok(work(&mut &self.conn).await?)
     }
 
-    /// Commits. Nothing can be done after it. What was filled is measured first: until the server gets round to that by
-    /// itself, its plans would be those for empty tables.
+    /// Commits; the session is of no use afterwards. The changed tables are analyzed first: until the server does so by itself,
+    /// its plans would be those for empty tables.
     pub(crate) async fn commit(&mut self) -> Result<()> {
         let commit = format!("ANALYZE {}; COMMIT", names(self.tables));
         Ok(self.conn.batch_execute(&commit).await.map_err(Failure::from)?)
@@ -73,7 +73,7 @@ impl Session {
 }
 
 impl Postgres {
-    /// Returns whether another is the same database: what is locked in one is locked in the other then.
+    /// Returns whether another handle is on the same database, by whether a lock taken through one is held for the other.
     pub(crate) async fn is_same(&self, other: &Self) -> Result<bool> {
         if [self.flavor, other.flavor] != [Flavor::Postgresql; 2] {
             return Ok(false);

@@ -1,6 +1,6 @@
-//! Statements for which diesel has no words, as queries that stay prepared.
+//! Statements in SQL that diesel cannot express, as queries that stay prepared.
 
-/// Declares a statement: its values, the types of its columns, and its text with the values where they stand in it.
+/// Declares a statement: its parameters, the types of its columns, and its SQL with the parameters where they belong.
 macro_rules! statement {
     ($name:ident { $($field:ident: $type:ty),* } -> $columns:ty: $($text:literal $($($value:ident).+ as $sql:ty)?),*) => {
         #[derive(Debug, Clone, QueryId)]

@@ -1,8 +1,8 @@
-//! Writes with what they count, tell or take off a record, each as one call of a function of the schema:
+//! Writes together with their counters, notifications and image records, each as one call of a function of the schema:
 //! `migrations/postgres/2026-11-26-140000_quick_writes` and `2026-11-27-000000_attachments`.
 //!
-//! As statements of diesel, whatever each may have to do was set up at each execution. Called, they were carried out more often by pgbench alone: a
-//! like 1.60 times, a comment 1.26, a post 1.45.
+//! As diesel statements, everything that a write may have to do was set up at each execution. Measured by pgbench alone, the
+//! calls ran more often: a like 1.60 times, a comment 1.26, a post 1.45.
 
 #![allow(clippy::too_many_arguments, reason = "a function of the schema takes the columns of a row")]
 
@@ -22,7 +22,7 @@ use crate::search_index::TextRow;
 use crate::sql_types::{DbId, Id, Instant};
 
 define_sql_function! {
-    /// Turns a like on or off; which it is then, or nothing where there is no such post.
+    /// Toggles a like. Returns whether it is on then, or null if there is no such post.
     #[sql_name = "toggle_like"]
     fn call_toggle_like(
         post: Id, liker: Id, id: Id, at: Instant, notice: Nullable<Id>, recipient: Nullable<Id>, day: Integer,
@@ -30,7 +30,7 @@ define_sql_function! {
 }
 
 define_sql_function! {
-    /// Stores a comment at the top level; whether its post is there.
+    /// Stores a top-level comment. Returns whether its post exists.
     #[sql_name = "insert_comment"]
     fn call_insert_comment(
         id: Id, post: Id, author: Id, content: Text, at: Instant, changed: Instant, entities: Nullable<Text>,
@@ -39,7 +39,7 @@ define_sql_function! {
 }
 
 define_sql_function! {
-    /// Stores a post; whether its images were on the record of those that no row names.
+    /// Stores a post. Returns whether its images were on record as referenced by no row.
     #[sql_name = "insert_post"]
     fn call_insert_post(
         id: Id, author: Id, content: Text, images: Array<Text>, attachments: Nullable<Text>, visibility: SmallInt, at: Instant, changed: Instant,
@@ -58,15 +58,15 @@ pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord, notice: O
     toggled.map_err(Failure::missing(Resource::User))?.ok_or(Failure::Rule(Error::NotFound(Resource::Post)))
 }
 
-/// Returns notices that stand alone as the values of one call, each at the same place of every list.
-fn in_lists(told: &[Notice]) -> (Vec<DbId>, Vec<i16>, Vec<DbId>) {
+/// Returns notices that are not gathered as the arguments of one call: ids, kinds and recipients, at the same index each.
+fn notice_columns(told: &[Notice]) -> (Vec<DbId>, Vec<i16>, Vec<DbId>) {
     let values = |notice: &Notice| (DbId(notice.id.uuid()), kind_code(notice.kind), DbId(notice.recipient.uuid()));
     told.iter().map(values).collect()
 }
 
-/// Stores a comment at the top level, counts it, and tells of it.
+/// Stores a top-level comment, counts it, and notifies of it.
 pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: Vec<Notice>) -> Outcome<()> {
-    let (ids, kinds, recipients) = in_lists(&told);
+    let (ids, kinds, recipients) = notice_columns(&told);
     let CommentRow { id, post_id, author_id, content, created_at, updated_at, entities, .. } = row;
     let call =
         call_insert_comment(id, post_id, author_id, content, created_at, updated_at, entities, ids, kinds, recipients);
@@ -74,14 +74,14 @@ pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: V
     if is_stored { Ok(()) } else { Err(Failure::Rule(Error::NotFound(Resource::Post))) }
 }
 
-/// Stores a post, of which its images are named from then on, with the text by which it is found, and tells of it; its author.
+/// Stores a post with its search text, makes its images referenced, and notifies of it. Returns its author.
 pub(crate) async fn insert_post(
     conn: &mut Conn<'_>,
     row: PostRow,
     text: TextRow,
     told: Vec<Notice>,
 ) -> Outcome<AuthorRow> {
-    let (tags, (ids, kinds, recipients)) = (row.tags(), in_lists(&told));
+    let (tags, (ids, kinds, recipients)) = (row.tags(), notice_columns(&told));
     let PostRow { id, author_id, content, image, attachments, visibility, created_at, updated_at, entities, .. } = row;
     let images = attachments::of_post(image, attachments.as_deref())?;
     let images: Vec<String> = images.into_iter().map(|image| image.key.as_str().to_owned()).collect();

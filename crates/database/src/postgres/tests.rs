@@ -452,7 +452,7 @@ async fn searches_of_the_catalog_have_half_of_the_turns_until_they_are_done() {
     assert!(given_up.await.unwrap_err().is_cancelled());
 
     let next = search();
-    while database.catalog_searches.line.available_permits() == SEARCHES_IN_LINE {
+    while database.catalog_searches.line.available_permits() == SEARCH_QUEUE_CAPACITY {
         tokio::task::yield_now().await;
     }
     database.search(|_| Box::pin(async { Ok(()) })).await.unwrap();

@@ -1,4 +1,4 @@
-//! The index of the products' texts, asked for a text.
+//! A search for a text in the index of the products' texts.
 
 use diesel::QueryResult;
 use diesel::expression::ValidGrouping;
@@ -10,16 +10,16 @@ use crate::expression::expression;
 use crate::schema::products;
 use crate::values::TextFilter;
 
-/// Whether the index matches a `tsquery` for `products.id`. It is asked for all products that it matches, in whatever order
-/// these are listed: it knows of no order.
+/// The condition that the index matches a `tsquery` for `products.id`. The index returns all products that match, whatever the
+/// order of the list, since it has no order.
 #[derive(Debug, Clone, QueryId, ValidGrouping)]
 pub(crate) struct TextIn(String);
 
-/// Returns whether a product may have a text in it: it has all of the text's sequences of characters.
+/// Returns the condition that a product may contain a text: it has all of the text's n-grams.
 pub(crate) fn may_have_text(text: &TextFilter) -> TextIn {
     let quoted = |ngram: &String| format!("'{}'", ngram.replace('\\', "\\\\").replace('\'', "''"));
     match text.ngrams.as_slice() {
-        // Some of the index begin with it.
+        // A prefix of n-grams in the index, which have three characters.
         [short] if short.chars().count() < 3 => TextIn(format!("{}:*", quoted(short))),
         ngrams => TextIn(ngrams.iter().map(quoted).collect::<Vec<_>>().join(" & ")),
     }
@@ -32,7 +32,7 @@ impl QueryFragment<Pg> for TextIn {
         QueryFragment::<Pg>::walk_ast(&products::id, out.reborrow())?;
         out.push_sql(" IN (SELECT p.id FROM products p WHERE agora_trigrams(p.search_key) @@ CAST(");
         out.push_bind_param::<Text, _>(&self.0)?;
-        // Without an offset, the planner may walk the list's order instead, and look at every product on the way.
+        // Without the offset, the planner may walk the list in its order instead, and check every product on the way.
         out.push_sql(" AS tsquery) OFFSET 0)");
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The leases of what nodes take turns at.
+//! The leases of tasks that one node at a time runs.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use tokio::task::AbortHandle;
 use tokio::time::interval;
 
 use super::database::Postgres;
-use super::lease::{RENEWAL, give_back, renew, take};
+use super::lease::{RENEWAL_INTERVAL, release, renew, try_acquire};
 use crate::turn::Turn;
 
-/// A lease, which is renewed until this is dropped.
+/// A lease, which is renewed until it is dropped, and then released.
 pub(crate) struct Lease {
     database: Arc<Postgres>,
     name: &'static str,
@@ -18,16 +18,16 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease of a turn; nothing when another node has it.
+    /// Takes the lease of a turn, or returns `None` if another node has it.
     pub(crate) async fn take(database: &Arc<Postgres>, turn: Turn) -> Result<Option<Self>> {
         let name = turn.name();
         let holder = database.holder;
-        if !database.statement(move |conn| Box::pin(take(conn, name, holder))).await? {
+        if !database.statement(move |conn| Box::pin(try_acquire(conn, name, holder))).await? {
             return Ok(None);
         }
         let renewing = Arc::clone(database);
         let renewal = database.runtime().spawn(async move {
-            let mut interval = interval(RENEWAL);
+            let mut interval = interval(RENEWAL_INTERVAL);
             loop {
                 interval.tick().await;
                 match renewing.statement(move |conn| Box::pin(renew(conn, name, holder))).await {
@@ -46,8 +46,8 @@ impl Drop for Lease {
         self.renewal.abort();
         let (database, name, holder) = (Arc::clone(&self.database), self.name, self.database.holder);
         self.database.runtime().spawn(async move {
-            // It expires by itself otherwise.
-            let _ = database.statement(move |conn| Box::pin(give_back(conn, name, holder))).await;
+            // If this fails, the lease expires by itself.
+            let _ = database.statement(move |conn| Box::pin(release(conn, name, holder))).await;
         });
     }
 }

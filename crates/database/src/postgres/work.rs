@@ -1,4 +1,4 @@
-//! Work on a connection of the pool, and work that is done again.
+//! Runs work on a pooled connection, and again where that is safe.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
@@ -12,104 +12,107 @@ use futures_util::FutureExt;
 use futures_util::future::select;
 use tokio::time::{sleep, timeout};
 
-use super::conflict::{give_way, is_conflict};
+use super::conflict::{back_off, is_conflict};
 use super::dialect::{Conn, RunQueryDsl, Work};
-use super::pool::{Limits, Manager, Pool, UNPROVEN, too_late};
+use super::pool::{Limits, Manager, PING_AFTER_IDLE, Pool, timed_out};
 use crate::error::{Failure, Outcome};
 use crate::schema::idempotency;
 use crate::sql_types::DbId;
 
-/// How often work whose connection is lost is begun at most: a server that stops may take a second connection before it ends that as well.
-pub(super) const MOST_ATTEMPTS: u32 = 3;
+/// How often work that loses its connection is begun at most: a server that is stopping may accept a second connection before
+/// it ends that one as well.
+pub(super) const MAX_ATTEMPTS: u32 = 3;
 
-/// For how long a connection whose server does not answer keeps its place in the pool at most: that server may be there and do nothing any
-/// more, and its name lead to another one.
-const HELD: Duration = Duration::from_secs(120);
+/// How long a connection whose server does not answer keeps its place in the pool at most: that server may be up but hang
+/// forever, while its name already leads to another one.
+const MAX_HOLD: Duration = Duration::from_secs(120);
 
-/// Which transaction work is done in.
+/// The kind of transaction that work runs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Transaction {
-    /// It only reads, and each statement is its own.
+    /// None around the work: it only reads, and each statement is its own transaction.
     Read,
-    /// Its one statement is its own.
+    /// None around the work: its single statement, which writes, is its own transaction.
     Statement,
-    /// One around all of it.
+    /// One around all of the work.
     Explicit,
 }
 
-/// What is done about a transaction of which nobody knows whether it was carried out: its connection was lost before the answer to its
-/// `COMMIT` came.
+/// What to do if the outcome of a transaction is unknown, because its connection was lost before the answer to its `COMMIT`
+/// came.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Unknown {
-    /// It has failed.
-    Fails,
-    /// It is done again, which changes nothing.
-    IsDoneAgain,
-    /// If the attempt that it completes has an outcome, it was carried out. Otherwise it is done again.
-    IsLookedUp(DbId),
+pub(super) enum OnUnknownOutcome {
+    /// Report it as failed.
+    Fail,
+    /// Run the work again, which is idempotent.
+    Retry,
+    /// Look up whether the attempt that the work completes has an outcome. If so, it was committed; if not, run it again.
+    LookUp(DbId),
 }
 
-/// How work ended that nothing has refused.
-enum Ended<T> {
+/// How work ended that did not fail.
+enum Completion<T> {
     Done(T),
-    /// It was to give this, but nobody knows whether it was carried out, for this failure.
+    /// The value of work that may or may not have been committed, and the failure that leaves this unknown.
     Unknown(T, Failure),
 }
 
-/// Does work on a connection of the pool, unless nobody waits for it any more when there is one.
-pub(super) async fn carry_out<T>(
+/// Runs work on a pooled connection, unless its request is gone by the time there is one.
+pub(super) async fn run_in_pool<T>(
     pool: &Pool,
     limits: Limits,
-    (transaction, unknown): (Transaction, Unknown),
+    (transaction, on_unknown): (Transaction, OnUnknownOutcome),
     work: &dyn Work<T>,
     is_abandoned: &(dyn Fn() -> bool + Sync),
 ) -> Result<T> {
     let mut attempts = 0;
     loop {
-        let (value, failure) = match do_safely(pool, limits, transaction, work, is_abandoned, &mut attempts).await? {
-            Ended::Done(value) => return Ok(value),
-            Ended::Unknown(value, failure) => (value, failure),
+        let (value, failure) = match run_retrying(pool, limits, transaction, work, is_abandoned, &mut attempts).await? {
+            Completion::Done(value) => return Ok(value),
+            Completion::Unknown(value, failure) => (value, failure),
         };
-        match unknown {
-            Unknown::Fails => return Err(failure.into()),
-            Unknown::IsDoneAgain => {}
-            Unknown::IsLookedUp(attempt) => {
+        match on_unknown {
+            OnUnknownOutcome::Fail => return Err(failure.into()),
+            OnUnknownOutcome::Retry => {}
+            OnUnknownOutcome::LookUp(attempt) => {
                 let look = is_completed(attempt);
-                // What a transaction has read holds once it has ended.
-                match do_safely(pool, limits, Transaction::Explicit, &look, is_abandoned, &mut 0).await? {
-                    Ended::Done(true) => return Ok(value),
-                    Ended::Done(false) => {}
-                    Ended::Unknown(_, failure) => return Err(failure.into()),
+                // Explicit, since what a transaction has read is certain only once it has ended.
+                match run_retrying(pool, limits, Transaction::Explicit, &look, is_abandoned, &mut 0).await? {
+                    Completion::Done(true) => return Ok(value),
+                    Completion::Done(false) => {}
+                    Completion::Unknown(_, failure) => return Err(failure.into()),
                 }
             }
         }
-        if attempts >= MOST_ATTEMPTS {
+        if attempts >= MAX_ATTEMPTS {
             return Err(failure.into());
         }
     }
 }
 
-/// Does work on a connection of the pool; again only where it was not carried out for certain, and until it was begun [`MOST_ATTEMPTS`] times.
+/// Runs work on a pooled connection, and again only if it was certainly not carried out, until it was begun [`MAX_ATTEMPTS`]
+/// times.
 ///
-/// That is so when the connection was lost before the end of its transaction. What fails at once and for a reason that the driver does not
-/// tell is done once more, on a connection that has nothing prepared: a migration may have changed what a statement gives since it was
-/// prepared (SQLSTATE 0A000), or somebody in between may have forgotten it (26000). So is what a server refuses that takes no writes any
-/// more: another one may.
-async fn do_safely<T>(
+/// Work was certainly not carried out if the connection was lost before the end of its transaction. Work that fails within
+/// [`Limits::lock`] for a reason that the driver does not report is retried once, on a connection without prepared statements:
+/// a migration may have changed the result of a statement since it was prepared (SQLSTATE 0A000), or something in between,
+/// such as a pooler, may have dropped the statement (26000). So is work that a server refuses because it takes no more writes:
+/// another one may take them.
+async fn run_retrying<T>(
     pool: &Pool,
     limits: Limits,
     transaction: Transaction,
     work: &dyn Work<T>,
     is_abandoned: &(dyn Fn() -> bool + Sync),
     attempts: &mut u32,
-) -> Result<Ended<T>> {
+) -> Result<Completion<T>> {
     let mut is_first = true;
     loop {
         *attempts += 1;
         let got = timeout(limits.wait, pool.get()).await;
         let got = got.map_err(|_| Error::unavailable("no connection to the database became free in time"))?;
         let mut conn = got.map_err(|error| match error {
-            // Whose own text the pool's would repeat.
+            // The pool's error would only repeat the text of this one.
             PoolError::Backend(error) => Error::unavailable(error),
             error => Error::unavailable(error),
         })?;
@@ -117,41 +120,42 @@ async fn do_safely<T>(
             return Err(Error::unavailable("the request has gone away"));
         }
         let begun = Instant::now();
-        let transacted = AssertUnwindSafe(transact_again(&mut conn, limits, transaction, work)).catch_unwind();
+        let transacted = AssertUnwindSafe(retry_conflicts(&mut conn, limits, transaction, work)).catch_unwind();
         let outcome = match timeout(limits.work, transacted).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) => {
-                // In no known state, it is closed.
+                // The connection is in an unknown state, so it is closed.
                 drop(Object::take(conn));
                 return Err(Error::internal("work on the database panicked"));
             }
             Err(_) => {
                 tokio::spawn(close_once_answered(pool.clone(), conn));
-                return Err(too_late());
+                return Err(timed_out());
             }
         };
         let failure = match outcome {
-            Ok(Ended::Done(value)) => return Ok(Ended::Done(value)),
+            Ok(Completion::Done(value)) => return Ok(Completion::Done(value)),
             Ok(unknown) => {
-                pool.manager().distrust();
+                pool.manager().invalidate_all();
                 return Ok(unknown);
             }
             Err(failure) => failure,
         };
         let is_lost = failure.is_of_lost_connection();
         let may_do_again = if is_lost {
-            transaction != Transaction::Statement && *attempts < MOST_ATTEMPTS
+            transaction != Transaction::Statement && *attempts < MAX_ATTEMPTS
         } else if is_first && begun.elapsed() < limits.lock {
             is_first = false;
-            // The last word of a server that ends the connection may come after the statement was carried out.
+            // A server may report that it ends the connection after it has carried out the statement.
             failure.is_read_only()
-                || failure.is_unexplained() && (transaction != Transaction::Statement || is_there(&conn, limits).await)
+                || failure.is_unexplained()
+                    && (transaction != Transaction::Statement || is_responsive(&conn, limits).await)
         } else {
             false
         };
         if is_lost || may_do_again {
-            // What holds for this connection does for the others, most likely.
-            pool.manager().distrust();
+            // The other connections are most likely in the same state.
+            pool.manager().invalidate_all();
         }
         if !may_do_again {
             return Err(failure.into());
@@ -159,68 +163,68 @@ async fn do_safely<T>(
     }
 }
 
-/// Closes a connection whose server took too long, once that answers: until then its session is there, as while a commit waits for a
-/// replica, and another one in its place in the pool would come on top of it. Not when another server has taken over meanwhile, nor for
-/// longer than [`HELD`].
+/// Closes a connection whose server took too long, once the server answers. Until then the server's session lives on, for
+/// example while a commit waits for a replica, and a new connection in its place in the pool would be one too many. The wait
+/// ends early if another server takes over, and after [`MAX_HOLD`].
 async fn close_once_answered(pool: Pool, conn: Object<Manager>) {
     let made = Object::metrics(&conn).created;
     let answered = async { (&*conn).batch_execute("").await };
     let moved = async {
         while !pool.manager().has_moved_since(made) {
-            sleep(UNPROVEN).await;
+            sleep(PING_AFTER_IDLE).await;
         }
     };
-    let _ = timeout(HELD, select(pin!(answered), pin!(moved))).await;
+    let _ = timeout(MAX_HOLD, select(pin!(answered), pin!(moved))).await;
     drop(Object::take(conn));
 }
 
-/// Returns whether a connection answers.
-async fn is_there(mut conn: Conn<'_>, limits: Limits) -> bool {
-    matches!(timeout(limits.proof(), conn.batch_execute("")).await, Ok(Ok(())))
+/// Returns whether a connection answers in time.
+async fn is_responsive(mut conn: Conn<'_>, limits: Limits) -> bool {
+    matches!(timeout(limits.ping_timeout(), conn.batch_execute("")).await, Ok(Ok(())))
 }
 
-/// Does work, and again what conflicts with others, for as long as it may wait for a lock of theirs.
-async fn transact_again<T>(
+/// Runs work, and again while it conflicts with other work, for as long as it may wait for a lock.
+async fn retry_conflicts<T>(
     conn: &mut AsyncPgConnection,
     limits: Limits,
     transaction: Transaction,
     work: &dyn Work<T>,
-) -> Outcome<Ended<T>> {
+) -> Outcome<Completion<T>> {
     let (begun, mut attempts) = (Instant::now(), 0);
     loop {
         attempts += 1;
         let outcome = match transaction {
-            Transaction::Read | Transaction::Statement => work(&mut &*conn).await.map(Ended::Done),
+            Transaction::Read | Transaction::Statement => work(&mut &*conn).await.map(Completion::Done),
             Transaction::Explicit => transact(conn, work).await,
         };
         match outcome {
-            Err(failure) if is_conflict(&failure) && begun.elapsed() < limits.lock => give_way(attempts).await,
+            Err(failure) if is_conflict(&failure) && begun.elapsed() < limits.lock => back_off(attempts).await,
             outcome => return outcome,
         }
     }
 }
 
-async fn transact<T>(conn: &mut AsyncPgConnection, work: &dyn Work<T>) -> Outcome<Ended<T>> {
+async fn transact<T>(conn: &mut AsyncPgConnection, work: &dyn Work<T>) -> Outcome<Completion<T>> {
     type Transactions = <AsyncPgConnection as AsyncConnection>::TransactionManager;
     Transactions::begin_transaction(conn).await?;
     match work(&mut &*conn).await {
         Ok(value) => match Transactions::commit_transaction(conn).await.map_err(Failure::from) {
-            Ok(()) => Ok(Ended::Done(value)),
-            // The last word of a server that ends the connection may come after it has committed.
+            Ok(()) => Ok(Completion::Done(value)),
+            // A server may report that it ends the connection after it has committed.
             Err(failure) if failure.is_of_lost_connection() || failure.is_unexplained() => {
-                Ok(Ended::Unknown(value, failure))
+                Ok(Completion::Unknown(value, failure))
             }
             Err(failure) => Err(failure),
         },
         Err(failure) => {
-            // When this fails too, the connection is broken and leaves the pool; the cause is the first failure.
+            // If this fails too, the connection is broken and leaves the pool; the first failure is the cause to report.
             let _ = Transactions::rollback_transaction(conn).await;
             Err(failure)
         }
     }
 }
 
-/// Looks whether an attempt has an outcome, once no transaction is under way that may give it one.
+/// Returns work that checks whether an attempt has an outcome, once no transaction in progress may still give it one.
 fn is_completed(attempt: DbId) -> impl Work<bool> {
     move |conn| {
         Box::pin(async move {

@@ -1,4 +1,4 @@
-//! A connection that reads are sent over one behind the other.
+//! A connection on which reads are pipelined.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,49 +14,52 @@ use crate::mutex::lock;
 /// A connection, driven by the runtime that made it.
 pub(super) struct Pipeline {
     pub(super) conn: AsyncPgConnection,
+    /// The task that drives the connection.
     pub(super) driver: AbortHandle,
-    pub(super) is_given_up: AtomicBool,
+    /// Whether the connection was closed because a read took too long.
+    pub(super) is_aborted: AtomicBool,
     /// How many reads wait for their answer.
     pub(super) waiting: Arc<AtomicUsize>,
+    /// The runtime that drives the connection.
     pub(super) home: runtime::Id,
     pub(super) made: Instant,
-    pub(super) answered: Mutex<Instant>,
+    pub(super) last_answer: Mutex<Instant>,
 }
 
 impl Pipeline {
-    /// Returns whether it has ended.
+    /// Returns whether the connection has ended.
     pub(super) fn is_closed(&self) -> bool {
         self.driver.is_finished()
     }
 
-    /// Closes the connection, whatever waits on it: the server ends what it does for nobody.
-    pub(super) fn give_up(&self) {
-        self.is_given_up.store(true, Ordering::Release);
+    /// Closes the connection, whatever waits on it. The server then cancels the statements that nobody waits for.
+    pub(super) fn abort(&self) {
+        self.is_aborted.store(true, Ordering::Release);
         self.driver.abort();
     }
 
-    /// Returns whether it answers within the time, behind all that was sent before.
-    pub(super) async fn is_there(&self, proof: Duration) -> bool {
-        let _waiting = Waiting::on(&self.waiting);
-        let answers = matches!(timeout(proof, (&mut &self.conn).batch_execute("")).await, Ok(Ok(())));
+    /// Returns whether the server answers in time, after everything that was sent before.
+    pub(super) async fn is_responsive(&self, ping_timeout: Duration) -> bool {
+        let _waiting = WaitingGuard::new(&self.waiting);
+        let answers = matches!(timeout(ping_timeout, (&mut &self.conn).batch_execute("")).await, Ok(Ok(())));
         if answers {
-            *lock(&self.answered) = Instant::now();
+            *lock(&self.last_answer) = Instant::now();
         }
         answers
     }
 }
 
-/// Counts a read that waits, also when its request goes away.
-pub(super) struct Waiting(Arc<AtomicUsize>);
+/// Counts a waiting read until this is dropped, also if its request is cancelled.
+pub(super) struct WaitingGuard(Arc<AtomicUsize>);
 
-impl Waiting {
-    pub(super) fn on(waiting: &Arc<AtomicUsize>) -> Self {
+impl WaitingGuard {
+    pub(super) fn new(waiting: &Arc<AtomicUsize>) -> Self {
         waiting.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(waiting))
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
