@@ -13,8 +13,8 @@ use crate::rows::{FlatCommentRow, Slice, SummaryRow, Toward};
 use crate::schema::{comments, users};
 use crate::sql_types::DbId;
 
-/// Returns the comments on a post, whatever their thread, with their authors and whether the viewer is shown them: those at the top level and the replies, which
-/// have an index each, merged.
+/// Returns the comments on a post, of all threads, each with its author and whether the viewer may see it. Top-level comments
+/// and replies, which have an index each, are merged.
 pub(crate) async fn list_comments(
     conn: &mut Conn<'_>,
     post: DbId,

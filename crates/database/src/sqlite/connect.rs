@@ -1,4 +1,4 @@
-//! Files that are opened as databases.
+//! Opening files as databases.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -17,16 +17,16 @@ use crate::error::{Failure, OpenError};
 /// How long a lock held by another process (such as `agora admin grant`) is waited for.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the write-ahead log may become, in bytes.
+/// How long the write-ahead log may grow, in bytes.
 pub(super) const LOG_LIMIT: u64 = 64 << 20;
 
-/// Returns a connection that changes nothing, not even how the file keeps its log: one that may write would make it a
-/// database that keeps a write-ahead log.
+/// Returns a connection that changes nothing, not even the journal mode of the file, which a connection that may write would
+/// switch to a write-ahead log.
 pub(super) fn connect_to_inspect(file: &Path) -> Result<SqliteConnection, OpenError> {
     open_to_read(file, "mode=ro")
 }
 
-/// Opens the file to look, without as much as a lock when nobody else has it open: SQLite would make the companions of
+/// Opens the file to inspect it, without even a lock if nobody else has it open: SQLite would create the companion files of
 /// its write-ahead log, and leave them behind.
 pub(crate) fn open_to_inspect(file: &Path) -> Result<SqliteConnection, OpenError> {
     let mut log = file.as_os_str().to_owned();
@@ -34,7 +34,7 @@ pub(crate) fn open_to_inspect(file: &Path) -> Result<SqliteConnection, OpenError
     open_to_read(file, if Path::new(&log).exists() { "mode=ro" } else { "mode=ro&immutable=1" })
 }
 
-/// Opens the file as these parameters say.
+/// Opens an existing file to read it, with these URL parameters.
 fn open_to_read(file: &Path, parameters: &str) -> Result<SqliteConnection, OpenError> {
     let whole = file.canonicalize().ok().filter(|path| path.is_file());
     let mut url =
@@ -42,8 +42,8 @@ fn open_to_read(file: &Path, parameters: &str) -> Result<SqliteConnection, OpenE
     url.set_query(Some(parameters));
     let conn = SqliteConnection::establish(url.as_str());
     let mut conn = conn.map_err(|source| OpenError::Open(file.to_owned(), source))?;
-    let patience = format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT.as_millis());
-    conn.batch_execute(&patience).map_err(|source| OpenError::Setup(file.to_owned(), source))?;
+    let busy_timeout = format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT.as_millis());
+    conn.batch_execute(&busy_timeout).map_err(|source| OpenError::Setup(file.to_owned(), source))?;
     Ok(conn)
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn applied(conn: &mut SqliteConnection, file: &Path) -> Result<Vec<St
     })
 }
 
-/// Makes the file when it is missing, for its owner alone. SQLite gives its companions (`-wal`, `-shm`) the same mode.
+/// Opens the file, or creates it for its owner alone. SQLite gives its companion files (`-wal`, `-shm`) the same mode.
 pub(super) fn create(file: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).append(true);
@@ -87,7 +87,7 @@ pub(super) fn connect(file: &Path, access: Access) -> Result<SqliteConnection, O
     Ok(conn)
 }
 
-/// Why a file could be opened but not be used.
+/// Returns the error for a file that could be opened but not used.
 fn unusable(file: &Path, source: DieselError) -> OpenError {
     // More than SQLite needs for a start: its shared memory, and a page of each file.
     const ENOUGH: u64 = 256 * 1024;
@@ -99,8 +99,8 @@ fn unusable(file: &Path, source: DieselError) -> OpenError {
     }
 }
 
-/// Gives a file to the owner of the database, as SQLite does with its own companions: a command that root runs must not
-/// shut the service out. Nobody but root may do it, or needs to.
+/// Makes the owner of the database the owner of a file, as SQLite does with its own companion files: a command that root runs
+/// must not lock the service out. Only root may do this, and only root needs to.
 pub(super) fn give_to_owner(file: &File, database: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -26,44 +26,44 @@ use crate::turn::Turn;
 use crate::version;
 use crate::version::{Backlog, Migrated, Opening};
 
-/// How many reads of little, and how many writes, may wait for a thread; beyond that a request is turned away at once.
-const QUEUE: usize = 1024;
+/// How many small reads, and how many writes, may wait for a thread; any further one is rejected at once.
+const QUEUE_CAPACITY: usize = 1024;
 
-/// How many reads of parts of lists may wait for a thread: each takes as long as many of the others.
-const LIST_QUEUE: usize = 256;
+/// How many reads of parts of lists may wait for a thread. They are fewer, since each takes as long as many small reads.
+const LIST_QUEUE_CAPACITY: usize = 256;
 
 /// An open SQLite database.
 pub(crate) struct Sqlite {
     pub(crate) file: PathBuf,
-    /// Which file it was when it was opened: its device and its number there.
+    /// The device and the inode number of the file when it was opened.
     pub(crate) opened: (u64, u64),
-    /// How many reads were asked for so far.
-    asked: Arc<AtomicU64>,
-    /// For reads of little.
+    /// How many reads were requested so far.
+    reads_requested: Arc<AtomicU64>,
+    /// For small reads.
     readers: Workers<Read>,
-    /// For parts of lists: no read of little waits behind them.
+    /// For parts of lists, so that no small read waits behind one.
     lists: Workers<Read>,
-    /// For those of their threads that parts of the catalog may have.
+    /// Limits how many of the list threads may read parts of the catalog.
     catalog: SearchLimit,
     /// One thread, for writes.
     writer: Workers<Box<dyn WriteJob>>,
-    /// What it has committed.
-    done: Arc<Mutex<WriteGroups>>,
-    /// What happened.
+    /// Counts what the writer has committed.
+    committed: Arc<Mutex<WriteGroups>>,
+    /// The newest events.
     pub(crate) events: Arc<Window>,
-    /// The right to serve it, until it is closed.
+    /// The lock that gives the right to serve the database, until it is closed.
     service: Mutex<Option<File>>,
 }
 
-fn number_of(file: &Path) -> io::Result<(u64, u64)> {
+fn file_identity(file: &Path) -> io::Result<(u64, u64)> {
     file.metadata().map(|file| (file.dev(), file.ino()))
 }
 
-/// Makes a file when it is missing and brings its schema up to date, unless it is to be inspected, with its directory
-/// locked. Returns a connection that may write, the right to serve it if it is to be served, and what was done.
+/// Creates the file if it is missing and, unless it is only inspected, brings its schema up to date. The caller has locked its
+/// directory. Returns a connection that may write, the service lock if the database is to be served, and what was migrated.
 fn prepare(opening: Opening, file: &Path) -> Result<(SqliteConnection, Option<File>, Migrated), OpenError> {
     drop(create(file).map_err(|source| OpenError::Create(file.to_owned(), source))?);
-    // First of all: a service that is refused has changed nothing.
+    // Comes first, so that a service that is refused has changed nothing.
     let service = (opening == Opening::Serve).then(|| lock_service(file)).transpose()?;
     let mut connection = connect(file, Access::Write)?;
     let found = applied(&mut connection, file)?;
@@ -76,35 +76,38 @@ fn prepare(opening: Opening, file: &Path) -> Result<(SqliteConnection, Option<Fi
 }
 
 impl Sqlite {
-    /// Opens the file with so many threads for reads of each kind; unless it is to be inspected, makes it when missing and
-    /// brings its schema up to date.
+    /// Opens the file, with `readers` threads for each kind of reads. Unless it is only inspected, creates it if it is missing
+    /// and brings its schema up to date.
     pub(crate) fn open(opening: Opening, file: &Path, readers: usize) -> Result<Self, OpenError> {
         if opening == Opening::Inspect {
             version::check(&Self::applied(file)?, opening)?;
         }
         let _starting = lock_directory(file)?;
         let (connection, service, _) = prepare(opening, file)?;
-        let catalog = SearchLimit::new((readers / 2).max(1), LIST_QUEUE);
-        let asked = Arc::<AtomicU64>::default();
+        let catalog = SearchLimit::new((readers / 2).max(1), LIST_QUEUE_CAPACITY);
+        let reads_requested = Arc::<AtomicU64>::default();
         let start_readers = |name, queue| {
-            let asked = Arc::clone(&asked);
+            let reads_requested = Arc::clone(&reads_requested);
             let connections = (0..readers).map(|_| connect(file, Access::Read)).collect::<Result<_, _>>()?;
-            Workers::start(name, connections, queue, move |conn, jobs, busy| read_loop(conn, jobs, busy, &asked))
+            Workers::start(name, connections, queue, move |conn, jobs, busy| {
+                read_loop(conn, jobs, busy, &reads_requested)
+            })
         };
-        let (readers, lists) = (start_readers("agora-reader", QUEUE)?, start_readers("agora-lists", LIST_QUEUE)?);
-        let done = Arc::<Mutex<WriteGroups>>::default();
+        let (readers, lists) =
+            (start_readers("agora-reader", QUEUE_CAPACITY)?, start_readers("agora-lists", LIST_QUEUE_CAPACITY)?);
+        let committed = Arc::<Mutex<WriteGroups>>::default();
         let events = Arc::new(Window::new());
-        let opened = number_of(file).map_err(|source| OpenError::Create(file.to_owned(), source))?;
+        let opened = file_identity(file).map_err(|source| OpenError::Create(file.to_owned(), source))?;
         let (file, service) = (file.to_owned(), Mutex::new(service));
-        let (counted, published, database) = (Arc::clone(&done), Arc::clone(&events), file.clone());
+        let (counted, published, database) = (Arc::clone(&committed), Arc::clone(&events), file.clone());
         let write = move |conn, jobs: &_, busy: &_| {
             write_loop(conn, jobs, busy, &counted, &published, Log::of(&database));
         };
-        let writer = Workers::start("agora-writer", vec![connection], QUEUE, write)?;
-        Ok(Self { file, opened, asked, readers, lists, catalog, writer, done, events, service })
+        let writer = Workers::start("agora-writer", vec![connection], QUEUE_CAPACITY, write)?;
+        Ok(Self { file, opened, reads_requested, readers, lists, catalog, writer, committed, events, service })
     }
 
-    /// Brings the schema of the file, which is made when missing, up to date, and does no more.
+    /// Creates the file if it is missing and brings its schema up to date, and does no more.
     pub(crate) fn migrate(file: &Path) -> Result<Migrated, OpenError> {
         let _starting = lock_directory(file)?;
         Ok(prepare(Opening::Change, file)?.2)
@@ -115,15 +118,15 @@ impl Sqlite {
         applied(&mut connect_to_inspect(file)?, file)
     }
 
-    /// Returns how much the service still has to do in the background to the file, which is only read.
+    /// Returns how much the service still has to do to the file in the background. The file is only read.
     pub(crate) fn backlog(file: &Path) -> Result<Backlog, OpenError> {
         let mut conn = connect_to_inspect(file)?;
         let found = complete(queries::transfer::backlog(&mut conn));
         found.map_err(|failure| OpenError::Migration(Error::from(failure).into()))
     }
 
-    /// Lets the threads finish what they have and closes their connections: the writer's last, since the last one
-    /// moves what is in the write-ahead log into the database file. Later jobs are refused. Blocks until it is done.
+    /// Lets the threads finish their jobs and closes their connections: the writer's last, since the last one moves the
+    /// write-ahead log into the database file. Later jobs are refused. Blocks until all of this is done.
     pub(crate) fn close(&self) {
         self.readers.stop();
         self.lists.stop();
@@ -131,44 +134,44 @@ impl Sqlite {
         drop(lock(&self.service).take());
     }
 
-    /// Runs work that reads little, all of it on one snapshot, which has all that was written before it was asked for.
+    /// Runs a small read, all of it on one snapshot, which includes everything that was written before the call.
     pub(crate) async fn read<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
-        self.readers.run(|reply| Read::new(&self.asked, work, reply)).await
+        self.readers.run(|reply| Read::new(&self.reads_requested, work, reply)).await
     }
 
-    /// Runs work that reads a part of a list, as [`read`](Self::read) does.
+    /// Runs a read of a part of a list, as [`read`](Self::read) does.
     pub(crate) async fn list<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
-        self.lists.run(|reply| Read::new(&self.asked, work, reply)).await
+        self.lists.run(|reply| Read::new(&self.reads_requested, work, reply)).await
     }
 
-    /// Runs work that searches, as [`list`](Self::list) does.
+    /// Runs a search, as [`list`](Self::list) does.
     pub(crate) async fn search<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
         self.list(work).await
     }
 
-    /// Runs work that reads a part of the catalog, as [`list`](Self::list) does: it takes long, with hundreds of variants for each
-    /// product, and anybody may ask for it, so half of the threads are left to other lists.
+    /// Runs a read of a part of the catalog, as [`list`](Self::list) does, but on at most half of the threads: it takes long,
+    /// with hundreds of variants for each product, and anybody may request it, so the other half is left to other lists.
     pub(crate) async fn search_catalog<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
-        let turn = self.catalog.acquire().await?;
+        let permit = self.catalog.acquire().await?;
         self.list(move |conn| {
-            let _ = &turn;
+            let _ = &permit;
             work(conn)
         })
         .await
     }
 
-    /// Runs work that writes, as [`write`](Self::write) does.
+    /// Runs a write, as [`write`](Self::write) does.
     pub(crate) async fn statement<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
         self.write(work).await
     }
 
-    /// Runs work that writes, in a transaction of its own: it is undone when it fails and on disk when it succeeds.
+    /// Runs a write in a transaction of its own, which is rolled back if it fails and on disk if it succeeds.
     pub(crate) async fn write<T: Send + 'static>(&self, work: impl Job<T>) -> agora_domain::Result<T> {
         self.write_then(work, |_| ()).await
     }
 
-    /// Runs work that writes, as [`write`](Self::write) does, and, given its outcome, what is to happen once it is stored,
-    /// before anybody is told so: quick work, since others wait for the thread that does it.
+    /// Runs a write, as [`write`](Self::write) does, and calls `after` with its value once it is committed, before the caller
+    /// gets the value. `after` must be quick, since other writes wait for the thread that calls it.
     pub(crate) async fn write_then<T: Send + 'static>(
         &self,
         work: impl Job<T>,
@@ -177,15 +180,15 @@ impl Sqlite {
         self.writer.run(|reply| Box::new(Write { work: Some(work), outcome: None, after, reply })).await
     }
 
-    /// Checks that the file is still in its place. What is written to one that was deleted or moved goes on to be read here, and is lost
-    /// when this is closed.
+    /// Checks that the file is still in its place. What is written to a file that was deleted or moved can still be read here,
+    /// but is lost when the database is closed.
     pub(crate) fn check_file(&self) -> agora_domain::Result<()> {
-        let is_there = number_of(&self.file).is_ok_and(|number| number == self.opened);
+        let is_there = file_identity(&self.file).is_ok_and(|found| found == self.opened);
         if is_there { Ok(()) } else { Err(Error::unavailable(format!("{} was deleted or moved", self.file.display()))) }
     }
 
-    /// Takes the lock of a turn if no handle on the same file has it, in this process or another. It goes with the
-    /// returned file.
+    /// Takes the lock of a turn unless another handle on the same file has it, in this process or another. The lock is released
+    /// when the returned file is dropped.
     pub(crate) fn lock(&self, turn: Turn) -> agora_domain::Result<Option<File>> {
         lock_companion(&self.file, turn.name()).map_err(Error::unavailable)
     }
@@ -197,7 +200,7 @@ impl Sqlite {
 
     /// Returns what the writer has committed.
     pub(crate) fn write_groups(&self) -> WriteGroups {
-        *lock(&self.done)
+        *lock(&self.committed)
     }
 }
 

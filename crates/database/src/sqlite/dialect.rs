@@ -1,4 +1,4 @@
-//! What the queries mean by a connection, by running a statement and by locking a row on SQLite.
+//! What the shared queries use on SQLite: the type of a connection, the methods that run a statement, and row locks.
 
 use std::future::{Future, Ready, ready};
 
@@ -22,8 +22,8 @@ use crate::sql_types::{DbId, DbInstant};
 /// The connection that the query functions run on. It has a lifetime for PostgreSQL, where it is shared.
 pub(crate) type Conn<'c> = SqliteConnection;
 
-/// The verbs of a query in the shape that the asynchronous PostgreSQL driver has them. Each is complete when it
-/// returns.
+/// The methods that run a query, with the signatures that they have in the asynchronous PostgreSQL driver. The returned
+/// futures are ready.
 pub(crate) trait RunQueryDsl: Sized {
     /// Runs the statement and returns how many rows it touched.
     fn execute(self, conn: &mut SqliteConnection) -> Ready<QueryResult<usize>>
@@ -52,7 +52,7 @@ pub(crate) trait RunQueryDsl: Sized {
 
 impl<T> RunQueryDsl for T {}
 
-/// Returns the query as it is: its text is built once, with what is prepared.
+/// Returns the query as it is: on SQLite its text is built only once anyway, when it is prepared.
 pub(crate) fn built<Q>(query: Q) -> Q {
     query
 }
@@ -101,19 +101,19 @@ pub(crate) use self::{
 };
 pub(crate) use self::{no_locks as lock_all_counters, no_locks as lock_comments};
 
-/// Does nothing: rows are changed in their place, however often.
+/// Does nothing: SQLite changes rows in place, however often.
 pub(crate) async fn counted_by_triggers(_: &mut Conn<'_>) -> Outcome<()> {
     Ok(())
 }
 
 pub(crate) use self::{counted_by_triggers as count_all, counted_by_triggers as count_later};
 
-/// Takes the right to pack what is found; whether nobody else has it.
+/// Takes the lock for work on the buckets of the search index, which is always free: there is one writer.
 pub(crate) async fn lock_packing(_: &mut Conn<'_>) -> Outcome<bool> {
     Ok(true)
 }
 
-/// Returns the oldest texts of a kind that are in no bucket, so many.
+/// Returns at most `most` of the oldest texts of a kind that are in no bucket.
 pub(crate) async fn lock_oldest(conn: &mut Conn<'_>, kind: i16, most: i64) -> Outcome<Vec<(DbInstant, DbId, String)>> {
     let tail = search_tail::table.filter(search_tail::kind.eq(kind));
     let oldest = tail.order((search_tail::created_at, search_tail::id)).limit(most);
@@ -126,8 +126,8 @@ fn up_to(at: DbInstant, id: DbId) -> _ {
     search_tail::created_at.lt(at).or(search_tail::id.le(id))
 }
 
-/// Returns whether a text in no bucket, not newer than the newest of a bucket, is to be moved there: nobody else writes, so
-/// that all are.
+/// Returns the condition that a text in no bucket, not newer than the newest of a bucket, is to be moved there: all are, since
+/// nobody else writes.
 pub(crate) fn is_packed(bucket: &BucketRow, _: &[DbId]) -> up_to {
     up_to(bucket.newest_at, bucket.newest_id)
 }

@@ -10,27 +10,27 @@ use crate::error::Outcome;
 use crate::event_window::Window;
 
 thread_local! {
-    /// What the group at hand has recorded: of the writer's thread, since a connection keeps nothing of ours.
+    /// The events of the current group. They belong to the writer's thread, since a connection cannot hold data of ours.
     static RECORDED: RefCell<Vec<Event>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Records an event with the write that it tells of.
+/// Records an event, with the write that it reports.
 pub(crate) async fn record(_: &mut Conn<'_>, event: Event) -> Outcome<()> {
     RECORDED.with_borrow_mut(|recorded| recorded.push(event));
     Ok(())
 }
 
 /// Returns how many events are recorded.
-pub(super) fn recorded() -> usize {
+pub(super) fn recorded_count() -> usize {
     RECORDED.with_borrow(Vec::len)
 }
 
-/// Forgets all but the first so many: what they told of is undone.
-pub(super) fn forget_after(count: usize) {
+/// Drops all but the first `count` events: the writes that recorded the others were rolled back.
+pub(super) fn keep_first(count: usize) {
     RECORDED.with_borrow_mut(|recorded| recorded.truncate(count));
 }
 
-/// Puts what was recorded on the log: it is committed.
+/// Moves the recorded events to the log, once their writes are committed.
 pub(super) fn publish(log: &Window) {
     RECORDED.with_borrow_mut(|recorded| {
         if !recorded.is_empty() {

@@ -1,4 +1,4 @@
-//! Parts of lists of posts, and what a feed is remembered from.
+//! Parts of lists of posts, and what cached feeds are built from.
 
 use agora_domain::accounts::Account;
 use agora_domain::page::Keyset;
@@ -26,7 +26,8 @@ use crate::schema::{follows, mutes, posts, users};
 use crate::sql_types::{DbId, DbInstant, coalesce};
 use crate::values::{Visible, distinct, visible_codes};
 
-/// Whether a post is in the index of the posts of all authors, in its words, which SQLite does not recognise in bound values.
+/// The condition of the partial index on the posts of all authors, as it is spelled there: SQLite does not recognise it in bound
+/// values.
 #[derive(Debug, Clone, Copy, QueryId, ValidGrouping)]
 pub(crate) struct InTimeline;
 
@@ -39,12 +40,12 @@ impl QueryFragment<Sqlite> for InTimeline {
     }
 }
 
-/// Returns the condition that a post is there, for statements about the posts of all authors.
+/// Returns the condition that a post is not deleted, for statements about the posts of all authors.
 pub(crate) fn in_timeline() -> InTimeline {
     InTimeline
 }
 
-/// Returns the positions of a slice among posts that have one of some visibilities, of each of them so many from the index.
+/// Returns the ids of a slice of posts with one of some visibilities. Up to the limit are read from the index for each of these.
 macro_rules! positions {
     ($posts:expr, $visible:expr, $slice:expr, $conn:expr) => {{
         let mut found = Vec::new();
@@ -86,7 +87,7 @@ pub(crate) async fn list_by_author(
     with_likers(conn, rows, viewer, AuthorRow::author).await
 }
 
-/// Whether whom the viewer follows is neither muted by the viewer nor deleted.
+/// The condition that a followed user is neither muted by the viewer nor deleted.
 #[auto_type]
 fn is_shown(viewer: DbId) -> _ {
     let mute = mutes::table.filter(mutes::muter_id.eq(viewer).and(mutes::muted_id.eq(follows::followed_id)));
@@ -94,8 +95,8 @@ fn is_shown(viewer: DbId) -> _ {
     not(exists(mute)).and(not(is_erased))
 }
 
-/// Loads the positions of a feed from one on that have a visibility, in a direction that the names of comparisons make
-/// up: of each author followed so many, from the index.
+/// Loads the positions of a feed from a position on, of posts with one visibility, in the direction given by the names of the
+/// comparisons. Up to the limit are read from the index for each followed author.
 macro_rules! load_positions {
     ($conn:ident, $viewer:ident, $visibility:ident, $slice:ident, $within:ident, $beyond:ident, $to:ident, $order:ident, $end:expr) => {{
         let Slice { after: After(instant, last), limit, .. } = $slice;
@@ -128,7 +129,7 @@ macro_rules! load_positions {
     }};
 }
 
-/// Returns the positions of a feed from one on that have one of the visibilities.
+/// Returns the positions of a feed from a position on, of posts with one of the visibilities.
 pub(crate) async fn feed_positions(
     conn: &mut Conn<'_>,
     viewer: DbId,
@@ -150,8 +151,8 @@ async fn follow_version(conn: &mut Conn<'_>, viewer: DbId) -> Outcome<Option<i64
     Ok(users::table.find(viewer).select(users::follow_version).get_result(conn).await.optional()?)
 }
 
-/// Reads the newest positions of a feed that have one of the visibilities, so many, and what they rest on; nothing when
-/// the feed cannot be remembered.
+/// Reads up to `keys` of the newest positions of a feed, of posts with one of the visibilities, and the state of the database
+/// that they are based on. Returns `None` if the feed cannot be cached.
 pub(crate) async fn load_feed(
     conn: &mut Conn<'_>,
     viewer: DbId,
@@ -173,7 +174,8 @@ pub(crate) async fn load_feed(
     Ok(Some(Loaded { version, snapshot: Snapshot::default(), followed, keys }))
 }
 
-/// Reads the posts of a feed at some positions, and what has changed: this process, which stores all posts, announces each.
+/// Reads the posts of a feed at some positions, and its version. There are no new posts to read, since this process stores all
+/// posts and announces each.
 pub(crate) async fn read_with_changes(
     conn: &mut Conn<'_>,
     wanted: FeedQuery,

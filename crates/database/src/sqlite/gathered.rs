@@ -1,4 +1,4 @@
-//! Likes and follows of a day, told together.
+//! Notifications that gather the likes or follows of one day.
 
 use agora_domain::notices::Notice;
 use diesel::dsl::{auto_type, case_when, exists};
@@ -13,14 +13,14 @@ use crate::prepared::prepared;
 use crate::schema::{ActorRecord, NotificationRecord, notification_actors, notification_withdrawals, notifications};
 use crate::sql_types::{DbId, DbInstant};
 
-/// Adds a like or a follow to what the recipient is told of the day.
+/// Adds a like or a follow to the recipient's notification of the day.
 pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<Notice>) -> Outcome<()> {
     let Some(notice) = notice else { return Ok(()) };
     if !is_wanted(conn, &notice).await? {
         return Ok(());
     }
     let actor = DbId(notice.actor.uuid());
-    let (notification_id, again) = of_day(conn, gathered_row(&notice), actor).await?;
+    let (notification_id, again) = add_to_notification_of_day(conn, gathered_row(&notice), actor).await?;
     if !again {
         record(conn, told(&notice, notification_id.0.into())).await?;
     }
@@ -29,8 +29,12 @@ pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<N
     Ok(())
 }
 
-/// Adds one to the notification of a day, or makes that; which it is, and whether the actor acts again.
-async fn of_day(conn: &mut Conn<'_>, row: NotificationRecord, actor: DbId) -> Outcome<(DbId, bool)> {
+/// Counts one more in the notification of a day, or creates it. Returns its id, and whether the actor acts again.
+async fn add_to_notification_of_day(
+    conn: &mut Conn<'_>,
+    row: NotificationRecord,
+    actor: DbId,
+) -> Outcome<(DbId, bool)> {
     let of_day = notifications::table
         .filter(notifications::day.eq(row.day))
         .filter(notifications::kind.eq(row.kind))
@@ -45,9 +49,9 @@ async fn of_day(conn: &mut Conn<'_>, row: NotificationRecord, actor: DbId) -> Ou
     Ok((id, false))
 }
 
-/// Takes a like or a follow that is taken back out of what the recipient was told of its day.
+/// Removes a like or a follow that was taken back from the recipient's notification of its day.
 pub(crate) async fn withdraw(conn: &mut Conn<'_>, gathered: Gathered, relation: DbId, actor: DbId) -> Outcome<()> {
-    let Some(id) = take_out(conn, gathered, relation).await? else { return Ok(()) };
+    let Some(id) = remove_from_notification_of_day(conn, gathered, relation).await? else { return Ok(()) };
     let withdrawal = (notification_withdrawals::notification_id.eq(id), notification_withdrawals::actor_id.eq(actor));
     diesel::insert_into(notification_withdrawals::table)
         .values(withdrawal)
@@ -57,8 +61,8 @@ pub(crate) async fn withdraw(conn: &mut Conn<'_>, gathered: Gathered, relation: 
     Ok(())
 }
 
-/// Takes a like or a follow that is gone out of what the recipient was told of its day; out of which notification.
-async fn take_out(
+/// Removes a like or a follow from the recipient's notification of its day. Returns the notification, if it was in one.
+async fn remove_from_notification_of_day(
     conn: &mut Conn<'_>,
     Gathered { kind, target, day }: Gathered,
     relation: DbId,
@@ -79,14 +83,14 @@ async fn take_out(
     Ok(Some(id))
 }
 
-/// Whether somebody acts again who took the same act back on the same day.
+/// The condition that the actor has taken the same act back on the same day, and so acts again.
 #[auto_type]
 fn is_again(actor: DbId) -> _ {
     let of_day = notification_withdrawals::notification_id.eq(notifications::id);
     exists(notification_withdrawals::table.filter(of_day).filter(notification_withdrawals::actor_id.eq(actor)))
 }
 
-/// What becomes of a gathered notification when somebody acts: who acts again changes its count alone.
+/// The changes to a gathered notification when somebody acts. Somebody who acts again changes its count alone.
 #[auto_type]
 fn with_one_more(at: DbInstant, actor: DbId) -> _ {
     let one: i64 = 1;

@@ -12,14 +12,14 @@ use crate::expression::expression;
 use crate::schema::posts;
 use crate::sql_types::{DbId, Id};
 
-/// Whether a column is one of a list. A list of parameters would make another statement for each length, and each
-/// would be prepared anew at each execution.
+/// The condition that a column is one of a list. With a parameter for each value, there would be another statement for each
+/// length, prepared again at each execution.
 #[derive(Debug, Clone, QueryId, ValidGrouping)]
 pub(crate) struct IsIn<C> {
     column: C,
-    /// What each of the values is, given the element of the array.
+    /// The SQL for a value of the column, made from `value`, the element of the array.
     value: &'static str,
-    /// An array in JSON.
+    /// The values, as an array in JSON.
     list: String,
 }
 

@@ -1,4 +1,4 @@
-//! The newest likers of posts, asked for once the posts are known.
+//! The newest likers of posts, read once the posts are known.
 
 use std::collections::HashMap;
 
@@ -14,15 +14,15 @@ use crate::schema::{likes, posts, users};
 use crate::sql_types::{DbId, DbInstant, Instant, coalesce};
 use crate::values::ViewRow;
 
-/// What a view of a post says of its likers: how many there are.
+/// The value of the likers column of a post: how many there are.
 pub(crate) type Likers = i64;
 
-/// Returns the column of that.
+/// Returns the likers column.
 pub(crate) fn likers(_: DbViewer) -> posts::like_count {
     posts::like_count
 }
 
-/// Completes views of posts by their newest likers, without people apart from the viewer.
+/// Turns rows into views of posts, with their newest likers, but without users whom the viewer blocks or who block the viewer.
 pub(crate) async fn with_likers<R, A>(
     conn: &mut Conn<'_>,
     rows: Vec<ViewRow<R, Likers>>,
@@ -42,7 +42,7 @@ pub(crate) async fn with_likers<R, A>(
     rows.into_iter().map(view).collect()
 }
 
-/// Returns the newest likers of a post: a statement for several takes half as long again.
+/// Returns the newest likers of one post. The statement for several posts would take half as long again.
 async fn likers_of_one(conn: &mut Conn<'_>, post: DbId, viewer: DbViewer) -> Outcome<Vec<Liker>> {
     let newest = likes::table
         .inner_join(users::table)
@@ -54,7 +54,7 @@ async fn likers_of_one(conn: &mut Conn<'_>, post: DbId, viewer: DbViewer) -> Out
     found.into_iter().map(LikerRow::liker).collect()
 }
 
-/// Returns the newest likers of each post: of a post with many likes only the newest are read, from the index.
+/// Returns the newest likers of each post. Of a post with many likes only the newest are read, by the index.
 async fn likers_of(conn: &mut Conn<'_>, liked: Vec<DbId>, viewer: DbViewer) -> Outcome<HashMap<DbId, Vec<Liker>>> {
     let mut likers: HashMap<DbId, Vec<Liker>> = HashMap::with_capacity(liked.len());
     let newest = diesel::alias!(likes as newest);
@@ -66,7 +66,7 @@ async fn likers_of(conn: &mut Conn<'_>, liked: Vec<DbId>, viewer: DbViewer) -> O
         .limit(1)
         .offset(SHOWN_LIKERS as i64 - 1)
         .single_value();
-    // Hardly any post has so many that there is one.
+    // Few posts have so many likes that there is one.
     let oldest_shown = case_when(posts::like_count.lt(SHOWN_LIKERS as i64), DbInstant::MIN.into_sql::<Instant>())
         .otherwise(coalesce(oldest_shown, DbInstant::MIN));
     let found: Vec<(DbId, LikerRow)> = posts::table
@@ -81,7 +81,7 @@ async fn likers_of(conn: &mut Conn<'_>, liked: Vec<DbId>, viewer: DbViewer) -> O
         .await?;
     for (post, row) in found {
         let shown = likers.entry(post).or_default();
-        // Likes of the same instant as the oldest shown one come along.
+        // Likes of the same instant as the oldest shown one are read too.
         if shown.len() < SHOWN_LIKERS {
             shown.push(row.liker()?);
         }

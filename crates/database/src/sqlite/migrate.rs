@@ -1,4 +1,4 @@
-//! Bringing a schema up to date, with the database kept as it was.
+//! Bringing a schema up to date, with a copy of the database saved before.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -15,10 +15,10 @@ use crate::error::OpenError;
 use crate::version;
 use crate::version::{MIGRATIONS, Migrated};
 
-/// How many copies of one schema there can be.
-const MOST_COPIES: u32 = 1_000;
+/// How many copies there may be of databases with one schema version.
+const MAX_COPIES: u32 = 1_000;
 
-/// Applies what is pending to a file whose schema was found to be of this version, if it has one: that is kept.
+/// Applies pending migrations to a file. If it has a schema, of the version `found`, a copy of it is saved before.
 pub(super) fn run(
     conn: &mut SqliteConnection,
     file: &Path,
@@ -28,7 +28,7 @@ pub(super) fn run(
     if !conn.has_pending_migration(MIGRATIONS).map_err(OpenError::Migration)? {
         return Ok(Migrated::default());
     }
-    // Nor does a command change the schema below a service.
+    // A command must not change the schema under a running service.
     let _alone = (!is_locked).then(|| lock_service(file)).transpose()?;
     let saved = found.map(|schema| save(conn, file, schema)).transpose()?;
     if let Some(saved) = &saved {
@@ -38,52 +38,52 @@ pub(super) fn run(
     Ok(Migrated { applied: version::names(&applied), saved })
 }
 
-/// Saves the database beside itself, for its owner alone; where. What is there already is left.
+/// Saves a copy of the database next to it, for its owner alone, and returns the path. Existing files are not replaced.
 fn save(conn: &mut SqliteConnection, file: &Path, schema: &str) -> Result<PathBuf, OpenError> {
-    // Beside the file itself, whatever links lead to it.
+    // Next to the file itself, whatever links lead to it.
     let file = file.canonicalize().map_err(|source| OpenError::Create(file.to_owned(), source))?;
     let named = |ending: &str| {
         let mut name = file.clone().into_os_string();
         name.push(format!("-schema-{schema}{ending}"));
         PathBuf::from(name)
     };
-    let draft = named(".draft");
-    let saved = write(conn, &file, &draft).and_then(|()| place(&draft, named));
-    // Of no use any more, whatever became of it; what a crash left is replaced the next time.
-    let _ = fs::remove_file(&draft);
+    let temporary = named(".draft");
+    let saved = write_copy(conn, &file, &temporary).and_then(|()| link_to_free_name(&temporary, named));
+    // No longer needed, whether or not it was linked. One that a crash leaves behind is replaced the next time.
+    let _ = fs::remove_file(&temporary);
     let saved = saved.map_err(|source| OpenError::Save(named(""), source))?;
     sync_directory(&saved).map_err(|source| OpenError::Save(saved.clone(), source.into()))?;
     Ok(saved)
 }
 
-type Failed = Box<dyn std::error::Error + Send + Sync>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Writes all of the database to another file, durably.
-fn write(conn: &mut SqliteConnection, file: &Path, draft: &Path) -> Result<(), Failed> {
-    match fs::remove_file(draft) {
+/// Writes a copy of the whole database to a file, durably.
+fn write_copy(conn: &mut SqliteConnection, file: &Path, temporary: &Path) -> Result<(), BoxError> {
+    match fs::remove_file(temporary) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
         _ => {}
     }
-    // SQLite takes a file that is empty, and with it the mode.
-    let written = create(draft)?;
-    // What root writes is to be of use to the service.
+    // SQLite accepts a file that is empty, and keeps its mode.
+    let written = create(temporary)?;
+    // The service must be able to use what root writes.
     give_to_owner(&written, file)?;
-    let path = draft.to_str().ok_or("the path is not valid Unicode")?;
+    let path = temporary.to_str().ok_or("the path is not valid Unicode")?;
     diesel::sql_query("VACUUM INTO ?").bind::<Text, _>(path).execute(conn)?;
     written.sync_all()?;
     Ok(())
 }
 
-/// Gives the draft the first name that is free, unless a copy with a name before that is the same: what fails to bring the
-/// schema up to date, time and again, is not to fill the disk.
-fn place(draft: &Path, named: impl Fn(&str) -> PathBuf) -> Result<PathBuf, Failed> {
-    for number in 1..=MOST_COPIES {
+/// Links the temporary file to the first name that is free, unless a copy with an earlier name has the same content: a migration
+/// that fails time and again must not fill the disk.
+fn link_to_free_name(temporary: &Path, named: impl Fn(&str) -> PathBuf) -> Result<PathBuf, BoxError> {
+    for number in 1..=MAX_COPIES {
         let name = if number == 1 { named("") } else { named(&format!("-{number}")) };
-        match fs::hard_link(draft, &name) {
+        match fs::hard_link(temporary, &name) {
             Ok(()) => return Ok(name),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                // One that cannot be read is left alone.
-                if is_same(draft, &name).unwrap_or(false) {
+                // A copy that cannot be read counts as different.
+                if has_same_content(temporary, &name).unwrap_or(false) {
                     return Ok(name);
                 }
             }
@@ -93,7 +93,7 @@ fn place(draft: &Path, named: impl Fn(&str) -> PathBuf) -> Result<PathBuf, Faile
     Err("there are too many copies: delete some".into())
 }
 
-fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
+fn has_same_content(one: &Path, other: &Path) -> io::Result<bool> {
     let [mut one, mut other] = [BufReader::new(File::open(one)?), BufReader::new(File::open(other)?)];
     if one.get_ref().metadata()?.len() != other.get_ref().metadata()?.len() {
         return Ok(false);

@@ -1,8 +1,8 @@
 //! SQLite: threads that own their connections.
 //!
 //! A use case's database work runs as one job on one thread, so that nothing is awaited while a transaction is open and
-//! a cancelled request leaves none behind. Readers work side by side; one writer commits what has queued up as one
-//! group, each job in a savepoint of its own, so that many writers share one flush to disk.
+//! a cancelled request leaves none behind. Readers run in parallel; one writer commits the jobs that have queued up as one
+//! group, each in a savepoint of its own, so that many writes share one flush to disk.
 
 mod comments;
 mod connect;

@@ -6,7 +6,7 @@ use super::dialect::{Conn, RunQueryDsl, number_in};
 use crate::error::Outcome;
 use crate::schema::search_postings;
 
-/// Returns so many postings of words between two in some buckets.
+/// Returns at most `most` postings in some buckets, each with its bucket, of the words `from <= word < until`.
 pub(crate) async fn postings_between(
     conn: &mut Conn<'_>,
     kind: i16,

@@ -5,9 +5,9 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::mutex::lock;
 
-/// Jobs in the order in which they came, so many at most.
+/// A bounded queue of jobs, first in, first out.
 ///
-/// Channels, those of the standard library among them, give their turn away some times before they sleep. On Linux each time
+/// Channels, those of the standard library among them, yield the processor some times before they block. On Linux each yield
 /// costs such a thread a time slice: beside threads that are always busy, its next job waits for some milliseconds.
 pub(super) struct Queue<J> {
     state: Mutex<State<J>>,
@@ -23,17 +23,17 @@ struct State<J> {
     is_closed: bool,
 }
 
-/// Why a job was not taken.
+/// Why a job was not added to the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// There are as many as there may be.
+pub(super) enum PushError {
+    /// The queue has reached its capacity.
     Full,
     /// The queue is closed.
     Closed,
 }
 
 impl<J> Queue<J> {
-    /// Creates an empty queue for so many jobs, which so many threads take.
+    /// Creates an empty queue of a capacity, from which this many threads take jobs.
     pub(super) fn new(capacity: usize, threads: usize) -> Self {
         let state = State { jobs: VecDeque::new(), threads, idle: 0, is_closed: false };
         Self { state: Mutex::new(state), filled: Condvar::new(), capacity }
@@ -42,14 +42,14 @@ impl<J> Queue<J> {
     /// Adds a job at the end.
     ///
     /// # Errors
-    /// [`Refused`], with the job dropped.
-    pub(super) fn push(&self, job: J) -> Result<(), Refused> {
+    /// [`PushError`], with the job dropped.
+    pub(super) fn push(&self, job: J) -> Result<(), PushError> {
         let mut state = lock(&self.state);
         if state.is_closed {
-            return Err(Refused::Closed);
+            return Err(PushError::Closed);
         }
         if state.jobs.len() >= self.capacity {
-            return Err(Refused::Full);
+            return Err(PushError::Full);
         }
         state.jobs.push_back(job);
         let is_awaited = state.idle > 0;
@@ -60,7 +60,7 @@ impl<J> Queue<J> {
         Ok(())
     }
 
-    /// Takes the first job, and sleeps until there is one; none once the queue is closed and empty.
+    /// Takes the first job, and blocks until there is one. Returns `None` once the queue is closed and empty.
     pub(super) fn pop(&self) -> Option<J> {
         let mut state = lock(&self.state);
         loop {
@@ -81,13 +81,13 @@ impl<J> Queue<J> {
         lock(&self.state).jobs.pop_front()
     }
 
-    /// Refuses every later job. Those that are there are still to be taken.
+    /// Refuses every later job. Those in the queue can still be taken.
     pub(super) fn close(&self) {
         lock(&self.state).is_closed = true;
         self.filled.notify_all();
     }
 
-    /// Is called by a thread that takes no more jobs. With the last one, the queue is closed, and what is left in it is dropped.
+    /// Called by a thread that takes no more jobs. With the last thread, the queue is closed and what is left in it is dropped.
     pub(super) fn leave(&self) {
         let mut state = lock(&self.state);
         state.threads = state.threads.saturating_sub(1);
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn jobs_are_taken_in_order_and_refused_when_there_are_too_many() {
         let queue = Queue::new(2, 1);
-        assert_eq!((queue.push(1), queue.push(2), queue.push(3)), (Ok(()), Ok(()), Err(Refused::Full)));
+        assert_eq!((queue.push(1), queue.push(2), queue.push(3)), (Ok(()), Ok(()), Err(PushError::Full)));
         assert_eq!((queue.len(), queue.pop(), queue.push(4)), (2, Some(1), Ok(())));
         assert_eq!((queue.try_pop(), queue.try_pop(), queue.try_pop()), (Some(2), Some(4), None));
     }
@@ -131,19 +131,19 @@ mod tests {
             .collect();
         (0..10_000).for_each(|job| queue.push(job).unwrap());
         queue.close();
-        assert_eq!(queue.push(0), Err(Refused::Closed));
+        assert_eq!(queue.push(0), Err(PushError::Closed));
         let mut taken: Vec<_> = taken.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         taken.sort_unstable();
         assert_eq!(taken, (0..10_000).collect::<Vec<_>>());
     }
 
     #[test]
-    fn what_is_left_is_dropped_with_the_last_thread() {
+    fn jobs_left_in_the_queue_are_dropped_with_the_last_thread() {
         let (queue, job) = (Queue::new(2, 2), Arc::new(()));
         queue.push(Arc::clone(&job)).unwrap();
         queue.leave();
         assert_eq!((queue.push(Arc::clone(&job)), Arc::strong_count(&job)), (Ok(()), 3));
         queue.leave();
-        assert_eq!((queue.push(Arc::clone(&job)), Arc::strong_count(&job)), (Err(Refused::Closed), 1));
+        assert_eq!((queue.push(Arc::clone(&job)), Arc::strong_count(&job)), (Err(PushError::Closed), 1));
     }
 }

@@ -12,17 +12,17 @@ use super::connect::{Access, connect};
 use super::jobs::{Job, catching_panics};
 use crate::mutex::lock;
 
-/// A transaction. Dropping it undoes what is not committed.
+/// A transaction. Dropping it rolls back what is not committed.
 pub(crate) struct Session(Arc<Mutex<SqliteConnection>>);
 
 impl Session {
     /// Begins to read the database as it is now.
     pub(crate) async fn snapshot(file: &Path) -> Result<Self> {
-        // A transaction sees the database as of its first look at it.
+        // A transaction sees the database as of its first read.
         Self::begin(file, Access::Read, "BEGIN; SELECT count(*) FROM sqlite_schema").await
     }
 
-    /// Begins to write, with everybody else kept from it.
+    /// Begins to write, and keeps all others from writing.
     pub(crate) async fn load(file: &Path) -> Result<Self> {
         Self::begin(file, Access::Write, "BEGIN IMMEDIATE").await
     }
@@ -40,7 +40,7 @@ impl Session {
         Ok(outcome.map_err(Error::unavailable)??)
     }
 
-    /// Commits. Nothing can be done after it.
+    /// Commits; the session is of no use afterwards.
     pub(crate) async fn commit(&mut self) -> Result<()> {
         self.run(|conn| Ok(conn.batch_execute("COMMIT")?)).await
     }

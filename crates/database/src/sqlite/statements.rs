@@ -1,4 +1,4 @@
-//! Writes that are one call of a function on PostgreSQL, by the same names.
+//! The writes that PostgreSQL does by one call of a function, under the same names.
 
 use agora_domain::Error;
 use agora_domain::error::Resource;
@@ -26,7 +26,7 @@ pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord, notice: O
     Ok(likes)
 }
 
-/// Stores a comment at the top level, counts it, and tells of it.
+/// Stores a top-level comment, counts it, and notifies of it.
 pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: Vec<Notice>) -> Outcome<()> {
     let post = posts::table.find(row.post_id).filter(posts::deleted_at.is_null());
     let counted = diesel::update(post).set(posts::comment_count.eq(posts::comment_count + 1));
@@ -40,7 +40,7 @@ pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: V
     notices::tell(conn, &told).await
 }
 
-/// Stores a post, of which its images are named from then on, with the text by which it is found, and tells of it; its author.
+/// Stores a post with its search text, makes its images referenced, and notifies of it. Returns its author.
 pub(crate) async fn insert_post(
     conn: &mut Conn<'_>,
     row: PostRow,

@@ -273,7 +273,7 @@ async fn parts_of_the_catalog_leave_a_thread_to_other_lists_until_they_are_done(
     assert!(given_up.await.unwrap_err().is_cancelled());
 
     let (next_begun, next_let_go, next) = part();
-    while sqlite.catalog.line.available_permits() == LIST_QUEUE {
+    while sqlite.catalog.line.available_permits() == LIST_QUEUE_CAPACITY {
         tokio::task::yield_now().await;
     }
     assert_eq!(sqlite.list(users).await.unwrap(), 0);

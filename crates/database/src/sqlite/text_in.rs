@@ -1,4 +1,4 @@
-//! The index of the products' texts, asked for a text.
+//! A search for a text in the index of the products' texts.
 
 use diesel::BoxableExpression;
 use diesel::dsl::sql;
@@ -8,15 +8,15 @@ use diesel::sqlite::Sqlite;
 use crate::schema::products;
 use crate::values::TextFilter;
 
-/// What is asked of a product.
+/// A condition on products.
 type Condition = Box<dyn BoxableExpression<products::table, Sqlite, SqlType = Bool>>;
 
-/// Returns whether a product may have a text in it: the index of FTS5 has all of the text's sequences of characters for it.
+/// Returns the condition that a product may contain a text: the FTS5 index has all of the text's n-grams for it.
 pub(crate) fn may_have_text(text: &TextFilter) -> Condition {
     const FOUND: &str = "products.id IN (SELECT product_id FROM product_documents WHERE number IN (SELECT ";
     let found = sql::<Bool>(FOUND);
     match text.ngrams.as_slice() {
-        // Shorter than those of the index, of which some begin with it.
+        // A prefix of n-grams in the index, which have three characters.
         [short] if short.chars().count() < 3 => {
             let last = format!("{short}{0}{0}", char::MAX);
             let from = found.sql("doc FROM product_ngrams WHERE term >= ").bind::<Text, _>(short.clone());

@@ -10,7 +10,7 @@ use agora_domain::{Error, Result};
 use diesel::SqliteConnection;
 use tokio::sync::oneshot;
 
-use super::queue::{Queue, Refused};
+use super::queue::{PushError, Queue};
 use crate::error::{OpenError, Outcome};
 use crate::figures::Lane;
 use crate::mutex::lock;
@@ -43,8 +43,8 @@ impl<J> Drop for Workers<J> {
 }
 
 impl<J: Send + 'static> Workers<J> {
-    /// Starts a thread for each connection, named alike, for which so many jobs may wait. A thread ends when there are no
-    /// more jobs and will be none.
+    /// Starts a thread for each connection, named by `name` and a number, with one queue in which up to `queue` jobs may wait. A
+    /// thread ends once the queue is closed and empty.
     pub(super) fn start(
         name: &str,
         connections: Vec<SqliteConnection>,
@@ -52,14 +52,14 @@ impl<J: Send + 'static> Workers<J> {
         work: impl Fn(SqliteConnection, &Queue<J>, &AtomicUsize) + Clone + Send + 'static,
     ) -> std::result::Result<Self, OpenError> {
         let jobs = Arc::new(Queue::new(queue, connections.len()));
-        // Ends those that were started when another one cannot be.
+        // Dropped if a thread cannot be started, which ends those that were.
         let workers = Self { jobs, busy: Arc::default(), threads: Mutex::default() };
         for (n, connection) in connections.into_iter().enumerate() {
             let (work, jobs, busy) = (work.clone(), Arc::clone(&workers.jobs), Arc::clone(&workers.busy));
             let thread = thread::Builder::new().name(format!("{name}-{n}"));
             let run = move || {
-                // However it ends.
-                let _leaves = Leaves(&jobs);
+                // Also if the thread panics.
+                let _leave = LeaveOnDrop(&jobs);
                 work(connection, &jobs, &busy);
             };
             let thread = thread.spawn(run).map_err(OpenError::Thread)?;
@@ -68,20 +68,20 @@ impl<J: Send + 'static> Workers<J> {
         Ok(workers)
     }
 
-    /// Has the threads do a job, given where its outcome goes.
+    /// Queues a job, which is made from the sender of its outcome, and waits for the outcome.
     pub(super) async fn run<T>(&self, job: impl FnOnce(oneshot::Sender<Outcome<T>>) -> J) -> Result<T> {
         let closed = || Error::unavailable("the database is closed");
         let (reply, answer) = oneshot::channel();
         let job = job(reply);
         self.jobs.push(job).map_err(|refused| match refused {
-            Refused::Full => Error::unavailable("too many requests wait for the database"),
-            Refused::Closed => closed(),
+            PushError::Full => Error::unavailable("too many requests wait for the database"),
+            PushError::Closed => closed(),
         })?;
-        // Without an answer, its thread has ended.
+        // The sender was dropped without an answer if its thread has ended.
         Ok(answer.await.map_err(|_| closed())??)
     }
 
-    /// Returns how busy they are.
+    /// Returns how busy the threads are.
     pub(super) fn lane(&self, name: &'static str) -> Lane {
         let size = lock(&self.threads).len();
         Lane { name, size, open: size, busy: self.busy.load(Relaxed), waiting: self.jobs.len() }
@@ -89,9 +89,9 @@ impl<J: Send + 'static> Workers<J> {
 }
 
 /// Leaves a queue when dropped.
-struct Leaves<'a, J>(&'a Queue<J>);
+struct LeaveOnDrop<'a, J>(&'a Queue<J>);
 
-impl<J> Drop for Leaves<'_, J> {
+impl<J> Drop for LeaveOnDrop<'_, J> {
     fn drop(&mut self) {
         self.0.leave();
     }
