@@ -1,5 +1,5 @@
-//! What is prepared on connections when the schema is changed under it, and how many connections there are when requests
-//! do not wait for their answers.
+//! Prepared statements when the schema changes or the server has dropped them, and the number of connections when requests are
+//! cancelled.
 
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 
@@ -43,7 +43,7 @@ async fn with_rows(options: &Options) -> (String, Arc<Postgres>) {
     (url, database)
 }
 
-/// Does on each lane what its statements do, so many times at once that each connection has them prepared.
+/// Runs the statements of each lane, so many at once that each connection has them prepared.
 async fn on_every_lane(database: &Postgres) -> Result<()> {
     let (user, post) = (id(1, 1), id(2, 1));
     let slice = || Slice::new(crate::rows::Toward::Older, None, 10);
@@ -87,7 +87,7 @@ async fn on_every_lane(database: &Postgres) -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn statements_are_prepared_anew_at_once_when_columns_change_their_type_under_them() {
+async fn statements_are_prepared_again_once_columns_have_changed_their_type() {
     let (_, database) = with_rows(&Options { connections: 20, ..Options::default() }).await;
     on_every_lane(&database).await.unwrap();
     for (table, column) in
@@ -106,7 +106,7 @@ fn deallocate<'a>(conn: &'a mut Conn<'_>) -> BoxFuture<'a, Outcome<()>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn statements_that_the_server_has_forgotten_are_prepared_anew() {
+async fn statements_that_the_server_has_forgotten_are_prepared_again() {
     let (_, database) = with_rows(&Options { connections: 5, ..Options::default() }).await;
     on_every_lane(&database).await.unwrap();
     for pipelines in [&database.shared, &database.lists] {
@@ -119,12 +119,12 @@ async fn statements_that_the_server_has_forgotten_are_prepared_anew() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_that_passes_is_not_taken_for_one_that_does_not() {
+async fn work_that_fails_for_an_unexplained_reason_is_retried_exactly_once() {
     let (_, database) = with_rows(&Options::default()).await;
     write(&database, "CREATE SEQUENCE tries").await.unwrap();
     let failed = write(&database, "DO $$ BEGIN PERFORM nextval('tries'); PERFORM 1 / 0; END $$").await;
     assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
-    // Once more, and no more.
+    // Retried once, and not again.
     write(&database, "DO $$ BEGIN ASSERT (SELECT last_value FROM tries) = 2; END $$").await.unwrap();
 }
 
@@ -143,7 +143,7 @@ async fn others(conn: &AsyncPgConnection) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_that_do_not_wait_make_no_more_connections_than_there_may_be() {
+async fn cancelled_requests_do_not_exceed_the_limit_on_connections() {
     const CONNECTIONS: usize = 16;
     let options = Options { connections: CONNECTIONS, ..Options::default() };
     let (url, database) = with_rows(&options).await;
@@ -154,7 +154,7 @@ async fn requests_that_do_not_wait_make_no_more_connections_than_there_may_be() 
     holder.batch_execute(&format!("BEGIN; SELECT FROM posts WHERE id = '{}' FOR UPDATE", post.0)).await.unwrap();
     let reader = DbViewer::ordinary(id(1, 1).0.into());
     for round in 0..10_u64 {
-        let impatient = (0..120_u64).map(async |n| {
+        let cancelled = (0..120_u64).map(async |n| {
             let like = like(round * 1000 + n);
             let single = timeout(Duration::from_millis(20), toggle_like(&database, like));
             assert!(single.await.is_err(), "the post is locked");
@@ -163,12 +163,12 @@ async fn requests_that_do_not_wait_make_no_more_connections_than_there_may_be() 
                 .write(move |conn| Box::pin(queries::posts::edit(conn, post, reader, edit.clone(), None, AT.0)));
             assert!(timeout(Duration::from_millis(20), write).await.is_err(), "the post is locked");
         });
-        join_all(impatient).await;
+        join_all(cancelled).await;
         let open = others(&watcher).await - 1;
         assert!(open <= CONNECTIONS, "{open} connections after round {round}");
     }
     holder.batch_execute("ROLLBACK").await.unwrap();
-    // Each turn comes back once the server is done.
+    // Each permit is released once the server is done.
     let likes = (0..64).map(async |n| toggle_like(&database, like(100_000 + n)).await);
     timeout(HANG, try_join_all(likes)).await.unwrap().unwrap();
     assert!(others(&watcher).await - 1 <= CONNECTIONS);

@@ -1,4 +1,4 @@
-//! Work that conflicts with others.
+//! Transactions that conflict with each other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,9 +26,9 @@ use crate::sql_types::DbId;
 use crate::values::VisiblePosts;
 use crate::version::{Opening, schema_version};
 
-/// Makes writes to a table fail so often, in the way given.
+/// Makes the first `conflicts` writes to a table fail with the exception `raise`.
 async fn make_conflicts(database: &Postgres, conflicts: u32, raise: &str) {
-    // What a sequence has given out is not taken back.
+    // A rollback does not take back the values of a sequence.
     let setup = format!(
         "CREATE SEQUENCE attempts; CREATE TABLE written (n bigint);
         CREATE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -41,7 +41,7 @@ async fn make_conflicts(database: &Postgres, conflicts: u32, raise: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deadlock_is_resolved_by_running_a_transaction_again_in_whatever_language_it_is_reported() {
+async fn a_deadlock_reported_in_any_language_is_resolved_by_running_the_transaction_again() {
     let database = fresh(Duration::from_secs(20)).await;
     let raise = "'Verklemmung entdeckt'
         USING ERRCODE = '40P01', DETAIL = 'Wer auf wen wartet.', HINT = 'Einzelheiten im Log.'";
@@ -54,14 +54,14 @@ async fn a_deadlock_is_resolved_by_running_a_transaction_again_in_whatever_langu
 const REFUSED: &str = "'refused' USING ERRCODE = '40001'";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_conflicts_with_others_is_tried_for_as_long_as_one_may_wait_for_them() {
+async fn a_conflict_is_retried_for_as_long_as_a_lock_may_be_waited_for() {
     let database = fresh(Duration::from_secs(20)).await;
     make_conflicts(&database, 60, REFUSED).await;
     write(&database, "INSERT INTO written VALUES (1)").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_goes_on_to_conflict_with_others_is_unavailable() {
+async fn a_conflict_that_does_not_end_is_reported_as_unavailable() {
     let database = fresh(Duration::from_secs(3)).await;
     make_conflicts(&database, 1_000_000, REFUSED).await;
     let refused = write(&database, "INSERT INTO written VALUES (1)").await;
@@ -69,7 +69,7 @@ async fn what_goes_on_to_conflict_with_others_is_unavailable() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_transactions_that_wait_for_each_other_both_succeed() {
+async fn two_transactions_that_deadlock_both_succeed() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let database = Arc::new(Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap());
     write(&database, "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0), (2, 0)").await.unwrap();
@@ -98,7 +98,7 @@ async fn two_transactions_that_wait_for_each_other_both_succeed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_migration_waits_for_a_backup_and_a_node_that_has_none_to_apply_does_not() {
+async fn a_migration_waits_for_a_backup_but_a_node_without_pending_migrations_does_not() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let open = |url: String| async move { Postgres::open(Opening::Serve, &url, &Options::default()).await };
     let database = open(url.clone()).await.unwrap();
@@ -112,21 +112,21 @@ async fn a_migration_waits_for_a_backup_and_a_node_that_has_none_to_apply_does_n
     waits_or_ends(&watching, "pg_advisory_lock", &migrating).await;
     assert!(!migrating.is_finished());
     drop(backup);
-    // Whether it can be applied twice is of no account.
+    // It does not matter whether the migration can be applied twice.
     let _ = migrating.await.unwrap();
 }
 
-/// Returns an entry of the audit log that no test looks at.
+/// Returns an entry of the audit log that no test reads.
 fn entry(id: DbId) -> AuditRecord {
     let (actor_id, target_id, details) = (None, None, None);
     AuditRecord { id, created_at: AT, actor_id, action: 0, target_kind: 5, target_id, details }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_shows_and_hides_posts_of_their_own_waits_in_turn_and_none_is_run_again() {
+async fn concurrent_changes_of_the_visibility_of_an_authors_posts_need_no_retry() {
     const TASKS: u64 = 12;
     const CHANGES: u64 = 20;
-    let (database, [author, _], _) = inhabited().await;
+    let (database, [author, _], _) = with_two_accounts_and_a_post().await;
     let author_id = author.0;
     let posts = (0..TASKS).map(|task| {
         let post = id(7, task).0;
@@ -159,12 +159,12 @@ async fn whoever_shows_and_hides_posts_of_their_own_waits_in_turn_and_none_is_ru
     write(&database, counted).await.unwrap();
 }
 
-/// Returns when a task waits for a lock of the accounts, or has ended without it.
+/// Returns once a task waits for a lock on the accounts, or has ended without one.
 async fn waits_for_users_or_ends<T>(watching: &AsyncPgConnection, task: &JoinHandle<T>) {
     waits_or_ends(watching, "users", task).await;
 }
 
-/// Returns when a task waits for a lock of a table, or has ended without it.
+/// Returns once a task waits for a lock on a table, or has ended without one.
 async fn waits_or_ends<T>(watching: &AsyncPgConnection, table: &str, task: &JoinHandle<T>) {
     let waiting = format!(
         "(SELECT count(*) FROM pg_stat_activity \
@@ -177,8 +177,8 @@ async fn waits_or_ends<T>(watching: &AsyncPgConnection, table: &str, task: &Join
     }
 }
 
-/// A database with two accounts and a public post of the first.
-async fn inhabited() -> (Arc<Postgres>, [DbId; 2], DbId) {
+/// Returns a database with two accounts and a public post of the first.
+async fn with_two_accounts_and_a_post() -> (Arc<Postgres>, [DbId; 2], DbId) {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
     let (users, post) = ([id(1, 1), id(1, 2)], id(2, 1));
@@ -193,9 +193,9 @@ async fn inhabited() -> (Arc<Postgres>, [DbId; 2], DbId) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_block_and_a_mute_take_out_what_a_like_tells_that_is_not_committed_yet() {
+async fn a_block_and_a_mute_remove_the_notification_of_a_like_that_is_not_committed_yet() {
     for is_block in [true, false] {
-        let (database, [author, liker], post) = inhabited().await;
+        let (database, [author, liker], post) = with_two_accounts_and_a_post().await;
         let [author_id, liker_id, post_id] = [author, liker, post].map(|id| id.0);
         let [like, told] = [id(3, 1), id(4, 1)].map(|id| id.0);
         let like = format!(
@@ -229,11 +229,11 @@ async fn a_block_and_a_mute_take_out_what_a_like_tells_that_is_not_committed_yet
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_follows_blocks_mutes_and_disables_each_other_waits_in_turn_and_none_is_run_again() {
+async fn concurrent_follows_blocks_mutes_and_disabling_of_accounts_need_no_retry() {
     const TASKS: u64 = 18;
     const CHANGES: u64 = 20;
-    let (database, users, _) = inhabited().await;
-    // The newer one.
+    let (database, users, _) = with_two_accounts_and_a_post().await;
+    // The newer account.
     write(&database, "UPDATE users SET is_admin = username = 'other'").await.unwrap();
     let attempts = Arc::new(AtomicU32::new(0));
     let mut tasks = JoinSet::new();
@@ -264,7 +264,7 @@ async fn whoever_follows_blocks_mutes_and_disables_each_other_waits_in_turn_and_
                     })
                 });
                 let changed = changed.await;
-                // Whom a block keeps apart does not find the other.
+                // An account in a block does not find the other.
                 assert!(matches!(changed, Ok(()) | Err(Error::NotFound(_))), "{changed:?}");
             }
         });
@@ -274,8 +274,8 @@ async fn whoever_follows_blocks_mutes_and_disables_each_other_waits_in_turn_and_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_reads_notifications_waits_for_whoever_locks_the_account() {
-    let (database, [recipient, actor], _) = inhabited().await;
+async fn marking_a_notification_as_read_waits_for_a_lock_on_the_account() {
+    let (database, [recipient, actor], _) = with_two_accounts_and_a_post().await;
     let told = id(4, 1);
     let tell = format!(
         "INSERT INTO notifications (id, recipient_id, kind, actor_id, created_at, updated_at, count, is_empty, is_read)
@@ -294,15 +294,15 @@ async fn whoever_reads_notifications_waits_for_whoever_locks_the_account() {
     });
     waits_for_users_or_ends(&watching, &reading).await;
     assert!(!reading.is_finished(), "it does not wait");
-    // As a block does, whatever else is marked.
+    // As a block does, with all notifications: the task that waits must not have locked any.
     (&mut &blocking).batch_execute("SELECT FROM notifications FOR UPDATE NOWAIT; COMMIT").await.unwrap();
     reading.await.unwrap().unwrap();
     write(&database, "DO $$ BEGIN ASSERT (SELECT is_read FROM notifications); END $$").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_moves_up_while_it_is_about_to_be_trimmed_is_kept() {
-    let (database, [recipient, _], _) = inhabited().await;
+async fn a_notification_that_is_updated_while_old_ones_are_trimmed_is_kept() {
+    let (database, [recipient, _], _) = with_two_accounts_and_a_post().await;
     let tell = format!(
         "INSERT INTO notifications (id, recipient_id, kind, actor_id, created_at, updated_at, count, is_empty, is_read)
             SELECT gen_random_uuid(), '{0}', 4, '{0}', at, at, 1, false, false
@@ -327,8 +327,8 @@ async fn what_moves_up_while_it_is_about_to_be_trimmed_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_edits_a_comment_holds_nothing_that_the_end_of_its_post_waits_for() {
-    let (database, [author, _], post) = inhabited().await;
+async fn editing_a_comment_holds_no_lock_that_the_deletion_of_its_post_waits_for() {
+    let (database, [author, _], post) = with_two_accounts_and_a_post().await;
     let comment = id(3, 1);
     let store = format!(
         "INSERT INTO comments (id, post_id, author_id, content, created_at, updated_at)
@@ -355,8 +355,8 @@ async fn whoever_edits_a_comment_holds_nothing_that_the_end_of_its_post_waits_fo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_another_post_takes_meanwhile_is_refused_and_nobody_waits_in_a_circle() {
-    let (database, [author, _], post) = inhabited().await;
+async fn an_upload_that_another_post_takes_meanwhile_is_refused_without_a_deadlock() {
+    let (database, [author, _], post) = with_two_accounts_and_a_post().await;
     let (author_id, other, key) = (author.0, id(2, 2).0, format!("{:032x}.png", 7));
     write(&database, format!("INSERT INTO unnamed_images (key, since, condemned) VALUES ('{key}', now(), false)"))
         .await
@@ -390,8 +390,8 @@ async fn an_upload_that_another_post_takes_meanwhile_is_refused_and_nobody_waits
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn disabling_an_account_ends_a_token_that_is_being_made_for_it() {
-    let (database, [user, _], _) = inhabited().await;
+async fn disabling_an_account_deletes_a_mail_token_that_is_being_made_for_it() {
+    let (database, [user, _], _) = with_two_accounts_and_a_post().await;
     let mail = format!(
         "INSERT INTO mails (id, created_at, kind, address, status, attempts, due_at, give_up_at)
             VALUES ('{}', 'epoch', 0, 'one', 0, 0, 'epoch', 'infinity')",
@@ -434,8 +434,8 @@ async fn disabling_an_account_ends_a_token_that_is_being_made_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_notification_says_nothing_of_a_post_that_became_private_while_it_was_read() {
-    let (database, [author, recipient], post) = inhabited().await;
+async fn a_notification_does_not_show_a_post_that_became_private_during_the_read() {
+    let (database, [author, recipient], post) = with_two_accounts_and_a_post().await;
     let (author_id, recipient_id, post_id) = (author.0, recipient.0, post.0);
     let told = format!(
         "INSERT INTO notifications (id, recipient_id, kind, actor_id, post_id, created_at, updated_at, count, is_empty, is_read)
@@ -455,7 +455,7 @@ async fn a_notification_says_nothing_of_a_post_that_became_private_while_it_was_
         listed.await.unwrap().into_iter().map(|(_, told)| told.and_then(|told| told.post)).collect::<Vec<_>>()
     };
     assert_eq!(list(Arc::clone(&database)).await, [Some(("text".to_owned(), None))]);
-    // The list waits for this once it knows what to show.
+    // The list waits for this lock once it has read what to show.
     (&mut &changing).batch_execute("BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE").await.unwrap();
     let listing = tokio::spawn(list(Arc::clone(&database)));
     waits_for_users_or_ends(&watching, &listing).await;
@@ -465,8 +465,8 @@ async fn a_notification_says_nothing_of_a_post_that_became_private_while_it_was_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_forgets_while_somebody_else_is_at_work_on_buckets() {
-    let (database, ..) = inhabited().await;
+async fn deleted_documents_are_not_removed_from_buckets_while_another_node_works_on_them() {
+    let (database, ..) = with_two_accounts_and_a_post().await;
     let forget = async || database.write(|conn| Box::pin(queries::packing::forget(conn, (0, 0), AT))).await.unwrap();
     let packing = database.connector.connect().await.unwrap();
     let begin = "BEGIN; SELECT FROM leases WHERE name = 'packing' FOR UPDATE";

@@ -29,8 +29,8 @@ use crate::error::OpenError;
 use crate::mutex::lock;
 use crate::options::Options;
 
-/// TCP keepalive, by which either side notices that the other vanished: after this much silence, so many probes are sent at
-/// this interval.
+/// TCP keepalive, by which either side notices that the other vanished: after this much silence, it sends this number of probes
+/// at this interval.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(3);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
 const KEEPALIVE_PROBES: u32 = 3;

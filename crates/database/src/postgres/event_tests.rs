@@ -1,19 +1,19 @@
-//! Events that come while others are read.
+//! Events that are recorded while others are read.
 
 use super::tests::{HANG, fresh, write};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_that_come_while_others_are_given_numbers_are_left_for_the_next_look() {
-    const AT_ONCE: u64 = 5_000;
+async fn events_recorded_while_others_are_being_numbered_wait_for_the_next_refresh() {
+    const BATCH: u64 = 5_000;
     let database = fresh(HANG).await;
     database.refresh_events().await.unwrap();
     let begin = database.events.window.end().number;
     let record =
-        format!("INSERT INTO events (kind, post_id) SELECT 4, gen_random_uuid() FROM generate_series(1, {AT_ONCE})");
-    // Whoever gives some numbers finds as many more that have none, until there are ten times as many.
+        format!("INSERT INTO events (kind, post_id) SELECT 4, gen_random_uuid() FROM generate_series(1, {BATCH})");
+    // Each time some events are numbered, as many new ones are recorded, until there are ten times as many.
     let more = format!(
         "CREATE FUNCTION more() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-            IF EXISTS (SELECT FROM numbered) AND (SELECT count(*) FROM events) < {AT_ONCE} * 10 THEN {record}; END IF;
+            IF EXISTS (SELECT FROM numbered) AND (SELECT count(*) FROM events) < {BATCH} * 10 THEN {record}; END IF;
             RETURN NULL;
         END $$;
         CREATE TRIGGER more AFTER UPDATE ON events REFERENCING NEW TABLE AS numbered
@@ -21,8 +21,8 @@ async fn events_that_come_while_others_are_given_numbers_are_left_for_the_next_l
     );
     write(&database, more).await.unwrap();
     write(&database, record).await.unwrap();
-    for looks in 1..=2 {
+    for refreshes in 1..=2 {
         database.refresh_events().await.unwrap();
-        assert_eq!(database.events.window.end().number, begin + looks * AT_ONCE);
+        assert_eq!(database.events.window.end().number, begin + refreshes * BATCH);
     }
 }

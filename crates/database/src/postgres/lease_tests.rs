@@ -15,7 +15,7 @@ use crate::options::{Flavor, Options};
 use crate::version::Opening;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_lease_of_the_migrations_is_given_back_while_it_is_renewed() {
+async fn the_migration_lease_is_released_while_it_is_being_renewed() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let url = format!("{url}?options=-c%20default_transaction_isolation%3Dserializable");
     let connector = Connector::new(&url, &Options::default()).unwrap();
@@ -34,12 +34,12 @@ async fn the_lease_of_the_migrations_is_given_back_while_it_is_renewed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_migration_that_fails_leaves_its_lease_to_the_next_node() {
+async fn a_migration_that_fails_releases_its_lease() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let url = format!("{url}?options=-c%20default_transaction_isolation%3Dserializable");
     let options = Options { flavor: Flavor::Distributed, ..Options::default() };
     let database = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
-    // What it made is there.
+    // What this migration creates exists already, so that it fails.
     write(&database, "DELETE FROM __diesel_schema_migrations WHERE version = '20261121000000'").await.unwrap();
     let failed = Postgres::open(Opening::Serve, &url, &options).await.err().unwrap();
     assert!(matches!(failed, OpenError::Migration(_)), "{failed}");

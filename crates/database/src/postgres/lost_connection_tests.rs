@@ -1,4 +1,4 @@
-//! Connections that are lost while work is done on them.
+//! Connections that are lost while work runs on them.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -24,7 +24,7 @@ mod port;
 #[path = "../../../../tests/support/proxy.rs"]
 mod proxy;
 
-/// A server, and a network to it.
+/// Starts a server, and a network to it.
 async fn networked() -> (Server, Proxy) {
     let port = Port::new();
     let address = port.address();
@@ -33,10 +33,10 @@ async fn networked() -> (Server, Proxy) {
 }
 
 /// A database over a network, with a table that takes a row at the end of its transaction, under a lock.
-struct Setting {
+struct Fixture {
     database: Arc<Postgres>,
     proxy: Arc<Proxy>,
-    /// Has the lock.
+    /// Holds the lock.
     session: Session,
     server: Server,
 }
@@ -46,7 +46,7 @@ const SCHEMA: &str = "CREATE TABLE written (n integer);
         BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NULL; END $$;
     CREATE CONSTRAINT TRIGGER wait AFTER INSERT ON written DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait();";
 
-impl Setting {
+impl Fixture {
     async fn new() -> Self {
         let (server, proxy) = networked().await;
         // The server learns by itself that a connection is lost, but not within the test.
@@ -63,14 +63,14 @@ impl Setting {
         self.server.session("postgres").run("SELECT count(*) FROM written;").trim().parse().unwrap()
     }
 
-    /// Waits until a connection waits for a lock of this kind.
-    fn await_waiting(&self, kind: &str) {
+    /// Blocks until a connection waits for a lock of this kind.
+    fn await_lock_wait(&self, kind: &str) {
         let waiting = format!("SELECT count(*) FROM pg_locks WHERE locktype = '{kind}' AND NOT granted;");
         let mut session = self.server.session("postgres");
         until(|| session.run(&waiting).trim() != "0");
     }
 
-    /// Ends the connections that wait for the lock, as a server does that stops: with a last word.
+    /// Ends the connections that wait for the lock as a stopping server does: with a message to the client.
     fn terminate(&self) {
         let terminate = "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted;";
         self.server.session("postgres").run(terminate);
@@ -101,7 +101,7 @@ fn until(holds: impl FnMut() -> bool) {
     });
 }
 
-/// Writes a row, counting how often, and completes an attempt, if it is part of one.
+/// Returns work that writes a row, counts how often it runs, and completes the attempt, if it is part of one.
 fn writing(times: &Arc<AtomicU32>, attempt: Option<DbId>) -> impl Work<u32> {
     let times = Arc::clone(times);
     move |conn| {
@@ -121,98 +121,98 @@ fn writing(times: &Arc<AtomicU32>, attempt: Option<DbId>) -> impl Work<u32> {
 enum Lane {
     Statement,
     Write,
-    Again,
-    /// As this attempt.
+    Idempotent,
+    /// A write that completes this attempt.
     Once(DbId),
 }
 
 /// A write that waits for the lock.
-struct Waiting {
-    /// How often it was begun.
+struct PendingWrite {
+    /// How often the write was begun.
     times: Arc<AtomicU32>,
     answer: JoinHandle<Result<u32>>,
 }
 
-/// Begins a write, until it waits for the lock at the end of its transaction.
-fn write_until_locked(setting: &Setting, lane: Lane) -> Waiting {
-    let (database, times) = (Arc::clone(&setting.database), Arc::<AtomicU32>::default());
+/// Begins a write, and returns once it waits for the lock at the end of its transaction.
+fn start_locked_write(fixture: &Fixture, lane: Lane) -> PendingWrite {
+    let (database, times) = (Arc::clone(&fixture.database), Arc::<AtomicU32>::default());
     let attempt = if let Lane::Once(attempt) = lane { Some(attempt) } else { None };
     let work = writing(&times, attempt);
     let answer = tokio::spawn(async move {
         match lane {
             Lane::Statement => database.statement(work).await,
             Lane::Write => database.write(work).await,
-            Lane::Again => database.write_again(work).await,
+            Lane::Idempotent => database.write_again(work).await,
             Lane::Once(attempt) => database.write_once(attempt, work).await,
         }
     });
-    setting.await_waiting("advisory");
-    Waiting { times, answer }
+    fixture.await_lock_wait("advisory");
+    PendingWrite { times, answer }
 }
 
-/// Loses the connection of a write that completes an attempt, until it asks for what became of it.
-async fn lose_attempt(setting: &Setting) -> Waiting {
+/// Cuts the connection of a write that completes an attempt, and returns once it is being looked up whether it was committed.
+async fn lose_attempt(fixture: &Fixture) -> PendingWrite {
     let attempt = id(1, 1);
-    assert_eq!(setting.begin(attempt).await, Begun::First);
-    let waiting = write_until_locked(setting, Lane::Once(attempt));
-    setting.proxy.cut();
-    // The first is still under way, and has the lock of its row.
-    setting.await_waiting("transactionid");
+    assert_eq!(fixture.begin(attempt).await, Begun::First);
+    let waiting = start_locked_write(fixture, Lane::Once(attempt));
+    fixture.proxy.cut();
+    // The first transaction is still in progress, and holds the lock on the row of the attempt.
+    fixture.await_lock_wait("transactionid");
     waiting
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_that_was_carried_out_though_its_connection_was_lost_is_not_done_again() {
-    let mut setting = Setting::new().await;
-    let Waiting { times, answer } = lose_attempt(&setting).await;
-    setting.unlock();
+async fn a_write_that_was_committed_although_its_connection_was_lost_is_not_repeated() {
+    let mut fixture = Fixture::new().await;
+    let PendingWrite { times, answer } = lose_attempt(&fixture).await;
+    fixture.unlock();
     assert_eq!(answer.await.unwrap().unwrap(), 1);
-    assert_eq!((setting.count(), AtomicU32::load(&times, Ordering::SeqCst)), (1, 1));
+    assert_eq!((fixture.count(), AtomicU32::load(&times, Ordering::SeqCst)), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_that_was_not_carried_out_is_done_again() {
-    let mut setting = Setting::new().await;
-    let Waiting { answer, .. } = lose_attempt(&setting).await;
-    setting.terminate();
-    setting.unlock();
+async fn a_write_that_was_not_committed_before_its_connection_was_lost_is_repeated() {
+    let mut fixture = Fixture::new().await;
+    let PendingWrite { answer, .. } = lose_attempt(&fixture).await;
+    fixture.terminate();
+    fixture.unlock();
     assert_eq!(answer.await.unwrap().unwrap(), 2);
-    assert_eq!(setting.count(), 1);
+    assert_eq!(fixture.count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_that_may_be_written_twice_is_done_again() {
-    let mut setting = Setting::new().await;
-    let Waiting { times, answer } = write_until_locked(&setting, Lane::Again);
-    setting.proxy.cut();
+async fn an_idempotent_write_is_repeated_after_its_connection_was_lost() {
+    let mut fixture = Fixture::new().await;
+    let PendingWrite { times, answer } = start_locked_write(&fixture, Lane::Idempotent);
+    fixture.proxy.cut();
     until(|| AtomicU32::load(&times, Ordering::SeqCst) >= 2);
-    setting.unlock();
+    fixture.unlock();
     assert_eq!(answer.await.unwrap().unwrap(), 2);
 }
 
-/// Has a write lose its connection while it is committed, which must not be done again.
-async fn fails_once(lane: Lane, lose: impl FnOnce(&Setting)) {
-    let setting = Setting::new().await;
-    let Waiting { times, answer } = write_until_locked(&setting, lane);
-    lose(&setting);
+/// Checks that a write that loses its connection while it is being committed fails, and is not run again.
+async fn assert_fails_without_retry(lane: Lane, lose: impl FnOnce(&Fixture)) {
+    let fixture = Fixture::new().await;
+    let PendingWrite { times, answer } = start_locked_write(&fixture, lane);
+    lose(&fixture);
     let failed = answer.await.unwrap();
     assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
     assert_eq!(AtomicU32::load(&times, Ordering::SeqCst), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_of_which_nobody_can_know_whether_it_was_carried_out_fails() {
-    fails_once(Lane::Write, |setting| setting.proxy.cut()).await;
-    fails_once(Lane::Statement, |setting| setting.proxy.cut()).await;
+async fn a_write_with_an_unknown_outcome_fails() {
+    assert_fails_without_retry(Lane::Write, |fixture| fixture.proxy.cut()).await;
+    assert_fails_without_retry(Lane::Statement, |fixture| fixture.proxy.cut()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_word_of_a_server_does_not_tell_that_a_write_was_not_carried_out() {
-    fails_once(Lane::Write, Setting::terminate).await;
-    fails_once(Lane::Statement, Setting::terminate).await;
+async fn a_write_fails_if_the_server_says_that_it_ends_the_connection_during_the_commit() {
+    assert_fails_without_retry(Lane::Write, Fixture::terminate).await;
+    assert_fails_without_retry(Lane::Statement, Fixture::terminate).await;
 }
 
-/// Loses the connections so often, each time before the second of two statements.
+/// Returns work that cuts the connections the first `losses` times that it runs, each time before the second of two statements.
 fn losing(proxy: &Arc<Proxy>, losses: u32, statement: &'static str) -> impl Work<u32> {
     let (proxy, times) = (Arc::clone(proxy), AtomicU32::new(0));
     move |conn| {
@@ -241,26 +241,26 @@ fn twice<'a>(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_lost_before_the_end_of_its_transaction_is_done_again() {
-    let mut setting = Setting::new().await;
-    setting.unlock();
-    let (database, proxy) = (&setting.database, &setting.proxy);
+async fn work_that_lost_its_connection_before_the_end_of_its_transaction_is_repeated() {
+    let mut fixture = Fixture::new().await;
+    fixture.unlock();
+    let (database, proxy) = (&fixture.database, &fixture.proxy);
     assert_eq!(database.write(losing(proxy, 2, "INSERT INTO written VALUES (1)")).await.unwrap(), 3);
-    assert_eq!(setting.count(), 1);
+    assert_eq!(fixture.count(), 1);
     assert_eq!(database.search(losing(proxy, 2, "SELECT 1")).await.unwrap(), 3);
     assert_eq!(database.read(losing(proxy, 2, "SELECT 1")).await.unwrap(), 3);
     let failed = database.write(losing(proxy, 3, "INSERT INTO written VALUES (1)")).await;
     assert!(matches!(failed, Err(Error::Unavailable(_))), "{failed:?}");
-    assert_eq!(setting.count(), 1);
+    assert_eq!(fixture.count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
+async fn no_request_fails_because_idle_connections_were_lost_silently() {
     let (_server, proxy) = networked().await;
     let url = format!("postgres://agora@{}/postgres?sslmode=disable", proxy.address);
     let wait_timeout = Duration::from_secs(10);
     let options = Options { connections: 16, wait_timeout, ..Options::default() };
-    // Each has to prove that it is still there, however short it was idle.
+    // Each connection is pinged before it is used, however short it was idle.
     let database = Arc::new(Postgres::open_with(Opening::Serve, &url, &options, Duration::ZERO).await.unwrap());
     // As many connections as there can be.
     let connections = database.pool.status().max_size;
@@ -293,7 +293,7 @@ async fn idle_connections_that_were_lost_without_a_word_cost_no_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_left_to_be_tried_for_requests_that_gave_up_while_the_server_was_away() {
+async fn requests_that_gave_up_while_the_server_was_away_leave_no_attempts_to_connect() {
     const REQUESTS: usize = 100;
     let (_server, proxy) = networked().await;
     let url = format!("postgres://agora@{}/postgres?sslmode=disable", proxy.address);
@@ -315,7 +315,7 @@ async fn nothing_is_left_to_be_tried_for_requests_that_gave_up_while_the_server_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commits_that_wait_for_a_replica_take_no_more_connections_than_there_may_be() {
+async fn commits_that_wait_for_a_replica_do_not_exceed_the_size_of_the_pool() {
     let server = block_in_place(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()));
     let (statement_timeout, wait_timeout) = (Duration::from_millis(100), Duration::from_millis(100));
     let options = Options { connections: 8, statement_timeout, wait_timeout, ..Options::default() };
@@ -330,7 +330,7 @@ async fn commits_that_wait_for_a_replica_take_no_more_connections_than_there_may
     let most = database.pool.status().max_size;
     let begun = Instant::now();
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep';";
-    // Once they all wait for the replica, for as long as three more rounds would take.
+    // Goes on for three rounds after all connections wait for the replica.
     let (mut rounds, mut counted) = (0, 0);
     while rounds < 3 {
         futures_util::future::join_all((0..most).map(|_| write())).await;

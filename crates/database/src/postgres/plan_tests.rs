@@ -1,4 +1,4 @@
-//! What statements cost does not depend on how much there is: counted in pages of the database that they touch.
+//! The cost of statements does not depend on how much data there is. It is counted in pages of the database that they touch.
 
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 
@@ -38,16 +38,17 @@ use crate::sql_types::{DbId, DbInstant};
 use crate::values::{VisiblePosts, kind_codes};
 use crate::version::Opening;
 
-/// How many posts, likes and comments there are beside those looked at, and how many in the larger database.
+/// How many posts, likes and comments there are besides those that are read: in the smaller and in the larger database.
 const SMALL: u32 = 4_000;
 const LARGE: u32 = 100_000;
 
-/// How often each is run: five times the server plans for the values, then it decides whether to go on with one plan for
-/// all.
+/// How often each statement is run: five times the server plans for the values, then it decides whether to go on with a generic
+/// plan.
 const RUNS: u64 = 8;
 
-/// User 1 follows 100 of 1,000 authors. Post 1 has 60 likes and 60 comments, and its author, user 2, has 60 posts that
-/// are not hidden; everything else is there so many times, hidden posts of user 2 between those shown among it.
+/// Returns the statements that fill a database. User 1 follows 100 of 1,000 authors. Post 1 has 60 likes and 60 comments, and its
+/// author, user 2, has 60 posts that are not hidden. Of everything else there are `size`, including hidden posts of user 2 in
+/// between the others.
 fn rows(size: u32) -> String {
     format!(
         "CREATE FUNCTION pg_temp.key(kind int, n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE AS $$
@@ -127,7 +128,7 @@ const fn id(kind: u64, n: u64) -> DbId {
     DbId(Uuid::from_u64_pair(kind, n))
 }
 
-/// A connection that tells of each statement how many pages it touched.
+/// A connection that reports how many pages its statements touched.
 struct Explained {
     conn: AsyncPgConnection,
     plans: Arc<Mutex<Vec<String>>>,
@@ -153,9 +154,9 @@ impl Explained {
         Self { conn, plans }
     }
 
-    /// Returns how many pages were touched since this was asked last.
+    /// Returns how many pages were touched since the last call.
     async fn pages(&mut self) -> i64 {
-        // What was told before its answer is there with it.
+        // The notices that were sent before its answer have arrived with it.
         self.conn.batch_execute("").await.unwrap();
         let plans = std::mem::take(&mut *self.plans.lock().unwrap());
         let pages = plans.iter().map(|plan| {
@@ -168,7 +169,7 @@ impl Explained {
     }
 }
 
-/// A connection to a database of its own without rows.
+/// Returns a connection to a database of its own, without rows.
 async fn explained() -> Explained {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let options = Options { statement_timeout: Duration::from_secs(120), ..Options::default() };
@@ -176,7 +177,7 @@ async fn explained() -> Explained {
     Explained::connect(&url).await
 }
 
-/// How many pages each of the statements touches at most in a database of a size.
+/// Returns how many pages each of the statements touches at most in a database of a size.
 async fn pages(size: u32) -> BTreeMap<String, i64> {
     let mut explained = explained().await;
     explained.conn.batch_execute("SET auto_explain.log_min_duration = -1").await.unwrap();
@@ -230,7 +231,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
                 let run = $query(&mut conn);
                 run.await.unwrap();
                 let pages = explained.pages().await;
-                // What the first run reads of the catalog does not count.
+                // The first run is not counted, since it also reads the server's catalog.
                 if $n > 0 {
                     let name = stringify!($query).to_owned();
                     most.entry(name).and_modify(|most: &mut i64| *most = pages.max(*most)).or_insert(pages);
@@ -349,7 +350,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
             |conn| search::candidates(conn, Kind::Post, found("\"common rare\" te"), slice(21), Buckets::Numbered(vec![0])),
             |conn| search::rare_buckets(conn, Kind::Post, found("\"common unique\" te").keys, None, 1),
             |conn| search::rare_buckets(conn, Kind::Post, Vec::new(), Some("te".to_owned()), 1),
-            // Of each author as many as there are in the small database.
+            // As many of each author as there are in the small database.
             |conn| feeds::positions(conn, viewer, [0, 1, 0], slice(4)),
         }
     }
@@ -357,11 +358,11 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_statement_touches_more_pages_when_there_is_more() {
+async fn no_statement_touches_more_pages_in_a_larger_database() {
     let (small, large) = tokio::join!(pages(SMALL), pages(LARGE));
     let mut worse = Vec::new();
     for ((name, small), (_, large)) in small.into_iter().zip(large) {
-        // An index of 25 times as many entries has a level more.
+        // An index of 25 times as many entries has one more level.
         if small == 0 || large > small * 8 / 5 + 4 {
             worse.push(format!("{name}: {small} pages, and {large} of 25 times as much"));
         }
@@ -369,7 +370,7 @@ async fn no_statement_touches_more_pages_when_there_is_more() {
     assert!(worse.is_empty(), "{worse:#?}");
 }
 
-/// A connection to a database where the first of two accounts has 10,000 sessions, and the account.
+/// Returns a connection to a database where the first of two accounts has 10,000 sessions, and that account.
 async fn with_many_sessions() -> (Explained, DbId) {
     let mut explained = explained().await;
     let rows = "
@@ -387,7 +388,7 @@ async fn list_sessions(explained: &Explained, user: DbId, toward: Toward) -> usi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sessions_of_an_account_are_not_looked_for_among_all_sessions() {
+async fn the_sessions_of_an_account_are_not_searched_for_among_all_sessions() {
     let (mut explained, user) = with_many_sessions().await;
     explained.conn.batch_execute("SET plan_cache_mode = force_generic_plan").await.unwrap();
     for toward in [Toward::Older, Toward::Newer] {
@@ -398,7 +399,7 @@ async fn the_sessions_of_an_account_are_not_looked_for_among_all_sessions() {
     }
 }
 
-/// Two thousand texts in no bucket, as many as there may be, by as many of 10,000 users.
+/// Stores 2,000 texts in no bucket, as many as there may be, by as many of 10,000 users.
 const MANY_TEXTS: &str = "
     INSERT INTO users SELECT lpad(n::text, 32, '0')::uuid, n, n, n, n, '', NULL, NULL, false, true, true, now() FROM generate_series(1, 10000) n;
     INSERT INTO posts SELECT id, id, 'text', NULL, 0, now(), now(), 0, 0 FROM users LIMIT 2000;
@@ -424,9 +425,9 @@ async fn a_search_for_a_common_word_ends_with_a_page_of_the_newest_texts() {
     }
 }
 
-/// Why connections that reads share have the server plan once: it does not know how many entries a part of a list has.
+/// The reason why shared connections force a generic plan: the server does not know how many entries a part of a list has.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_server_left_alone_plans_each_part_of_a_list_anew() {
+async fn by_default_the_server_plans_a_part_of_a_list_again_each_time() {
     let (mut explained, user) = with_many_sessions().await;
     let counts = "(SELECT ARRAY[custom_plans, generic_plans] FROM pg_prepared_statements \
         WHERE statement LIKE 'SELECT \"sessions\"%LIMIT%')";

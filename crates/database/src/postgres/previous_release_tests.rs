@@ -1,4 +1,5 @@
-//! What a node of the release before does to what it does not know of: several images of a post, and thumbnails of pictures.
+//! How statements of nodes of the previous release affect what that does not know of: several images of a post, and thumbnails
+//! of profile pictures.
 
 use agora_domain::accounts::ProfilePicture;
 use agora_domain::media::{ImageFormat, ImageKey, Rendition};
@@ -7,8 +8,8 @@ use uuid::Uuid;
 use super::tests::{HANG, fresh, id, write};
 use super::*;
 
-/// Runs what such a node says of two posts that have three images each; what is left of these is asserted then.
-async fn says(statement: &str, assertions: &str) {
+/// Stores two posts that have three images each, runs a statement of such a node, and then assertions about what is left.
+async fn run_on_stored_posts(statement: &str, assertions: &str) {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
     let (user, post, other) = (id(1, 1).0, id(2, 1).0, id(2, 2).0);
@@ -28,32 +29,33 @@ async fn says(statement: &str, assertions: &str) {
     write(&database, format!("DO $$ BEGIN {assertions} END $$")).await.unwrap();
 }
 
-const GIVEN_UP: &str = "ASSERT {of_other};
+const OTHER_IMAGES_UNREFERENCED: &str = "ASSERT {of_other};
     ASSERT (SELECT array_agg(key ORDER BY key) FROM unnamed_images WHERE NOT condemned) = ARRAY['a2', 'a3'];";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_post_that_it_deletes_gives_up_all_its_images() {
-    says("DELETE FROM posts WHERE id = {post}", GIVEN_UP).await;
+async fn deleting_a_post_makes_all_its_images_unreferenced() {
+    run_on_stored_posts("DELETE FROM posts WHERE id = {post}", OTHER_IMAGES_UNREFERENCED).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_post_whose_image_it_changes_has_no_other() {
+async fn changing_the_image_of_a_post_makes_its_other_images_unreferenced() {
     for image in ["'c1'", "NULL"] {
-        let assertions = format!("{GIVEN_UP} ASSERT (SELECT attachments IS NULL FROM posts WHERE id = {{post}});");
-        says(&format!("UPDATE posts SET image = {image} WHERE id = {{post}}"), &assertions).await;
+        let assertions =
+            format!("{OTHER_IMAGES_UNREFERENCED} ASSERT (SELECT attachments IS NULL FROM posts WHERE id = {{post}});");
+        run_on_stored_posts(&format!("UPDATE posts SET image = {image} WHERE id = {{post}}"), &assertions).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_something_else_leaves_the_images() {
+async fn other_changes_of_a_post_leave_its_images() {
     let statement = "UPDATE posts SET content = 'other', image = 'a1', like_count = 1 WHERE id = {post}";
     let assertions = "ASSERT (SELECT count(*) FROM post_images) = 4; ASSERT NOT EXISTS (SELECT FROM unnamed_images);
         ASSERT (SELECT attachments = '[1]' FROM posts WHERE id = {post});";
-    says(statement, assertions).await;
+    run_on_stored_posts(statement, assertions).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_picture_that_it_sets_stands_for_its_thumbnail_until_that_is_made() {
+async fn a_new_profile_picture_is_shown_in_full_until_its_thumbnail_is_made() {
     let database = fresh(HANG).await;
     let [old, new] = [1, 2].map(|n| ImageKey::new([n; 16], ImageFormat::Png));
     let user = id(1, 1);

@@ -23,7 +23,7 @@ use crate::schema::{AuditRecord, LikeRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::turn::Turn;
 
-/// What takes longer never happens.
+/// What takes longer than this counts as never happening.
 pub(super) const HANG: Duration = Duration::from_secs(60);
 
 /// An empty database, with one connection to it in the pool.
@@ -39,7 +39,7 @@ struct Pid {
     pid: i32,
 }
 
-/// Which of the server's processes the pool's connection leads to.
+/// Returns the process id of the server's backend for the pool's connection.
 pub(super) async fn pid(database: &Postgres) -> i32 {
     let read = database.statement(|conn| {
         let query = diesel::sql_query("SELECT pg_backend_pid() AS pid").get_result::<Pid>(conn);
@@ -48,7 +48,7 @@ pub(super) async fn pid(database: &Postgres) -> i32 {
     read.await.unwrap()
 }
 
-/// Which of the server's processes the connection leads to that reads share.
+/// Returns the process id of the server's backend for the connection that reads share.
 async fn shared_pid(database: &Postgres) -> i32 {
     let read = database.read(|conn| {
         let query = diesel::sql_query("SELECT pg_backend_pid() AS pid").get_result::<Pid>(conn);
@@ -82,7 +82,7 @@ pub(super) async fn write(database: &Postgres, sql: impl Into<String>) -> Result
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_server_knows_how_long_to_bear_with_a_connection_and_the_url_overrides_it() {
+async fn sessions_get_the_configured_time_limits_and_the_url_overrides_them() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let options = Options { statement_timeout: Duration::from_secs(8), ..Options::default() };
     let told = |settings: [(&str, &str); 3]| {
@@ -101,12 +101,12 @@ async fn the_server_knows_how_long_to_bear_with_a_connection_and_the_url_overrid
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_of_who_is_admin_follow_each_other_and_none_is_run_again() {
+async fn concurrent_changes_of_admins_are_serialized_and_need_no_retry() {
     const TASKS: u32 = 16;
     const CHANGES: u32 = 20;
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let database = Arc::new(Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap());
-    // The one who is made an admin and unmade comes before the one who is an admin all the time.
+    // The account that is made an admin and unmade comes before the one that is an admin all the time.
     let (friend, admin) = (id(1, 1), id(1, 2));
     let user = |id: DbId, name: &str, is_admin: bool| {
         let columns =
@@ -142,7 +142,7 @@ async fn changes_of_who_is_admin_follow_each_other_and_none_is_run_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn work_goes_on_when_nobody_waits_for_it_any_more_and_its_connection_is_used_again() {
+async fn work_of_a_cancelled_request_completes_and_its_connection_is_reused() {
     let database = fresh(Duration::from_secs(20)).await;
     write(&database, "CREATE TABLE written (n int)").await.unwrap();
     let before = pid(&database).await;
@@ -171,7 +171,7 @@ async fn work_goes_on_when_nobody_waits_for_it_any_more_and_its_connection_is_us
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_connection_of_work_that_takes_too_long_leaves_the_pool() {
+async fn the_connection_of_work_that_times_out_leaves_the_pool() {
     let database = fresh(Duration::from_secs(3)).await;
     let before = pid(&database).await;
     let endless = database.write(|conn| {
@@ -183,7 +183,7 @@ async fn the_connection_of_work_that_takes_too_long_leaves_the_pool() {
     let cut_short = endless.await;
     assert!(matches!(cut_short, Err(Error::Unavailable(_))), "{cut_short:?}");
     assert_ne!(pid(&database).await, before);
-    // Nothing of it is there.
+    // Nothing of the work was stored.
     write(&database, "CREATE TABLE half_written (n int)").await.unwrap();
 }
 
@@ -205,8 +205,8 @@ async fn a_connection_that_the_server_ended_is_replaced() {
     assert_ne!(pid(&database).await, before);
 }
 
-/// The first part of the public timeline, as often as the server would take to decide that one plan does for all, and how often it was
-/// planned.
+/// Reads the first part of the public timeline, as often as the server needs to decide that one plan will do for all values, and
+/// returns how often it was planned.
 async fn read_timeline(conn: &mut Conn<'_>) -> Outcome<i64> {
     let viewer = DbViewer::ordinary(Uuid::from_u128(1).into());
     for _ in 0..10 {
@@ -217,7 +217,7 @@ async fn read_timeline(conn: &mut Conn<'_>) -> Outcome<i64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_reads_share_is_planned_once_which_the_server_would_not_do_by_itself() {
+async fn shared_connections_use_a_generic_plan_where_the_server_would_plan_each_time() {
     let database = fresh(Duration::from_secs(20)).await;
     let rows = "INSERT INTO users SELECT lpad(n::text, 32, '0')::uuid, n, n, n, n, '', NULL, NULL, false, true, true, now() \
             FROM generate_series(1, 100) n;
@@ -231,7 +231,7 @@ async fn what_reads_share_is_planned_once_which_the_server_would_not_do_by_itsel
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thread_that_serves_requests_drives_the_connection_that_the_background_made_before() {
+async fn a_runtime_that_serves_requests_takes_the_place_of_an_idle_background_connection() {
     let database = fresh(Duration::from_secs(20)).await;
     let of_background = shared_pid(&database).await;
     let serving = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -265,7 +265,7 @@ async fn the_server_does_not_end_an_idle_connection_that_holds_a_lock() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn closing_waits_for_the_work_at_hand_also_when_nobody_else_does() {
+async fn closing_waits_for_running_work_of_a_cancelled_request() {
     let database = fresh(Duration::from_secs(20)).await;
     let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let is_done = Arc::new(AtomicBool::new(false));
@@ -293,7 +293,7 @@ async fn closing_waits_for_the_work_at_hand_also_when_nobody_else_does() {
         let database = Arc::clone(&database);
         move || database.close()
     });
-    // The pool has no connection left, so that this is answered when closing has begun.
+    // The pool has no connection left, so this is answered only once closing has begun.
     assert!(matches!(write(&database, "SELECT 1").await, Err(Error::Unavailable(_))));
     assert!(!closing.is_finished(), "closed while work was at hand");
     go_on.notify_one();
@@ -301,7 +301,7 @@ async fn closing_waits_for_the_work_at_hand_also_when_nobody_else_does() {
     assert!(AtomicBool::load(&is_done, Ordering::SeqCst), "the work was cut short");
 }
 
-/// What the users of the next test do to a post at the same time.
+/// What the users of the deadlock test do to a post at the same time.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Like,
@@ -323,7 +323,7 @@ fn comment(post: DbId, author: DbId, id: DbId) -> CommentRow {
     CommentRow { id, post_id, author_id, content, created_at, updated_at, parent_id, reply_to_id, entities, is_hidden }
 }
 
-async fn take(database: Arc<Postgres>, step: Step, post: DbId, user: u64) {
+async fn run_step(database: Arc<Postgres>, step: Step, post: DbId, user: u64) {
     let (author, number) = (id(1, user), post.0.as_u64_pair().1 * 1000 + user);
     let outcome = match step {
         Step::Like => {
@@ -342,12 +342,12 @@ async fn take(database: Arc<Postgres>, step: Step, post: DbId, user: u64) {
             database.write(move |conn| Box::pin(queries::posts::delete(conn, post, AT))).await.map(drop)
         }
     };
-    // Whoever comes after the end of the post is told.
+    // A step after the deletion of the post finds it missing.
     assert!(matches!(outcome, Ok(()) | Err(Error::NotFound(_))), "{step:?}: {outcome:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn likes_comments_and_the_end_of_their_post_do_not_wait_for_each_other_in_a_circle() {
+async fn likes_comments_and_the_deletion_of_their_post_do_not_deadlock() {
     const POSTS: u64 = 20;
     const USERS: u64 = 16;
     let (name, url) = tokio::task::spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
@@ -370,7 +370,7 @@ async fn likes_comments_and_the_end_of_their_post_do_not_wait_for_each_other_in_
         for user in 0..USERS {
             let end = (user == USERS / 2).then_some(Step::DeletePost);
             for step in [Step::Like, Step::Comment, Step::DeleteComment].into_iter().chain(end) {
-                work.spawn(take(Arc::clone(&database), step, post, user));
+                work.spawn(run_step(Arc::clone(&database), step, post, user));
             }
         }
         work.join_all().await;
@@ -378,7 +378,7 @@ async fn likes_comments_and_the_end_of_their_post_do_not_wait_for_each_other_in_
     drop(database);
     let deadlocks = tokio::task::spawn_blocking(move || {
         let mut session = private_postgres::shared().session("postgres");
-        // The number is complete once those who counted are gone.
+        // The number is complete once the connections that counted are gone.
         let begun = Instant::now();
         while session.run(&format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}';")).trim() != "0" {
             assert!(begun.elapsed() < HANG, "connections are left");
@@ -389,7 +389,7 @@ async fn likes_comments_and_the_end_of_their_post_do_not_wait_for_each_other_in_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn figures_tell_what_runs_and_what_waits() {
+async fn lanes_report_busy_connections_and_waiting_work() {
     let database = fresh(Duration::from_secs(20)).await;
     let lane = |name: &str| database.lanes().into_iter().find(|lane| lane.name == name).unwrap();
     let applied = database.read(|conn| Box::pin(queries::transfer::applied(conn))).await.unwrap();
@@ -415,7 +415,7 @@ async fn figures_tell_what_runs_and_what_waits() {
             let database = Arc::clone(&database);
             async move { pid(&database).await }
         });
-        // What makes the connection waits as well.
+        // The making of the connection waits as well.
         while (lane("pool").busy, lane("pool").waiting) != (1, 1) {
             tokio::task::yield_now().await;
         }
@@ -427,7 +427,7 @@ async fn figures_tell_what_runs_and_what_waits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn searches_of_the_catalog_have_half_of_the_turns_until_they_are_done() {
+async fn catalog_searches_get_half_of_the_permits_and_hold_them_until_they_end() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let options = Options { connections: 20, ..Options::default() };
     let database = Arc::new(Postgres::open(Opening::Serve, &url, &options).await.unwrap());

@@ -1,4 +1,4 @@
-//! Runs work on a pooled connection, and again where that is safe.
+//! Runs work on a pooled connection, and again if that is safe.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;

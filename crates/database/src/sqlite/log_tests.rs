@@ -29,7 +29,7 @@ impl Fresh {
         self.directory.path().join(name)
     }
 
-    /// Adds so many MiB to the log, one after the other, and next to nothing to the database.
+    /// Adds this many MiB to the log, one after the other, and next to nothing to the database.
     async fn write_mebibytes(&self, count: usize) {
         for _ in 0..count {
             let write = "CREATE TABLE IF NOT EXISTS filler (id INTEGER PRIMARY KEY, content BLOB);
@@ -62,7 +62,7 @@ async fn the_log_stays_short_while_reads_overlap() {
         let (mut ends, mut begins) = (one, other);
         while writing.load(Relaxed) {
             begin(begins);
-            // Longer than a commit takes: after none of them is the log free of readers.
+            // Longer than a commit takes, so that the log is not free of readers after any of them.
             thread::sleep(Duration::from_millis(25));
             ends.batch_execute("COMMIT").unwrap();
             std::mem::swap(&mut ends, &mut begins);
@@ -78,7 +78,7 @@ async fn the_log_stays_short_while_reads_overlap() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_long_read_needs_of_the_log_stays_until_it_ends() {
+async fn the_log_is_not_emptied_before_a_long_read_ends() {
     let fresh = Fresh::new();
     let mut reader = fresh.reader();
     begin(&mut reader);
@@ -90,7 +90,7 @@ async fn what_a_long_read_needs_of_the_log_stays_until_it_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_has_taken_all_space_begins_anew() {
+async fn a_log_that_has_used_up_all_space_is_restarted() {
     let fresh = Fresh::new();
     fresh.write_mebibytes(8).await;
     // SQLite's own limit on the file stands for the disk's.

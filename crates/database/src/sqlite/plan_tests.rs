@@ -1,4 +1,4 @@
-//! What statements cost does not depend on how much there is: each finds its rows by an index, and none walks a table.
+//! The cost of statements does not depend on how much data there is: each finds its rows by an index, and none scans a table.
 
 use std::sync::{Arc, Mutex};
 
@@ -46,11 +46,11 @@ const fn id(n: u64) -> DbId {
     DbId(Uuid::from_u64_pair(0, n))
 }
 
-/// The steps of every statement that a read takes.
+/// Returns the steps of the query plans of all statements that a read runs.
 fn steps<T>(read: impl FnOnce(&mut SqliteConnection) -> Outcome<T>) -> Vec<String> {
     let mut conn = SqliteConnection::establish(":memory:").unwrap();
     conn.run_pending_migrations(MIGRATIONS).unwrap();
-    // Something to find, so that what follows a first statement is run as well.
+    // Something to find, so that statements that depend on the result of the first are run as well.
     let (user, post) = (id(1).0.simple(), id(2).0.simple());
     conn.batch_execute(&format!(
         "INSERT INTO users VALUES (x'{user}', 'u', 'u', 'e', 'e', '', NULL, NULL, 0, 1, 1, 0, 0, 'name', 1, 1, 0, 1, 0, 0, NULL);
@@ -82,9 +82,9 @@ fn steps<T>(read: impl FnOnce(&mut SqliteConnection) -> Outcome<T>) -> Vec<Strin
     statements.into_iter().flat_map(explain).map(|step| step.detail).collect()
 }
 
-/// Checks that a text is looked for among those that the index has for it, and not in the order of the list.
+/// A text is searched for among the products that the index has for it, not by walking the list in its order.
 #[test]
-fn a_text_is_looked_for_by_its_index() {
+fn products_with_a_text_are_found_by_its_index() {
     let mut conn = SqliteConnection::establish(":memory:").unwrap();
     conn.run_pending_migrations(MIGRATIONS).unwrap();
     for text in ["text", "te", "t"] {
@@ -110,7 +110,7 @@ fn a_text_is_looked_for_by_its_index() {
 fn expect_searches(steps: &[String], sorts: bool) {
     assert!(steps.iter().any(|step| step.starts_with("SEARCH")), "{steps:?}");
     for step in steps {
-        // Of those who are being erased, the first is asked for.
+        // Only the first of the accounts that are being erased is read.
         let may_walk = ["SCAN json_each", "SCAN e USING COVERING INDEX erasures_by_time"];
         let walks = step.starts_with("SCAN") && !may_walk.iter().any(|may| step.starts_with(may));
         assert!(!walks, "{step} in {steps:?}");
@@ -122,7 +122,7 @@ fn reader(n: u128) -> DbViewer {
     DbViewer::ordinary(Uuid::from_u128(n).into())
 }
 
-/// What the audit log is asked for.
+/// Returns the filters of the audit log to be tested.
 fn audit_filters(n: u128) -> [AuditFilter; 6] {
     let (actor, target, action) =
         (Some(Actor::Account(Uuid::from_u128(n).into())), Some(Uuid::from_u128(n)), Some(Action::RoleAdded));
@@ -137,7 +137,7 @@ fn audit_filters(n: u128) -> [AuditFilter; 6] {
     ]
 }
 
-/// Parts of lists in each direction, from an end and from amid.
+/// Returns parts of lists in both directions, from an end and from the middle.
 fn slices() -> Vec<Slice> {
     let amid = Keyset { at: Timestamp::from_unix_millis(0), id: Uuid::from_u128(1) };
     let ways = [Toward::Older, Toward::Newer];
@@ -191,7 +191,7 @@ fn reads_search_by_an_index_and_walk_it_in_order() {
     }
 }
 
-/// What triggers do is not among the steps of a statement.
+/// Explains the statements of triggers by themselves: they are not among the steps of the statements that fire these.
 #[test]
 fn texts_that_are_no_longer_searched_are_found_by_an_index() {
     let mut conn = SqliteConnection::establish(":memory:").unwrap();
@@ -205,7 +205,7 @@ fn texts_that_are_no_longer_searched_are_found_by_an_index() {
 }
 
 #[test]
-fn what_belonged_to_a_deleted_account_is_found_by_an_index() {
+fn data_of_a_deleted_account_is_found_by_an_index() {
     let now = DbInstant(Timestamp::from_unix_millis(1));
     let account = Confirmed { user: UserId::new(id(1).0), password: PasswordHash::new(String::new()) };
     expect_searches(&steps(|conn| complete(deletion::delete(conn, account.clone(), now))), true);
@@ -235,7 +235,7 @@ fn lists_of_everything_search_by_an_index_and_walk_it_in_order() {
 }
 
 #[test]
-fn a_search_looks_for_its_words_by_an_index() {
+fn a_search_finds_its_words_by_an_index() {
     let needles = Needles::of(&Query::parse("\"some text\" #tag be").unwrap(), None);
     let packing = Packing { documents: 1, ..Packing::SERVICE };
     let among =
@@ -297,7 +297,7 @@ fn a_search_looks_for_its_words_by_an_index() {
 }
 
 #[test]
-fn what_is_hidden_is_passed_over_by_the_index() {
+fn posts_that_are_not_shown_are_skipped_by_the_index() {
     for slice in slices() {
         for steps in [
             steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 0], reader(1), slice))),
@@ -322,7 +322,7 @@ fn the_posts_of_a_hashtag_are_read_in_the_order_of_their_index() {
 }
 
 #[test]
-fn texts_to_be_worked_out_are_found_by_an_index_of_them_alone() {
+fn unresolved_texts_are_found_by_a_partial_index() {
     for (kind, table) in [(TextKind::Post, "posts"), (TextKind::Comment, "comments")] {
         let steps = steps(|conn| complete(texts::list_unresolved(conn, kind, id(3), 200)));
         assert_eq!(steps, [format!("SEARCH {table} USING INDEX {table}_unresolved (id<?)")]);
@@ -332,7 +332,7 @@ fn texts_to_be_worked_out_are_found_by_an_index_of_them_alone() {
 }
 
 #[test]
-fn images_are_found_by_their_keys_and_those_without_a_preview_by_an_index_of_them_alone() {
+fn images_are_found_by_their_keys_and_those_without_a_preview_by_a_partial_index() {
     let next = steps(|conn| complete(images::without_preview(conn, id(3))));
     assert_eq!(next, ["SEARCH posts USING INDEX posts_without_preview (id<?)"]);
     let next = steps(|conn| complete(images::without_small_picture(conn, id(3))));

@@ -36,7 +36,7 @@ async fn count_users(sqlite: &Sqlite) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_refuses_the_whole_group_names_the_cause_and_passes() {
+async fn a_full_disk_fails_the_whole_group_with_its_cause_and_later_writes_succeed() {
     let (_directory, sqlite) = fresh();
     // SQLite's own limit on the file stands for the disk's.
     sqlite.write(|conn| Ok(conn.batch_execute("PRAGMA max_page_count = 1")?)).await.unwrap();
@@ -52,7 +52,7 @@ async fn a_full_disk_refuses_the_whole_group_names_the_cause_and_passes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_panic_undoes_its_own_work_alone() {
+async fn a_panic_rolls_back_its_own_job_alone() {
     let (_directory, sqlite) = fresh();
     let panicking = sqlite.write(|conn: &mut SqliteConnection| -> Outcome<()> {
         insert_user(conn, 1)?;
@@ -69,7 +69,7 @@ async fn a_panic_undoes_its_own_work_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_job_leaves_the_others_of_its_group() {
+async fn a_refused_job_does_not_affect_the_others_of_its_group() {
     let (_directory, sqlite) = fresh();
     let jobs = (0..20).map(|n| sqlite.write(move |conn| insert_user(conn, n / 2)));
     let outcomes = futures_util::future::join_all(jobs).await;
@@ -88,7 +88,7 @@ async fn a_closed_database_refuses_work() {
 }
 
 #[test]
-fn processes_that_start_at_once_on_a_fresh_file_all_find_its_schema() {
+fn processes_that_start_at_once_on_a_new_file_all_find_its_schema() {
     for _ in 0..10 {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("agora.db");
@@ -108,7 +108,7 @@ fn processes_that_start_at_once_on_a_fresh_file_all_find_its_schema() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn figures_tell_what_runs_what_waits_and_what_was_committed_together() {
+async fn lanes_report_busy_and_waiting_jobs_and_the_writer_counts_its_groups() {
     let (_directory, sqlite) = fresh();
     let before = sqlite.write_groups();
     let lane = |name: &str| sqlite.lanes().into_iter().find(|lane| lane.name == name).unwrap();
@@ -134,21 +134,21 @@ async fn figures_tell_what_runs_what_waits_and_what_was_committed_together() {
     let (first, others) = tokio::join!(first, others);
     first.unwrap();
     assert!(others.into_iter().all(|write| write.is_ok()));
-    // The count follows the answers.
+    // The groups are counted after the answers.
     while lane("write").busy > 0 || sqlite.write_groups().writes < before.writes + 4 {
         tokio::task::yield_now().await;
     }
     assert_eq!(sqlite.write_groups().groups, before.groups + 2);
 }
 
-/// A read that counts users and then waits until it is let go: its outcome, and what lets it go.
-struct Held {
+/// A read that counts users and then waits until it is released: its outcome, and the sender that releases it.
+struct HeldRead {
     count: tokio::task::JoinHandle<agora_domain::Result<i64>>,
     let_go: std::sync::mpsc::Sender<()>,
     begun: oneshot::Receiver<()>,
 }
 
-fn held_read(sqlite: &Arc<Sqlite>) -> Held {
+fn held_read(sqlite: &Arc<Sqlite>) -> HeldRead {
     let (let_go, waits) = std::sync::mpsc::channel::<()>();
     let (begins, begun) = oneshot::channel();
     let work = move |conn: &mut SqliteConnection| {
@@ -158,7 +158,7 @@ fn held_read(sqlite: &Arc<Sqlite>) -> Held {
         Ok(count)
     };
     let sqlite = Arc::clone(sqlite);
-    Held { count: tokio::spawn(async move { sqlite.read(work).await }), let_go, begun }
+    HeldRead { count: tokio::spawn(async move { sqlite.read(work).await }), let_go, begun }
 }
 
 fn with_one_reader() -> (TempDir, Arc<Sqlite>) {
@@ -174,11 +174,11 @@ async fn until_waiting(sqlite: &Sqlite, reads: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_sees_what_was_written_before_and_those_that_waited_share_a_snapshot() {
+async fn a_read_sees_earlier_writes_and_queued_reads_share_its_snapshot() {
     let (_directory, sqlite) = with_one_reader();
     let first = held_read(&sqlite);
     first.begun.await.unwrap();
-    // Asked for after a write that the snapshot of the first has not.
+    // Requested after a write that is not in the snapshot of the first read.
     sqlite.write(|conn| insert_user(conn, 1)).await.unwrap();
     let second = held_read(&sqlite);
     until_waiting(&sqlite, 1).await;
@@ -196,11 +196,11 @@ async fn a_read_sees_what_was_written_before_and_those_that_waited_share_a_snaps
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_whose_transaction_sqlite_ended_leaves_a_whole_snapshot_to_those_that_waited() {
+async fn queued_reads_get_a_new_snapshot_after_sqlite_ended_the_transaction_of_the_shared_one() {
     let (_directory, sqlite) = with_one_reader();
     let first = held_read(&sqlite);
     first.begun.await.unwrap();
-    // What SQLite does by itself after an error of the disk.
+    // Rolls back as SQLite does by itself after a disk error.
     let failing = tokio::spawn({
         let sqlite = Arc::clone(&sqlite);
         async move { sqlite.read(|conn| Ok(conn.batch_execute("ROLLBACK; SELECT no_such_function()")?)).await }
@@ -254,7 +254,7 @@ fn the_statements_that_store_a_post_are_built_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parts_of_the_catalog_leave_a_thread_to_other_lists_until_they_are_done() {
+async fn reads_of_the_catalog_leave_a_thread_to_other_lists_until_they_end() {
     let (_directory, sqlite) = fresh();
     let sqlite = Arc::new(sqlite);
     let part = || {
