@@ -293,22 +293,22 @@ impl Connector {
     /// the URL is used. The last failure of each server is left in `reasons`.
     async fn connect_to_any(&self, reasons: &mut BTreeMap<usize, String>) -> Option<Driven> {
         let preferred = self.preferred.load(Ordering::Relaxed);
-        let attempt = |place: usize, wait: Option<Duration>| async move {
+        let attempt = |index: usize, wait: Option<Duration>| async move {
             if let Some(wait) = wait {
                 sleep(wait).await;
             }
-            (place, self.connect_to(place).await)
+            (index, self.connect_to(index).await)
         };
         let mut attempts = FuturesUnordered::from_iter([attempt(preferred, None)]);
         let mut ended = timeout(HEAD_START, attempts.next()).await;
-        attempts.extend((0..self.servers.len()).filter(|place| *place != preferred).map(|place| attempt(place, None)));
+        attempts.extend((0..self.servers.len()).filter(|index| *index != preferred).map(|index| attempt(index, None)));
         loop {
             match ended {
                 Ok(Some((_, Ok(made)))) => return Some(made),
-                Ok(Some((place, Err(reason)))) => {
-                    reasons.insert(place, reason);
+                Ok(Some((index, Err(reason)))) => {
+                    reasons.insert(index, reason);
                     if self.should_await_failover {
-                        attempts.push(attempt(place, Some(HEAD_START / 2)));
+                        attempts.push(attempt(index, Some(HEAD_START / 2)));
                     }
                 }
                 Ok(None) => return None,
@@ -318,11 +318,11 @@ impl Connector {
         }
     }
 
-    async fn connect_to(&self, place: usize) -> Result<Driven, String> {
-        let server = self.servers.get(place).ok_or("there is no such server")?;
+    async fn connect_to(&self, index: usize) -> Result<Driven, String> {
+        let server = self.servers.get(index).ok_or("there is no such server")?;
         let made = server.connect(&self.tls, &self.settings).await;
         let made = made.map_err(|error| format!("PostgreSQL at {}{}", server.host, with_causes(&*error)))?;
-        if self.preferred.swap(place, Ordering::Relaxed) != place {
+        if self.preferred.swap(index, Ordering::Relaxed) != index {
             *lock(&self.last_switch) = Some(Instant::now());
         }
         Ok(made)

@@ -142,14 +142,14 @@ impl Pipelines {
             if self.permits.is_closed() {
                 return Err(closed());
             }
-            let (place, slot) =
+            let (index, slot) =
                 self.choose_slot(home).ok_or_else(|| Error::internal("there is no place for a connection"))?;
             let pipeline = match slot.current() {
                 Some(pipeline) => pipeline,
                 None => {
                     // In a task, which goes on if the request is cancelled: a half-made connection would not be counted.
-                    let asking = Arc::new(());
-                    match tokio::spawn(Arc::clone(self).make(place, Arc::downgrade(&asking))).await {
+                    let request = Arc::new(());
+                    match tokio::spawn(Arc::clone(self).make(index, Arc::downgrade(&request))).await {
                         Ok(made) => match made? {
                             Some(pipeline) => pipeline,
                             None => continue,
@@ -173,42 +173,42 @@ impl Pipelines {
     fn choose_slot(&self, home: runtime::Id) -> Option<(usize, &Slot)> {
         // Whether the connection is another runtime's, how many reads wait on it, and its index: the smallest is the best.
         let mut best: Option<(bool, usize, usize)> = None;
-        let (mut empty, mut taken) = (None, None);
+        let (mut empty, mut reclaimable) = (None, None);
         let mut owned = 0;
-        for (place, slot) in self.slots.iter().enumerate() {
+        for (index, slot) in self.slots.iter().enumerate() {
             let Some(pipeline) = slot.current() else {
-                empty = empty.or(Some(place));
+                empty = empty.or(Some(index));
                 continue;
             };
             let is_foreign = pipeline.home != home;
             let waiting = pipeline.waiting.load(Ordering::Relaxed);
             if is_foreign && pipeline.home == self.background && waiting == 0 {
-                taken = Some((place, slot, pipeline));
+                reclaimable = Some((index, slot, pipeline));
                 continue;
             }
             owned += usize::from(!is_foreign);
-            let this = (is_foreign, waiting, place);
+            let this = (is_foreign, waiting, index);
             best = Some(best.map_or(this, |best| best.min(this)));
         }
         // More connections of its own would not answer sooner, and would send reads in smaller batches.
-        let will_do = best
+        let is_good_enough = best
             .is_some_and(|(is_foreign, waiting, _)| !is_foreign && (owned >= CONNECTIONS_PER_RUNTIME || waiting == 0));
-        let best = best.map(|(.., place)| place);
-        let emptied = || {
-            let (place, slot, pipeline) = taken?;
+        let best = best.map(|(.., index)| index);
+        let reclaim = || {
+            let (index, slot, pipeline) = reclaimable?;
             slot.vacate(&pipeline);
-            Some(place)
+            Some(index)
         };
-        let chosen = if will_do { best } else { empty.or_else(emptied).or(best) }?;
+        let chosen = if is_good_enough { best } else { empty.or_else(reclaim).or(best) }?;
         Some((chosen, self.slots.get(chosen)?))
     }
 
     /// Makes a connection for an empty slot. Returns `None` if another task has made one in the meantime, or if the request is
     /// gone: while the server is away, abandoned requests would otherwise try one after the other.
-    async fn make(self: Arc<Self>, place: usize, asking: Weak<()>) -> Result<Option<Arc<Pipeline>>> {
-        let Some(slot) = self.slots.get(place) else { return Ok(None) };
+    async fn make(self: Arc<Self>, index: usize, request: Weak<()>) -> Result<Option<Arc<Pipeline>>> {
+        let Some(slot) = self.slots.get(index) else { return Ok(None) };
         let _making = slot.making.lock().await;
-        if slot.current().is_some() || asking.strong_count() == 0 {
+        if slot.current().is_some() || request.strong_count() == 0 {
             return Ok(None);
         }
         let (conn, driver) = self.connector.connect_driven().await.map_err(Error::unavailable)?;

@@ -47,7 +47,7 @@ fn open_to_read(file: &Path, parameters: &str) -> Result<SqliteConnection, OpenE
     Ok(conn)
 }
 
-/// Returns the versions of the migrations that were applied to the database, in order; none when it is not one of ours.
+/// Returns the versions of the migrations that were applied to the database, in order: none if it is not one of ours.
 pub(crate) fn applied(conn: &mut SqliteConnection, file: &Path) -> Result<Vec<String>, OpenError> {
     complete(queries::transfer::applied(conn)).map_err(|failure| match failure {
         Failure::Database(source) => unusable(file, source),

@@ -90,7 +90,7 @@ fn is_again(actor: DbId) -> _ {
     exists(notification_withdrawals::table.filter(of_day).filter(notification_withdrawals::actor_id.eq(actor)))
 }
 
-/// The changes to a gathered notification when somebody acts. Somebody who acts again changes its count alone.
+/// The changes to a gathered notification when somebody acts. Somebody who acts again changes nothing but the count of actors.
 #[auto_type]
 fn with_one_more(at: DbInstant, actor: DbId) -> _ {
     let one: i64 = 1;

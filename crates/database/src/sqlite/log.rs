@@ -8,7 +8,7 @@ use diesel::connection::SimpleConnection;
 
 use super::connect::{BUSY_TIMEOUT, LOG_LIMIT};
 
-/// By how many bytes the log grows before it is tried again to empty it, after a reader that did not end prevented that.
+/// By how many bytes the log grows before the next attempt to empty it, after a reader that did not end prevented one.
 const RETRY_STEP: u64 = LOG_LIMIT / 4;
 
 /// How long all writes wait for readers to leave the log, in milliseconds.

@@ -93,7 +93,7 @@ async fn the_log_is_not_emptied_before_a_long_read_ends() {
 async fn a_log_that_has_used_up_all_space_is_restarted() {
     let fresh = Fresh::new();
     fresh.write_mebibytes(8).await;
-    // SQLite's own limit on the file stands for the disk's.
+    // SQLite's own limit on the size of the file stands in for a full disk.
     let full = fresh.sqlite.write(|conn: &mut SqliteConnection| -> Outcome<()> {
         conn.batch_execute("PRAGMA max_page_count = 1")?;
         Ok(conn.batch_execute("CREATE TABLE other AS SELECT zeroblob(3000000) AS content")?)

@@ -251,7 +251,7 @@ fn a_search_finds_its_words_by_an_index() {
                 tail.iter().any(|step| step.contains("SEARCH search_tail USING PRIMARY KEY (kind=? AND created_at")),
                 "{tail:?}"
             );
-            // In the order of their numbers.
+            // Texts in buckets are read in the order of their numbers.
             let look = steps(|conn| {
                 complete(search::look(conn, among, Contains::new(search_texts::words, &needles.contained), vec![1, 2]))
             });
@@ -369,10 +369,10 @@ fn reads_that_sort_what_they_show_search_by_an_index() {
         let bookmarks = steps(|conn| complete(bookmarks::list(conn, visible, slice, 20)));
         expect_searches(&bookmarks, true);
         assert!(bookmarks.iter().any(|step| step.contains("INDEX bookmarks_by_time (")), "{bookmarks:?}");
-        // The likers of several posts, of each the newest.
+        // Sorts the newest likers of each of several posts.
         expect_searches(&steps(|conn| complete(posts::list_all(conn, reader(1), slice))), true);
         expect_searches(&steps(|conn| complete(posts::list_by_author(conn, id(1), [0, 1, 2], reader(1), slice))), true);
-        // Of each author followed the newest posts.
+        // Sorts the newest posts of each followed author.
         expect_searches(&steps(|conn| complete(feeds::positions(conn, id(1), [0, 1, 2], slice))), true);
         let wanted = FeedQuery { viewer: reader(1), visible: [0, 1, 2], toward: slice.toward, limit: 20 };
         let keys = || vec![Keyset { at: Timestamp::from_unix_millis(0), id: id(2).0 }];

@@ -38,7 +38,7 @@ async fn count_users(sqlite: &Sqlite) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_fails_the_whole_group_with_its_cause_and_later_writes_succeed() {
     let (_directory, sqlite) = fresh();
-    // SQLite's own limit on the file stands for the disk's.
+    // SQLite's own limit on the size of the file stands in for a full disk.
     sqlite.write(|conn| Ok(conn.batch_execute("PRAGMA max_page_count = 1")?)).await.unwrap();
     let failure = sqlite.write(|conn: &mut SqliteConnection| {
         insert_user(conn, 1)?;
