@@ -15,7 +15,7 @@ use agora_domain::page::{Page, PageRequest};
 use agora_domain::search::IndexedText;
 use async_trait::async_trait;
 
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::rows::{Slice, UserRow, count, keyset, page_of};
 use crate::schema::{AuditRecord, UserRecord};
 use crate::sql_types::{DbId, DbInstant};

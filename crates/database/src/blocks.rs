@@ -9,7 +9,7 @@ use agora_domain::page::{Page, PageRequest};
 use agora_domain::people::Person;
 use async_trait::async_trait;
 
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::people::page_of_related;
 use crate::rows::{Slice, keyset, page_of};
 use crate::schema::MuteRecord;

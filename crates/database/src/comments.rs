@@ -15,7 +15,7 @@ use agora_domain::page::{Page, PageRequest};
 use agora_domain::relation::NewRelation;
 use async_trait::async_trait;
 
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::parts::Parts;
 use crate::rows::{CommentRow, Slice, keyset, page_of};
 use crate::schema::{AuditRecord, CommentLikeRecord};

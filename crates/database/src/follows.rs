@@ -9,7 +9,7 @@ use agora_domain::page::{Page, PageRequest};
 use agora_domain::relation::{NewRelation, Standing};
 use async_trait::async_trait;
 
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::rows::{Slice, keyset, page_of};
 use crate::schema::FollowRecord;
 use crate::sql_types::{DbId, DbInstant};

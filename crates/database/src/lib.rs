@@ -1,15 +1,15 @@
 //! The database adapter: the domain's repositories over SQL.
 //!
-//! Each query is written once, as a function in `queries/`, against the names `Conn` and `RunQueryDsl`. The module of a
-//! database (`sqlite/`, `postgres/`) says what these mean there and mounts `queries/` below itself, so that one text is
-//! compiled for each database. The ports (`accounts.rs`, `posts.rs`, ...) turn domain values into rows' values and back,
-//! and dispatch.
+//! Each query is written once, as a function in `queries/`, against the names `Conn` and `RunQueryDsl`. The module of each
+//! database (`sqlite/`, `postgres/`) defines these names and mounts `queries/` as a submodule, so that the same source is
+//! compiled once per database. The port implementations (`accounts.rs`, `posts.rs`, ...) convert between domain values and
+//! rows, and dispatch to the open database.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::duplicate_mod, reason = "the queries are compiled once for each database")]
 
+mod account_filters;
 mod accounts;
-mod apart;
 mod attachments;
 mod audit;
 mod backend;
@@ -88,11 +88,12 @@ pub use transfer::{Load, Position, Rows, Snapshot, Table};
 pub use turn::Turn;
 pub use version::{Backlog, Migrated, Migrations, schema_version};
 
-/// Runs a query function on a lane of a backend: `run!(&self.backend, read posts::find(id, viewer))`. PostgreSQL may run it
-/// again.
+/// Runs a query function on a lane of a backend: `run!(&self.backend, read posts::find(id, viewer))`. PostgreSQL may run the
+/// function more than once.
 ///
-/// With `then` and a function of what it gives, SQLite does that once it is stored, before anybody is told so. With `at` and an
-/// identifier, what writes that row of PostgreSQL takes turns: many may want to at once. SQLite has one connection that writes.
+/// `then` takes a function of the result, which SQLite calls after the commit and before the caller gets the result. `at` takes the
+/// identifier of a row that many may want to write at the same time: on PostgreSQL, writes of that row are carried out one after
+/// another. SQLite has a single writing connection and needs no such queue.
 macro_rules! run {
     ($backend:expr, $lane:ident $module:ident::$query:ident($($arg:expr),*) $(, then $after:expr)? $(, at $row:expr)?) => {
         match $backend {
@@ -115,7 +116,7 @@ macro_rules! run {
 }
 
 macro_rules! on_sqlite {
-    // No connection is ever lost.
+    // SQLite never loses a connection, so there is nothing to repeat.
     ($database:expr, write_again, $work:expr) => {
         $database.write($work).await
     };
@@ -127,17 +128,17 @@ macro_rules! on_sqlite {
     };
 }
 
-/// Does what `run!` does on the backend of a database, and has the call counted and timed.
+/// Runs a query function on a lane of a database, as `run!` does, and counts and times the call.
 ///
-/// | lane | what goes there |
+/// | lane | queries |
 /// |---|---|
-/// | `read` | what reads little |
-/// | `list` | what reads a part of a list |
-/// | `search` | what reads more the more there is to choose from, or for each entry: few at a time |
-/// | `search_catalog` | the same of the catalog, which has a share of these |
-/// | `statement` | what writes with one statement on PostgreSQL |
-/// | `write` | what writes, as one transaction |
-/// | `write_again` | what writes what is the same when it is written twice |
+/// | `read` | reads of a few rows |
+/// | `list` | reads of a part of a list |
+/// | `search` | reads whose cost grows with the table or with each entry; few run at the same time |
+/// | `search_catalog` | searches of the catalog, which have a share of the `search` lane |
+/// | `statement` | writes that are a single statement on PostgreSQL |
+/// | `write` | writes, as one transaction |
+/// | `write_again` | idempotent writes, which may be carried out twice |
 macro_rules! call {
     ($database:expr, $lane:ident $module:ident::$query:ident $($rest:tt)*) => {{
         let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));
@@ -145,8 +146,8 @@ macro_rules! call {
     }};
 }
 
-/// Reads a part of a list that [`Parts`](parts::Parts) puts together. The first reads no more than any page does; the further
-/// ones take longer the more there is to pass over.
+/// Reads one part of a list for [`Parts`](parts::Parts). The first part costs no more than any page and runs on the `list` lane; the
+/// cost of further ones grows with the number of entries to skip, so they run on the `search` lane.
 macro_rules! part {
     ($database:expr, $parts:expr, $module:ident::$query:ident $args:tt) => {
         if $parts.is_first() {
@@ -157,7 +158,7 @@ macro_rules! part {
     };
 }
 
-/// Does what `call!` does with a write that may be part of an attempt: what it did is then stored in its transaction.
+/// Calls a write as `call!` does. If it belongs to an idempotency attempt, its outcome is stored in the same transaction.
 /// `once!(self, attempt, write follows::toggle(follow), did follows => Outcome::FollowToggled(follows))`.
 macro_rules! once {
     (

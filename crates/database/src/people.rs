@@ -8,7 +8,7 @@ use agora_domain::people::{PeopleRepository, Person, PostCounts, Relationship};
 use async_trait::async_trait;
 use diesel::{Queryable, Selectable};
 
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::error::Outcome;
 use crate::parts::Parts;
 use crate::rows::{PictureRow, Slice, count, keyset, page_of};

@@ -19,7 +19,7 @@ use agora_domain::relation::NewRelation;
 use agora_domain::search::IndexedText;
 use async_trait::async_trait;
 
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::database::Database;
 use crate::parts::Parts;
 use crate::rows::{PostRow, Slice, keyset, page_of};

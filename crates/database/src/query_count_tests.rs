@@ -12,7 +12,7 @@ use diesel::connection::{InstrumentationEvent, SimpleConnection};
 use diesel::{Connection, SqliteConnection};
 use uuid::Uuid;
 
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::feeds::FeedQuery;
 use crate::rows::{PostRow, Slice, Toward};
 use crate::sql_types::{DbId, DbInstant};

@@ -15,7 +15,7 @@ use agora_domain::search::{
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::feeds::limit;
 use crate::people::PersonRow;
 use crate::rows::{Slice, count};

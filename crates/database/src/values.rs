@@ -7,7 +7,7 @@ use agora_domain::page::Keyset;
 use agora_domain::posts::{Liker, PostView, Visibility, VisibleTo};
 use diesel::{Queryable, Selectable};
 
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::error::Outcome;
 use crate::notices::{kind, kind_code};
 use crate::rows::{After, CommentRow, PostRow, PreviewRow, SummaryRow, count, image_key, keyset, visibility_code};

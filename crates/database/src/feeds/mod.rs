@@ -29,7 +29,7 @@ pub(crate) use self::recent::{NewPost, Snapshot};
 pub(crate) use self::timeline::Loaded;
 use self::timeline::{Part, Timeline};
 use self::window::Window;
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::backend::Backend;
 use crate::mutex::lock;
 use crate::rows::{Slice, Toward, visibility_code};

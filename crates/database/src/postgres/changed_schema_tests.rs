@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::tests::{HANG, find, id, toggle_like, write};
 use super::*;
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::error::Outcome;
 use crate::postgres::dialect::Conn;
 use crate::rows::Slice;

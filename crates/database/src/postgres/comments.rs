@@ -7,7 +7,7 @@ use super::dialect::{Conn, RunQueryDsl, built};
 use super::queries::hidden::{comment_shown_to, has_no_hidden, thread_shown_to};
 use super::queries::load;
 use super::queries::views::flat;
-use crate::apart::{DbViewer, apart_users};
+use crate::account_filters::{DbViewer, is_user_blocked_or_deleted};
 use crate::error::Outcome;
 use crate::rows::{FlatCommentRow, Slice, SummaryRow};
 use crate::schema::{comments, users};

@@ -18,7 +18,7 @@ use super::super::dialect::RunQueryDsl;
 use super::super::session::Session;
 use super::tests::{AT, fresh, id, write};
 use super::{Postgres, private_postgres, queries};
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::options::{Flavor, Options};
 use crate::rows::{Slice, Toward};
 use crate::schema::{AuditRecord, FollowRecord, MuteRecord};

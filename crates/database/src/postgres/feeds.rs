@@ -21,7 +21,7 @@ use super::dialect::{Conn, RunQueryDsl, built};
 use super::likers::{likers, with_likers};
 use super::queries::views::{author_followed_by, bookmarked_by, liked_by, read_at, view};
 use super::statement::statement;
-use crate::apart::{DbViewer, push_erased};
+use crate::account_filters::{DbViewer, push_is_account_deleted};
 use crate::error::Outcome;
 use crate::expression::expression;
 use crate::feeds::{Changes, FeedQuery, Loaded, MAX_CHANGES, MAX_FOLLOWED, NewPost, Snapshot, limit};
@@ -88,7 +88,7 @@ impl<const OF: u8, const OLDER: bool> QueryFragment<Pg> for NextPosts<OF, OLDER>
             }
             _ => {
                 out.push_sql("NOT ");
-                push_erased(&mut out, |mut out| {
+                push_is_account_deleted(&mut out, |mut out| {
                     out.push_sql("p.author_id");
                     Ok(())
                 })?;

@@ -8,7 +8,7 @@ use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::sql_types::{Array, Nullable, Record, Text};
 
 use super::dialect::Conn;
-use crate::apart::{DbViewer, push_apart};
+use crate::account_filters::{DbViewer, push_is_blocked};
 use crate::error::Outcome;
 use crate::expression::expression;
 use crate::rows::LikerRow;
@@ -40,7 +40,7 @@ impl QueryFragment<Pg> for NewestLikers {
                 SELECT ROW(u.id, u.username, u.profile_picture) FROM (\
                     SELECT l.user_id, l.created_at, l.id FROM likes l WHERE l.post_id = posts.id AND NOT ",
         );
-        push_apart(&mut out, &self.viewer.apart, |mut out| {
+        push_is_blocked(&mut out, &self.viewer.blocks_of, |mut out| {
             out.push_sql("l.user_id");
             Ok(())
         })?;

@@ -29,7 +29,7 @@ use super::queries::{
     people, posts, products, reports, search, sessions, texts, timelines,
 };
 use crate::Options;
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::feeds::{FeedQuery, Snapshot};
 use crate::rows::{CommentRow, Slice, Toward};
 use crate::schema::{LikeRecord, search_tail, search_texts};

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::super::dialect::Conn;
 use super::*;
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::error::Outcome;
 use crate::rows::{CommentRow, Slice, Toward};
 use crate::schema::{AuditRecord, LikeRecord};

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::kept_names::{Name, ensure_free};
 use super::{Conn, RunQueryDsl, audit, built, word_in};
-use crate::apart::{DbViewer, apart_users};
+use crate::account_filters::{DbViewer, is_user_blocked_or_deleted};
 use crate::error::{Failure, Outcome};
 use crate::rows::{PictureRow, Slice, UserRow, count};
 use crate::schema::{AuditRecord, UserRecord, sessions, users};
@@ -59,7 +59,7 @@ pub(crate) async fn find_login(conn: &mut Conn<'_>, login: LoginIdentifier) -> O
 
 /// Returns the accounts with these keys of usernames, each with its key.
 pub(crate) async fn find_ids(conn: &mut Conn<'_>, keys: Vec<String>, author: DbViewer) -> Outcome<Vec<(String, DbId)>> {
-    let named = users::table.filter(word_in(users::username_key, keys)).filter(not(apart_users(author)));
+    let named = users::table.filter(word_in(users::username_key, keys)).filter(not(is_user_blocked_or_deleted(author)));
     Ok(named.select((users::username_key, users::id)).load(conn).await?)
 }
 

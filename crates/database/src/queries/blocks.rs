@@ -13,7 +13,7 @@ use diesel::{
 use super::accounts::lock_account;
 use super::people::person;
 use super::{Conn, RunQueryDsl, built, follows, id_in, notices};
-use crate::apart::{DbViewer, apart_users, erased};
+use crate::account_filters::{DbViewer, is_account_deleted, is_user_blocked_or_deleted};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::people::{PersonRow, RelatedPerson};
@@ -133,7 +133,7 @@ pub(crate) async fn mute(conn: &mut Conn<'_>, mute: MuteRecord) -> Outcome<()> {
 
 pub(crate) async fn unmute(conn: &mut Conn<'_>, muter: DbId, muted: DbId) -> Outcome<bool> {
     super::lock_user(conn, muter).await?;
-    let mutes = mutes::table.find((muter, muted)).filter(not(erased(mutes::muted_id)));
+    let mutes = mutes::table.find((muter, muted)).filter(not(is_account_deleted(mutes::muted_id)));
     let there_was = diesel::delete(mutes).execute(conn).await? > 0;
     if there_was {
         follows::count_change(conn, muter).await?;
@@ -149,7 +149,7 @@ pub(crate) async fn list_muted(conn: &mut Conn<'_>, viewer: DbViewer, slice: Sli
         .inner_join(users::table.on(users::id.eq(mutes::muted_id)))
         .filter(mutes::muter_id.eq(viewer.id))
         .filter(users::enabled.or(viewer.sees_all.into_sql::<Bool>()))
-        .filter(not(apart_users(viewer)))
+        .filter(not(is_user_blocked_or_deleted(viewer)))
         .select((mutes::ends_at, mutes::created_at, mutes::id, person!(viewer.id)));
     Ok(super::load!(muted, mutes, slice, conn)?)
 }

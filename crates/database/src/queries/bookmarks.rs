@@ -11,7 +11,7 @@ use super::likes::{NO_POST, is_there};
 use super::timelines::shown;
 use super::views::{author_followed_by, liked_by, view, visible_to};
 use super::{Conn, RunQueryDsl, built, likers, post_in, with_likers};
-use crate::apart::{apart, apart_users, left_out};
+use crate::account_filters::{is_blocked_or_deleted, is_user_blocked_or_deleted, or_muted};
 use crate::error::{Failure, Outcome};
 use crate::rows::{After, AuthorRow, PostRow, Slice};
 use crate::schema::{BookmarkRecord, bookmarks, posts, users};
@@ -51,7 +51,7 @@ pub(crate) async fn list(
     most: usize,
 ) -> Outcome<(Vec<ViewedPost>, Option<After>)> {
     let is_visible = posts::deleted_at.is_null().and(visible_to(viewer, followed, others));
-    let is_visible = is_visible.and(not(left_out(viewer, apart(viewer, posts::author_id))));
+    let is_visible = is_visible.and(not(or_muted(viewer, is_blocked_or_deleted(viewer, posts::author_id))));
     let of_viewer = bookmarks::table.inner_join(posts::table).filter(bookmarks::user_id.eq(viewer.id));
     let entries = of_viewer.select((bookmarks::created_at, bookmarks::id, bookmarks::post_id, is_visible));
     let entries: Vec<Entry> = super::load!(entries, bookmarks, slice, conn)?;
@@ -60,7 +60,7 @@ pub(crate) async fn list(
         .inner_join(users::table)
         .filter(post_in(entries.iter().map(|entry| entry.2).collect()))
         .filter(posts::deleted_at.is_null())
-        .filter(visible_to(viewer, followed, others).and(not(left_out(viewer, apart_users(viewer)))))
+        .filter(visible_to(viewer, followed, others).and(not(or_muted(viewer, is_user_blocked_or_deleted(viewer)))))
         .select(view!(AuthorRow, viewer, author_followed_by(viewer.id), true.into_sql::<Bool>()));
     let rows: Vec<ViewRow<_, _>> = built(views).load(conn).await?;
     let views = with_likers(conn, rows, viewer, AuthorRow::author).await?;

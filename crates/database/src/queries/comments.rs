@@ -16,7 +16,7 @@ use super::likes::NO_POST;
 use super::timelines::shown_rows;
 use super::views::author_followed_by;
 use super::{Conn, RunQueryDsl, built, id_in, notices};
-use crate::apart::{DbViewer, apart_users, erased, is_apart};
+use crate::account_filters::{DbViewer, is_account_deleted, is_blocked, is_user_blocked_or_deleted};
 use crate::error::{Failure, Outcome};
 use crate::notices::Gathered;
 use crate::prepared::prepared;
@@ -39,18 +39,20 @@ pub(crate) async fn find_access(
 ) -> Outcome<Option<CommentAccess>> {
     let viewer = DbViewer::ordinary(caller.0.into());
     let there = comments::table.inner_join(posts::table).filter(posts::deleted_at.is_null());
-    let there = there.filter(not(erased(posts::author_id)).and(not(erased(comments::author_id)))).select((
-        (comments::id, comments::author_id, comments::parent_id, is_apart(viewer, comments::author_id)),
-        (comments::is_hidden, hidden_thread()),
-        (
-            posts::id,
-            posts::author_id,
-            posts::visibility,
-            posts::hidden_visibility,
-            author_followed_by(caller),
-            is_apart(viewer, posts::author_id),
-        ),
-    ));
+    let there = there
+        .filter(not(is_account_deleted(posts::author_id)).and(not(is_account_deleted(comments::author_id))))
+        .select((
+            (comments::id, comments::author_id, comments::parent_id, is_blocked(viewer, comments::author_id)),
+            (comments::is_hidden, hidden_thread()),
+            (
+                posts::id,
+                posts::author_id,
+                posts::visibility,
+                posts::hidden_visibility,
+                author_followed_by(caller),
+                is_blocked(viewer, posts::author_id),
+            ),
+        ));
     let found = match target {
         CommentTarget::Comment(id) => there.filter(comments::id.eq(DbId(id.uuid()))).get_result(conn),
         CommentTarget::NewestOn(post) => there
@@ -62,21 +64,21 @@ pub(crate) async fn find_access(
     type OfPost = (DbId, DbId, i16, Option<i16>, bool, bool);
     type Deciding = ((DbId, DbId, Option<DbId>, bool), (bool, Option<DbId>), OfPost);
     let found: Option<Deciding> = found.await.optional()?;
-    let access = |((id, author, parent, is_apart), (is_hidden, hidden_thread), of_post): Deciding| {
-        let (post, post_author, code, hidden, follows, are_apart) = of_post;
+    let access = |((id, author, parent, is_blocked), (is_hidden, hidden_thread), of_post): Deciding| {
+        let (post, post_author, code, hidden, follows, is_post_author_blocked) = of_post;
         let (visibility, is_post_hidden) = shown_visibility(code, hidden)?;
         let post = PostAccess {
             id: post.0.into(),
             author: post_author.0.into(),
             visibility,
             is_hidden: is_post_hidden,
-            standing: Standing::of(follows, are_apart),
+            standing: Standing::of(follows, is_post_author_blocked),
         };
         Ok(CommentAccess {
             id: id.0.into(),
             author: author.0.into(),
             parent: parent.map(|parent| parent.0.into()),
-            standing: Standing::of(false, is_apart),
+            standing: Standing::of(false, is_blocked),
             is_hidden,
             hidden_thread: hidden_thread.map(|author| author.0.into()),
             post,
@@ -276,7 +278,7 @@ pub(crate) async fn list_likers(
     slice: Slice,
 ) -> Outcome<Vec<(DbInstant, DbId, PreviewRow)>> {
     let of_comment = comment_likes::table.inner_join(users::table).filter(comment_likes::comment_id.eq(id));
-    let of_comment = of_comment.filter(not(apart_users(viewer))).select((
+    let of_comment = of_comment.filter(not(is_user_blocked_or_deleted(viewer))).select((
         comment_likes::created_at,
         comment_likes::id,
         PreviewRow::as_select(),
@@ -315,7 +317,7 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome
 /// Returns what a part of a list of comments shows to a viewer, at most so many.
 macro_rules! threaded_part {
     ($comments:expr, $viewer:expr, $slice:expr, $most:expr, $conn:expr) => {{
-        let is_shown = not(apart_users($viewer)).and(comment_shown_to($viewer));
+        let is_shown = not(is_user_blocked_or_deleted($viewer)).and(comment_shown_to($viewer));
         let rows = comments::table.inner_join(users::table).filter($comments).select((is_shown, threaded!($viewer.id)));
         let rows: Vec<(bool, ThreadedRow)> = super::load!(rows, comments, $slice, $conn)?;
         Ok(shown_rows(rows, |row| row.after(), $slice, $most))

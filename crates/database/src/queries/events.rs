@@ -6,7 +6,7 @@ use diesel::{ExpressionMethods, QueryDsl};
 
 use super::hidden::hidden_thread;
 use super::{Conn, RunQueryDsl, id_in, post_in};
-use crate::apart::erased;
+use crate::account_filters::is_account_deleted;
 use crate::error::Outcome;
 use crate::rows::{StoredVisibility, count, shown_visibility};
 use crate::schema::{blocks, comments, follows, mutes, posts, users};
@@ -15,7 +15,7 @@ use crate::sql_types::DbId;
 /// Returns the state of those of some posts that are there.
 pub(crate) async fn find_posts(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<Vec<PostState>> {
     let found = posts::table.inner_join(users::table).filter(post_in(ids)).filter(posts::deleted_at.is_null());
-    let found = found.filter(not(erased(posts::author_id)));
+    let found = found.filter(not(is_account_deleted(posts::author_id)));
     let visibility = (posts::visibility, posts::hidden_visibility);
     let found = found.select((posts::id, posts::author_id, users::enabled, visibility, posts::like_count));
     let found: Vec<(DbId, DbId, bool, StoredVisibility, i64)> = found.load(conn).await?;
@@ -29,7 +29,7 @@ pub(crate) async fn find_posts(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<V
 
 /// Returns the state of those of some comments that are there.
 pub(crate) async fn find_comments(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<Vec<CommentState>> {
-    let found = comments::table.filter(id_in(comments::id, ids)).filter(not(erased(comments::author_id)));
+    let found = comments::table.filter(id_in(comments::id, ids)).filter(not(is_account_deleted(comments::author_id)));
     let deciding = (comments::id, comments::author_id, comments::parent_id, comments::is_hidden, hidden_thread());
     type Deciding = (DbId, DbId, Option<DbId>, bool, Option<DbId>);
     let found: Vec<Deciding> = found.select(deciding).load(conn).await?;

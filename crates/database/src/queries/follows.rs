@@ -7,7 +7,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, JoinOnDsl, OptionalExtens
 
 use super::accounts::NO_USER;
 use super::{Conn, RunQueryDsl, built};
-use crate::apart::{DbViewer, apart_users, erased, is_apart};
+use crate::account_filters::{DbViewer, is_account_deleted, is_blocked, is_user_blocked_or_deleted};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::Gathered;
@@ -28,17 +28,17 @@ pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRecord, notice: Op
         if delete(conn, follow.follower_id, follow.followed_id).await? {
             return Ok(false);
         }
-        ensure_not_apart(conn, follow.follower_id, follow.followed_id).await?;
+        ensure_not_blocked(conn, follow.follower_id, follow.followed_id).await?;
     }
 }
 
 /// Returns how a viewer stands to another user; nothing when there is no such user.
 pub(crate) async fn find_standing(conn: &mut Conn<'_>, viewer: DbId, other: DbId) -> Outcome<Option<Standing>> {
     let relation = follows::table.filter(follows::follower_id.eq(viewer).and(follows::followed_id.eq(users::id)));
-    let are_apart = is_apart(DbViewer::ordinary(viewer.0.into()), users::id);
-    let found = users::table.find(other).filter(not(users::is_deleted)).select((exists(relation), are_apart));
+    let is_blocked = is_blocked(DbViewer::ordinary(viewer.0.into()), users::id);
+    let found = users::table.find(other).filter(not(users::is_deleted)).select((exists(relation), is_blocked));
     let found = found.get_result(conn).await.optional()?;
-    Ok(found.map(|(follows, are_apart)| Standing::of(follows, are_apart)))
+    Ok(found.map(|(follows, is_blocked)| Standing::of(follows, is_blocked)))
 }
 
 pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRecord, notice: Option<Notice>) -> Outcome<()> {
@@ -46,7 +46,7 @@ pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRecord, notice: Optio
     if insert(conn, &follow, notice).await? {
         return count_change(conn, follow.follower_id).await;
     }
-    ensure_not_apart(conn, follow.follower_id, follow.followed_id).await
+    ensure_not_blocked(conn, follow.follower_id, follow.followed_id).await
 }
 
 pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<()> {
@@ -59,11 +59,11 @@ pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -
     if delete(conn, follower, followed).await? {
         return count_change(conn, follower).await;
     }
-    ensure_not_apart(conn, follower, followed).await
+    ensure_not_blocked(conn, follower, followed).await
 }
 
 /// Checks the domain's rule that to people apart from somebody that one is not there.
-async fn ensure_not_apart(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
+async fn ensure_not_blocked(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
     match find_standing(conn, one, other).await? {
         None | Some(Standing::Apart) => Err(NO_USER),
         Some(Standing::Stranger | Standing::Follower) => Ok(()),
@@ -95,8 +95,8 @@ async fn ensure_may_follow(conn: &mut Conn<'_>, follower: DbId, followed: DbId) 
         .select(follows::id)
         .limit(1)
         .offset(limit(MAX_FOLLOWED));
-    let are_apart = is_apart(DbViewer::ordinary(follower.0.into()), users::id);
-    let decides = users::table.find(followed).filter(not(users::is_deleted)).select((are_apart, exists(beyond)));
+    let is_blocked = is_blocked(DbViewer::ordinary(follower.0.into()), users::id);
+    let decides = users::table.find(followed).filter(not(users::is_deleted)).select((is_blocked, exists(beyond)));
     match decides.get_result(conn).await.optional()? {
         None | Some((true, _)) => Err(NO_USER),
         Some((false, true)) => Err(Failure::Rule(TOO_MANY_FOLLOWED)),
@@ -106,7 +106,7 @@ async fn ensure_may_follow(conn: &mut Conn<'_>, follower: DbId, followed: DbId) 
 
 /// Turns the relation off; whether it was on. Whoever calls counts the change.
 pub(super) async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<bool> {
-    let there = follows::table.find((follower, followed)).filter(not(erased(follows::followed_id)));
+    let there = follows::table.find((follower, followed)).filter(not(is_account_deleted(follows::followed_id)));
     let deleted = diesel::delete(there).returning((follows::id, follows::created_at));
     let deleted: Option<(DbId, DbInstant)> = deleted.get_result(conn).await.optional()?;
     if let Some((follow, made)) = deleted {
@@ -134,7 +134,7 @@ pub(crate) async fn list_followers(
     let followers = follows::table
         .inner_join(users::table.on(users::id.eq(follows::follower_id)))
         .filter(follows::followed_id.eq(user))
-        .filter(not(apart_users(viewer)))
+        .filter(not(is_user_blocked_or_deleted(viewer)))
         .select((follows::created_at, follows::id, SummaryRow::as_select()));
     Ok(super::load!(followers, follows, slice, conn)?)
 }
@@ -148,7 +148,7 @@ pub(crate) async fn list_followed(
     let followed = follows::table
         .inner_join(users::table.on(users::id.eq(follows::followed_id)))
         .filter(follows::follower_id.eq(user))
-        .filter(not(apart_users(viewer)))
+        .filter(not(is_user_blocked_or_deleted(viewer)))
         .select((follows::created_at, follows::id, SummaryRow::as_select()));
     Ok(super::load!(followed, follows, slice, conn)?)
 }

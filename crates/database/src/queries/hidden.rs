@@ -4,7 +4,7 @@ use diesel::dsl::{auto_type, not};
 use diesel::sql_types::Bool;
 use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, NullableExpressionMethods, QueryDsl};
 
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::schema::comments;
 use crate::sql_types::DbId;
 

@@ -6,7 +6,7 @@ use diesel::dsl::{exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl, built};
-use crate::apart::{DbViewer, apart_users};
+use crate::account_filters::{DbViewer, is_user_blocked_or_deleted};
 use crate::error::{Failure, Outcome};
 use crate::notices::Gathered;
 use crate::prepared::prepared;
@@ -84,7 +84,10 @@ pub(crate) async fn list_likers(
     slice: Slice,
 ) -> Outcome<Vec<(DbInstant, DbId, LikerRow)>> {
     let of_post = likes::table.inner_join(users::table).filter(likes::post_id.eq(post));
-    let of_post =
-        of_post.filter(not(apart_users(viewer))).select((likes::created_at, likes::id, LikerRow::as_select()));
+    let of_post = of_post.filter(not(is_user_blocked_or_deleted(viewer))).select((
+        likes::created_at,
+        likes::id,
+        LikerRow::as_select(),
+    ));
     Ok(super::load!(of_post, likes, slice, conn)?)
 }

@@ -19,7 +19,9 @@ use uuid::Uuid;
 use super::hidden::{comment_shown_to, thread_shown_to};
 use super::views::visible_to;
 use super::{Conn, RunQueryDsl, built, id_in};
-use crate::apart::{Apart, DbViewer, Erased, IDS, apart, erased, left_out};
+use crate::account_filters::{
+    AccountDeleted, Blocked, DbViewer, LIST, is_account_deleted, is_blocked_or_deleted, or_muted,
+};
 use crate::error::{Failure, Outcome};
 use crate::feeds::limit;
 use crate::notices::{kind_code, policy_code};
@@ -57,8 +59,8 @@ fn oldest_kept(recipient: DbId) -> _ {
 #[auto_type]
 fn may_view(viewer: DbViewer, followed: Visible, visible_of_others: Visible) -> _ {
     let visible: visible_to = visible_to(viewer, followed, visible_of_others);
-    let are_apart: Apart<IDS, posts::author_id> = apart(viewer, posts::author_id);
-    posts::deleted_at.is_null().and(visible.and(not(are_apart)))
+    let is_blocked: Blocked<LIST, posts::author_id> = is_blocked_or_deleted(viewer, posts::author_id);
+    posts::deleted_at.is_null().and(visible.and(not(is_blocked)))
 }
 
 /// Whether a comment is shown to a viewer, with the thread that it is in. Whoever wrote it may be no party to the notification.
@@ -66,8 +68,8 @@ fn may_view(viewer: DbViewer, followed: Visible, visible_of_others: Visible) -> 
 fn comment_shown(viewer: DbViewer) -> _ {
     let is_shown: comment_shown_to = comment_shown_to(viewer);
     let is_in_shown_thread: thread_shown_to = thread_shown_to(viewer);
-    let is_erased: Erased<comments::author_id> = erased(comments::author_id);
-    is_shown.and(is_in_shown_thread).and(not(is_erased))
+    let is_deleted: AccountDeleted<comments::author_id> = is_account_deleted(comments::author_id);
+    is_shown.and(is_in_shown_thread).and(not(is_deleted))
 }
 
 /// Whether a notification is about nothing that is gone or that the recipient may not view: asked for each by itself, where
@@ -103,7 +105,7 @@ macro_rules! seen_by {
             .filter(notifications::is_empty.eq(false))
             .filter(notifications::updated_at.ge(oldest_kept(viewer.id)))
             .filter(is_for(viewer))
-            .filter(not(left_out(viewer, apart(viewer, notifications::actor_id))))
+            .filter(not(or_muted(viewer, is_blocked_or_deleted(viewer, notifications::actor_id))))
             .filter(is_about_visible(viewer, followed, others))
     }};
 }
@@ -232,7 +234,7 @@ pub(crate) async fn find_state(
         .filter(notifications::recipient_id.eq(viewer.id))
         .filter(notifications::is_empty.eq(false))
         .filter(is_for(viewer))
-        .filter(not(left_out(viewer, apart(viewer, notifications::actor_id))))
+        .filter(not(or_muted(viewer, is_blocked_or_deleted(viewer, notifications::actor_id))))
         .filter(is_about_visible(viewer, followed, others))
         .select(notifications::id);
     let seen: Vec<DbId> = seen.load(conn).await?;

@@ -10,7 +10,7 @@ use diesel::{
 
 use super::timelines::shown;
 use super::{Conn, RunQueryDsl, built, id_in};
-use crate::apart::{DbViewer, apart_users};
+use crate::account_filters::{DbViewer, is_user_blocked_or_deleted};
 use crate::error::Outcome;
 use crate::people::{PersonRow, RelatedPerson};
 use crate::rows::{After, Slice};
@@ -71,12 +71,13 @@ pub(crate) async fn find_discoverable(
 ) -> Outcome<Vec<PersonRow>> {
     let found = users::table.filter(id_in(users::id, ids));
     let found = found.filter(users::enabled.and(viewer.sees_all.into_sql::<Bool>().or(users::discoverable)));
-    let found = found.filter(not(apart_users(viewer)));
+    let found = found.filter(not(is_user_blocked_or_deleted(viewer)));
     Ok(built(found.select(person!(viewer.id))).load(conn).await?)
 }
 
 pub(crate) async fn list_discoverable(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice) -> Outcome<Vec<PersonRow>> {
-    let found = users::table.filter(users::enabled.and(users::discoverable)).filter(not(apart_users(viewer)));
+    let found =
+        users::table.filter(users::enabled.and(users::discoverable)).filter(not(is_user_blocked_or_deleted(viewer)));
     let found = found.select(person!(viewer.id));
     Ok(super::load!(found, users, slice, conn)?)
 }
@@ -93,7 +94,7 @@ pub(crate) async fn list_followers(
     let followers = follows::table
         .inner_join(users::table.on(users::id.eq(follows::follower_id)))
         .filter(follows::followed_id.eq(user))
-        .select((follows::created_at, follows::id, users::id, is_enabled.and(not(apart_users(viewer)))));
+        .select((follows::created_at, follows::id, users::id, is_enabled.and(not(is_user_blocked_or_deleted(viewer)))));
     let followers: Vec<(DbInstant, DbId, DbId, bool)> = super::load!(followers, follows, slice, conn)?;
     let (followers, rest) = shown(followers, |follower| (After(follower.0, follower.1), follower.3), slice, most);
     let ids = followers.iter().map(|follower| follower.2).collect();
@@ -113,7 +114,7 @@ pub(crate) async fn list_followed(
         .inner_join(users::table.on(users::id.eq(follows::followed_id)))
         .filter(follows::follower_id.eq(user))
         .filter(users::enabled.or(viewer.sees_all.into_sql::<Bool>()))
-        .filter(not(apart_users(viewer)))
+        .filter(not(is_user_blocked_or_deleted(viewer)))
         .select((follows::created_at, follows::id, person!(viewer.id)));
     Ok(super::load!(followed, follows, slice, conn)?)
 }

@@ -16,7 +16,7 @@ use super::texts;
 use super::views::{author_followed_by, bookmarked_by, liked_by, view};
 use super::{Conn, RunQueryDsl, built, id_in, insert_post, likers, with_likers};
 pub(crate) use super::{list_all, list_by_author, toggle_like};
-use crate::apart::{DbViewer, erased, is_apart};
+use crate::account_filters::{DbViewer, is_account_deleted, is_blocked};
 use crate::error::{Failure, Outcome};
 use crate::rows::{AuthorRow, PostRow, StoredVisibility, shown_visibility, visibility};
 use crate::schema::{AuditRecord, bookmarks, comment_likes, comments, likes, posts, users};
@@ -30,23 +30,24 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbViewer) -> Out
         .filter(posts::id.eq(id))
         .filter(posts::deleted_at.is_null())
         .filter(not(users::is_deleted))
-        .select((is_apart(viewer, posts::author_id), view!(AuthorRow, viewer)));
+        .select((is_blocked(viewer, posts::author_id), view!(AuthorRow, viewer)));
     let found: Option<(bool, ViewRow<_, _>)> = built(view).get_result(conn).await.optional()?;
-    let Some((are_apart, found)) = found else { return Ok(None) };
-    let standing = Standing::of(found.viewer_follows, are_apart);
+    let Some((is_blocked, found)) = found else { return Ok(None) };
+    let standing = Standing::of(found.viewer_follows, is_blocked);
     let view = with_likers(conn, vec![found], viewer, AuthorRow::author).await?.pop();
     Ok(view.map(|view| FoundPost { view, standing }))
 }
 
 /// Returns what decides about access to a post.
 pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PostAccess>> {
-    let there = posts::table.find(id).filter(posts::deleted_at.is_null()).filter(not(erased(posts::author_id)));
-    let are_apart = is_apart(DbViewer::ordinary(viewer.0.into()), posts::author_id);
+    let there =
+        posts::table.find(id).filter(posts::deleted_at.is_null()).filter(not(is_account_deleted(posts::author_id)));
+    let is_blocked = is_blocked(DbViewer::ordinary(viewer.0.into()), posts::author_id);
     let visibility = (posts::visibility, posts::hidden_visibility);
-    let deciding = there.select((posts::author_id, visibility, author_followed_by(viewer), are_apart));
+    let deciding = there.select((posts::author_id, visibility, author_followed_by(viewer), is_blocked));
     let found: Option<(DbId, StoredVisibility, bool, bool)> = built(deciding).get_result(conn).await.optional()?;
-    let access = |(author, (code, hidden), follows, are_apart): (DbId, _, _, _)| {
-        let (id, author, standing) = (id.0.into(), author.0.into(), Standing::of(follows, are_apart));
+    let access = |(author, (code, hidden), follows, is_blocked): (DbId, _, _, _)| {
+        let (id, author, standing) = (id.0.into(), author.0.into(), Standing::of(follows, is_blocked));
         let (visibility, is_hidden) = shown_visibility(code, hidden)?;
         Ok(PostAccess { id, author, visibility, is_hidden, standing })
     };

@@ -11,7 +11,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryD
 
 use super::accounts::lock_account;
 use super::{Conn, RunQueryDsl, audit, built, id_in, notices};
-use crate::apart::erased;
+use crate::account_filters::is_account_deleted;
 use crate::error::{Failure, Outcome};
 use crate::reports::{FoundComment, FoundReport, kind_code, status_code};
 use crate::rows::{PreviewRow, Slice};
@@ -61,7 +61,7 @@ async fn with_comments(conn: &mut Conn<'_>, found: Vec<(ReportRecord, PreviewRow
         // What is left of a deleted post, or of one of a deleted account, is nobody's to read.
         let comments = comments::table.inner_join(users::table).inner_join(posts::table);
         let comments = comments.filter(id_in(comments::id, ids)).filter(posts::deleted_at.is_null());
-        let comments = comments.filter(not(users::is_deleted)).filter(not(erased(posts::author_id)));
+        let comments = comments.filter(not(users::is_deleted)).filter(not(is_account_deleted(posts::author_id)));
         let columns = (comments::post_id, PreviewRow::as_select(), comments::content, comments::is_hidden);
         let comments: Vec<(DbId, FoundComment)> = comments.select((comments::id, columns)).load(conn).await?;
         there.extend(comments);
@@ -78,7 +78,7 @@ pub(crate) async fn list(conn: &mut Conn<'_>, status: Option<i16>, slice: Slice)
     // Planned for the status: few may have it.
     let mut found = reports::table
         .inner_join(users::table)
-        .filter(not(erased(reports::reporter_id)))
+        .filter(not(is_account_deleted(reports::reporter_id)))
         .select((ReportRecord::as_select(), PreviewRow::as_select()))
         .into_boxed();
     if let Some(status) = status {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::packing::next_number;
 use super::views::{author_followed_by, bookmarked_by, liked_by, view};
 use super::{Conn, RunQueryDsl, built, likers, number_in, post_in, postings_between, with_likers, word_in};
-use crate::apart::{DbViewer, apart_users, left_out};
+use crate::account_filters::{DbViewer, is_user_blocked_or_deleted, or_muted};
 use crate::error::Outcome;
 use crate::feeds::limit;
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, visibility_code};
@@ -34,7 +34,7 @@ macro_rules! is_found {
         let is = |visibility| posts::visibility.eq(visibility_code(visibility));
         let shown = is(Visibility::Public).or(is(Visibility::Followers).and(author_followed_by($viewer.id)));
         let of_others = users::searchable.and(users::enabled).and($viewer.sees_all.into_sql::<Bool>().or(shown));
-        let of_others = of_others.and(not(left_out($viewer, apart_users($viewer))));
+        let of_others = of_others.and(not(or_muted($viewer, is_user_blocked_or_deleted($viewer))));
         posts::deleted_at.is_null().and(posts::author_id.eq($viewer.id).or(of_others))
     }};
 }
@@ -52,7 +52,7 @@ macro_rules! texts {
             }
             Among::Accounts { viewer, except } => {
                 let is_shown = viewer.sees_all.into_sql::<Bool>().or(users::discoverable);
-                let is_shown = is_shown.and(not(apart_users(viewer)));
+                let is_shown = is_shown.and(not(is_user_blocked_or_deleted(viewer)));
                 let is_shown = users::id.ne(except).and(users::enabled.and(is_shown));
                 let $is_found = users::table.filter(users::id.eq($table::id)).select(is_shown).single_value();
                 $do

@@ -9,7 +9,7 @@ use diesel::{
 
 use super::views::{author_followed_by, bookmarked_by, liked_by, load_in_order, view, visible_to};
 use super::{Conn, RunQueryDsl, built, in_timeline, likers, load, post_in, with_likers};
-use crate::apart::{DbViewer, apart_enabled, left_out};
+use crate::account_filters::{DbViewer, is_enabled_account_blocked, or_muted};
 use crate::error::Outcome;
 use crate::feeds::limit;
 use crate::rows::{After, AuthorRow, PostRow, Slice, visibility_code};
@@ -83,13 +83,13 @@ macro_rules! views {
 pub(crate) async fn list_public(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice, most: usize) -> Outcome<Part> {
     // Asked for each post by itself: the server would have joined all posts with their authors.
     let is_shown = users::table.filter(users::id.eq(posts::author_id)).select(users::enabled).single_value();
-    let is_shown = is_shown.and(not(left_out(viewer, apart_enabled(viewer, posts::author_id))).nullable());
+    let is_shown = is_shown.and(not(or_muted(viewer, is_enabled_account_blocked(viewer, posts::author_id))).nullable());
     let public = posts::visibility.eq(visibility_code(Visibility::Public));
     let entries = posts::table.filter(public).filter(in_timeline());
     let entries: QueryResult<Vec<Entry>> =
         load!(entries.select((posts::created_at, posts::id, is_shown)), posts, slice, conn);
     let (ids, rest) = shown_posts(entries?, slice, most);
-    let may_be_shown = public.and(not(left_out(viewer, apart_enabled(viewer, posts::author_id))));
+    let may_be_shown = public.and(not(or_muted(viewer, is_enabled_account_blocked(viewer, posts::author_id))));
     Ok((views!(ids, viewer, may_be_shown, slice.toward, conn), rest))
 }
 
@@ -109,14 +109,14 @@ pub(crate) async fn list_by_tag(
     let is_visible =
         post_tags::author_id.eq(viewer.id).or(is_one_of(others)).or(is_one_of(followed).and(follow.is_not_null()));
     let is_enabled = users::table.filter(users::id.eq(post_tags::author_id)).select(users::enabled).single_value();
-    let is_visible = is_visible.and(not(left_out(viewer, apart_enabled(viewer, post_tags::author_id))));
+    let is_visible = is_visible.and(not(or_muted(viewer, is_enabled_account_blocked(viewer, post_tags::author_id))));
     let is_shown = is_enabled.and(is_visible.nullable());
     let entries = post_tags::table.filter(post_tags::tag.eq(tag));
     let entries = entries.select((post_tags::created_at, post_tags::id, is_shown));
     let entries: QueryResult<Vec<Entry>> = load!(entries, post_tags, slice, conn);
     let (ids, rest) = shown_posts(entries?, slice, most);
-    let may_be_shown =
-        visible_to(viewer, followed, others).and(not(left_out(viewer, apart_enabled(viewer, posts::author_id))));
+    let may_be_shown = visible_to(viewer, followed, others)
+        .and(not(or_muted(viewer, is_enabled_account_blocked(viewer, posts::author_id))));
     Ok((views!(ids, viewer, may_be_shown, slice.toward, conn), rest))
 }
 

@@ -7,7 +7,7 @@ use diesel::sql_types::Bool;
 use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, QueryDsl, SelectableHelper};
 
 use super::{Conn, RunQueryDsl, built, likers, post_in, with_likers};
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::error::Outcome;
 use crate::feeds::{FeedQuery, ids, limit};
 use crate::rows::{AuthorRow, PostRow};
@@ -75,7 +75,7 @@ macro_rules! load_in_order {
 macro_rules! flat {
     ($post:expr, $viewer:expr) => {
         comments::table.inner_join(users::table).filter(comments::post_id.eq($post)).select((
-            not(apart_users($viewer))
+            not(is_user_blocked_or_deleted($viewer))
                 .and(comment_shown_to($viewer))
                 .and(has_no_hidden($post).or(thread_shown_to($viewer))),
             FlatCommentRow::as_select(),

@@ -3,7 +3,7 @@
 use agora_domain::search::{IndexedText, Kind};
 use diesel::Insertable;
 
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::codes::codes;
 use crate::schema::search_tail;
 use crate::sql_types::{DbId, DbInstant};

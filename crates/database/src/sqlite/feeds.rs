@@ -17,7 +17,7 @@ use super::dialect::{Conn, RunQueryDsl, built, post_in};
 use super::likers::{likers, with_likers};
 use super::queries::load;
 use super::queries::views::{author_followed_by, bookmarked_by, liked_by, load_in_order, read_at, view};
-use crate::apart::{DbViewer, Erased, erased};
+use crate::account_filters::{AccountDeleted, DbViewer, is_account_deleted};
 use crate::error::Outcome;
 use crate::expression::expression;
 use crate::feeds::{Changes, FeedQuery, Loaded, MAX_FOLLOWED, Snapshot, ids, limit};
@@ -62,7 +62,7 @@ macro_rules! positions {
 /// Returns all posts.
 pub(crate) async fn list_all(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice) -> Outcome<Vec<PostView<Account>>> {
     let found = positions!(
-        posts::table.filter(in_timeline()).filter(not(erased(posts::author_id))),
+        posts::table.filter(in_timeline()).filter(not(is_account_deleted(posts::author_id))),
         visible_codes(&Visibility::ALL),
         slice,
         conn
@@ -91,8 +91,8 @@ pub(crate) async fn list_by_author(
 #[auto_type]
 fn is_shown(viewer: DbId) -> _ {
     let mute = mutes::table.filter(mutes::muter_id.eq(viewer).and(mutes::muted_id.eq(follows::followed_id)));
-    let is_erased: Erased<follows::followed_id> = erased(follows::followed_id);
-    not(exists(mute)).and(not(is_erased))
+    let is_deleted: AccountDeleted<follows::followed_id> = is_account_deleted(follows::followed_id);
+    not(exists(mute)).and(not(is_deleted))
 }
 
 /// Loads the positions of a feed from a position on, of posts with one visibility, in the direction given by the names of the

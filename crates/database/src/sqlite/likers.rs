@@ -7,7 +7,7 @@ use diesel::dsl::{case_when, not};
 use diesel::{ExpressionMethods, IntoSql, JoinOnDsl, NullableExpressionMethods, QueryDsl, SelectableHelper};
 
 use super::dialect::{Conn, RunQueryDsl, post_in};
-use crate::apart::{DbViewer, apart, apart_users};
+use crate::account_filters::{DbViewer, is_blocked_or_deleted, is_user_blocked_or_deleted};
 use crate::error::Outcome;
 use crate::rows::LikerRow;
 use crate::schema::{likes, posts, users};
@@ -47,7 +47,7 @@ async fn likers_of_one(conn: &mut Conn<'_>, post: DbId, viewer: DbViewer) -> Out
     let newest = likes::table
         .inner_join(users::table)
         .filter(likes::post_id.eq(post))
-        .filter(not(apart_users(viewer)))
+        .filter(not(is_user_blocked_or_deleted(viewer)))
         .order((likes::created_at.desc(), likes::id.desc()))
         .limit(SHOWN_LIKERS as i64);
     let found: Vec<LikerRow> = newest.select(LikerRow::as_select()).load(conn).await?;
@@ -60,7 +60,7 @@ async fn likers_of(conn: &mut Conn<'_>, liked: Vec<DbId>, viewer: DbViewer) -> O
     let newest = diesel::alias!(likes as newest);
     let oldest_shown = newest
         .filter(newest.field(likes::post_id).eq(posts::id))
-        .filter(not(apart(viewer, newest.field(likes::user_id))))
+        .filter(not(is_blocked_or_deleted(viewer, newest.field(likes::user_id))))
         .order((newest.field(likes::created_at).desc(), newest.field(likes::id).desc()))
         .select(newest.field(likes::created_at).nullable())
         .limit(1)
@@ -73,7 +73,7 @@ async fn likers_of(conn: &mut Conn<'_>, liked: Vec<DbId>, viewer: DbViewer) -> O
         .inner_join(likes::table.on(likes::post_id.eq(posts::id)))
         .inner_join(users::table.on(users::id.eq(likes::user_id)))
         .filter(post_in(liked))
-        .filter(not(apart_users(viewer)))
+        .filter(not(is_user_blocked_or_deleted(viewer)))
         .filter(likes::created_at.ge(oldest_shown))
         .order((posts::id, likes::created_at.desc(), likes::id.desc()))
         .select((posts::id, LikerRow::as_select()))

@@ -24,7 +24,7 @@ use super::queries::{
     people, posts, products, reports, search, sessions, texts, timelines,
 };
 use super::text_in::may_have_text;
-use crate::apart::DbViewer;
+use crate::account_filters::DbViewer;
 use crate::error::Outcome;
 use crate::feeds::FeedQuery;
 use crate::rows::{Slice, Toward};
