@@ -1,4 +1,4 @@
-//! How long calls of the database take, told to whoever measures, and logged when it was long.
+//! Measures calls of the database, and logs slow ones.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,73 +10,72 @@ use tracing::field::Empty;
 
 use crate::mutex::lock;
 
-/// What became of a call.
+/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallOutcome {
-    /// It was carried out, or refused by a rule or a constraint.
+    /// It was carried out, or rejected by a rule or a constraint.
     Answered,
-    /// The database is out of reach or overloaded, or there is a defect.
+    /// The database is unreachable or overloaded, or there is a defect.
     Failed,
-    /// Whoever had called waited no longer. On SQLite, and for work of PostgreSQL's pool, it may be carried out all the
-    /// same.
+    /// The caller stopped waiting. On SQLite, and for work of PostgreSQL's pool, the call may be carried out all the same.
     Abandoned,
 }
 
-/// Is told of every call of the database. It is told by whoever called, so it MUST be quick.
+/// Receives a measurement of every call of the database. It runs in the task of the caller, so it MUST be quick.
 pub trait CallMeter: Send + Sync {
-    /// A call of this name, one of a few dozen, has ended. Its time is what the caller waited, for its turn as well.
+    /// Records that a call ended. There are a few dozen operation names. The time includes the wait in the queue.
     fn ended(&self, operation: &'static str, time: Duration, outcome: CallOutcome);
 }
 
-/// What is to happen with the times of calls. By default nothing: they are not even taken.
+/// How calls are measured and logged. By default they are not even timed.
 #[derive(Clone, Default)]
 pub struct QueryInstrumentation {
-    /// Who is told of them.
+    /// The receiver of measurements.
     pub meter: Option<Arc<dyn CallMeter>>,
-    /// From which time on a call is logged.
+    /// The duration from which on a call is logged as slow.
     pub slow: Option<Duration>,
 }
 
-/// Between two lines about slow calls at least: when the database is overloaded, every call is slow.
-const INTERVAL: Duration = Duration::from_millis(100);
+/// The minimum time between two log lines about slow calls: when the database is overloaded, every call is slow.
+const MIN_LOG_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The calls of a database.
+/// The instrumentation of a database's calls.
 #[derive(Default)]
 pub(crate) struct Calls {
-    watch: QueryInstrumentation,
-    /// Slow calls since the last line.
+    instrumentation: QueryInstrumentation,
+    /// The number of slow calls not logged since the last log line.
     unlogged: AtomicU64,
     logged: Mutex<Option<Instant>>,
 }
 
 impl Calls {
-    pub(crate) fn new(watch: QueryInstrumentation) -> Self {
-        Self { watch, ..Self::default() }
+    pub(crate) fn new(instrumentation: QueryInstrumentation) -> Self {
+        Self { instrumentation, ..Self::default() }
     }
 
-    /// Begins a call: the name of a query function with its module.
+    /// Begins a call. `operation` is the name of a query function with its module, such as `posts.find`.
     pub(crate) fn begin(&self, operation: &'static str) -> Call<'_> {
-        let is_watched = self.watch.meter.is_some() || self.watch.slow.is_some();
-        let begun = is_watched.then(Instant::now);
+        let is_timed = self.instrumentation.meter.is_some() || self.instrumentation.slow.is_some();
+        let begun = is_timed.then(Instant::now);
         Call { calls: self, operation, begun, outcome: CallOutcome::Abandoned, span: span(operation) }
     }
 
     fn ended(&self, operation: &'static str, time: Duration, outcome: CallOutcome) {
-        if let Some(meter) = &self.watch.meter {
+        if let Some(meter) = &self.instrumentation.meter {
             meter.ended(operation, time, outcome);
         }
-        if self.watch.slow.is_some_and(|slow| time >= slow)
-            && let Some(unlogged) = self.log_slow(Instant::now())
+        if self.instrumentation.slow.is_some_and(|slow| time >= slow)
+            && let Some(unlogged) = self.sample_slow(Instant::now())
         {
             let milliseconds = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
             tracing::warn!(operation, milliseconds, ?outcome, unlogged, "a call of the database was slow");
         }
     }
 
-    /// Returns whether a slow call is to be logged now, with how many were not before it.
-    fn log_slow(&self, now: Instant) -> Option<u64> {
+    /// Returns `None` if a slow call must not be logged now, else the number of slow calls that were not logged before it.
+    fn sample_slow(&self, now: Instant) -> Option<u64> {
         let mut logged = lock(&self.logged);
-        if logged.is_some_and(|logged| now.saturating_duration_since(logged) < INTERVAL) {
+        if logged.is_some_and(|logged| now.saturating_duration_since(logged) < MIN_LOG_INTERVAL) {
             self.unlogged.fetch_add(1, Ordering::Relaxed);
             return None;
         }
@@ -85,7 +84,7 @@ impl Calls {
     }
 }
 
-/// A call that is under way. One that is dropped was abandoned.
+/// A call in progress. Dropping it without [`Call::end`] counts it as abandoned.
 pub(crate) struct Call<'a> {
     calls: &'a Calls,
     operation: &'static str,
@@ -94,7 +93,7 @@ pub(crate) struct Call<'a> {
     span: Span,
 }
 
-/// Returns the span of a call, for traces: as part of a request alone, since work in the background asks all the time.
+/// Returns the tracing span of a call. Only calls within a request have one: background work queries the database all the time.
 fn span(operation: &'static str) -> Span {
     if Span::current().is_none() {
         return Span::none();
@@ -109,7 +108,7 @@ fn span(operation: &'static str) -> Span {
 }
 
 impl Call<'_> {
-    /// Ends it; the result as it was.
+    /// Ends the call, and returns the result unchanged.
     pub(crate) fn end<T>(mut self, result: Result<T>) -> Result<T> {
         self.outcome = match &result {
             Err(Error::Unavailable(_) | Error::Internal(_)) => CallOutcome::Failed,
@@ -144,10 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn every_call_is_told_of_however_it_ends() {
-        let told = Arc::new(RecordedCalls::default());
+    fn every_call_is_measured_however_it_ends() {
+        let meter = Arc::new(RecordedCalls::default());
         let calls =
-            Calls::new(QueryInstrumentation { meter: Some(Arc::clone(&told) as Arc<dyn CallMeter>), slow: None });
+            Calls::new(QueryInstrumentation { meter: Some(Arc::clone(&meter) as Arc<dyn CallMeter>), slow: None });
         calls.begin("posts.find").end(Ok(())).unwrap();
         calls.begin("posts.edit").end::<()>(Err(Error::Stale)).unwrap_err();
         calls.begin("posts.list").end::<()>(Err(Error::unavailable("away"))).unwrap_err();
@@ -158,16 +157,16 @@ mod tests {
             ("posts.list", CallOutcome::Failed),
             ("posts.delete", CallOutcome::Abandoned),
         ];
-        assert_eq!(*told.0.lock().unwrap(), expected);
+        assert_eq!(*meter.0.lock().unwrap(), expected);
     }
 
     #[test]
-    fn a_flood_of_slow_calls_is_a_few_lines() {
+    fn many_slow_calls_are_logged_in_a_few_lines() {
         let (calls, begun) = (Calls::default(), Instant::now());
-        assert_eq!(calls.log_slow(begun), Some(0));
+        assert_eq!(calls.sample_slow(begun), Some(0));
         for _ in 0..1000 {
-            assert_eq!(calls.log_slow(begun + INTERVAL / 2), None);
+            assert_eq!(calls.sample_slow(begun + MIN_LOG_INTERVAL / 2), None);
         }
-        assert_eq!(calls.log_slow(begun + INTERVAL), Some(1000));
+        assert_eq!(calls.sample_slow(begun + MIN_LOG_INTERVAL), Some(1000));
     }
 }

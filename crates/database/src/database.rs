@@ -1,4 +1,4 @@
-//! An open database of either kind.
+//! An open database, SQLite or PostgreSQL.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::search_index::Packing;
 use crate::sqlite::Sqlite;
 use crate::version::{Backlog, Migrated, Migrations, Opening};
 
-/// Checks that a URL names a database, there or not.
+/// Checks that a URL names a database. The database need not exist.
 ///
 /// # Errors
 /// [`OpenError`], in words for an operator that do not repeat the URL.
@@ -27,7 +27,7 @@ pub fn check_url(url: &str) -> Result<(), OpenError> {
     Database::named_file(url).map(drop).ok_or(OpenError::Scheme)
 }
 
-/// Checks that a URL names a PostgreSQL database, there or not.
+/// Checks that a URL names a PostgreSQL database. The database need not exist.
 ///
 /// # Errors
 /// [`OpenError`], in words for an operator that do not repeat the URL.
@@ -35,7 +35,7 @@ pub fn check_replica_url(url: &str) -> Result<(), OpenError> {
     if is_postgres(url) { postgres::check_url(url) } else { Err(OpenError::NoReplica) }
 }
 
-/// An open database: every port of the domain that is about stored rows. An `Arc` of it goes wherever one of them is asked for.
+/// An open database. It implements every port of the domain that is about stored rows, so an `Arc` of it serves as any of them.
 pub struct Database {
     pub(crate) backend: Backend,
     pub(crate) feeds: Arc<Feeds>,
@@ -44,8 +44,8 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens the database that the URL names for a service: as [`Self::open`] does, but a SQLite database only when no
-    /// service has it, here or in another process, until it is closed or the process ends.
+    /// Opens the database that the URL names for a service, as [`Self::open`] does. A SQLite database is locked until it is
+    /// closed or the process ends: opening fails if a service has it open already, in this process or another one.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator.
@@ -55,9 +55,9 @@ impl Database {
 
     /// Opens the database that the URL names and brings its schema up to date.
     ///
-    /// `sqlite:PATH` and `sqlite://PATH` name a SQLite file, which is made when missing. `postgres://...` names a
-    /// database of a PostgreSQL server, which the options are about. Blocks while it works, so it is called on a
-    /// runtime of several threads; that runtime then drives the connections of work in several steps.
+    /// `sqlite:PATH` and `sqlite://PATH` name a SQLite file, which is created if missing. `postgres://...` names a
+    /// database of a PostgreSQL server, to which the options apply. Blocks while it works, so call it on a multi-threaded
+    /// runtime; that runtime then drives the connections whose work takes several steps.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator.
@@ -65,8 +65,8 @@ impl Database {
         Self::open_to(Opening::Change, url, options).await
     }
 
-    /// Opens the database that the URL names, as [`Self::open`] does, when it is there and has the schema of this
-    /// program. Nothing about it is changed.
+    /// Opens the database that the URL names, as [`Self::open`] does, but changes nothing: the database must exist and have the
+    /// schema of this program.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator.
@@ -74,7 +74,7 @@ impl Database {
         Self::open_to(Opening::Inspect, url, options).await
     }
 
-    /// Brings the schema of the database that the URL names up to date, as [`Self::open`] does, and does no more.
+    /// Brings the schema of the database that the URL names up to date, as [`Self::open`] does, without opening it.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator.
@@ -85,10 +85,10 @@ impl Database {
         Sqlite::migrate(&Self::named_file(url).ok_or(OpenError::Scheme)?)
     }
 
-    /// Returns the migrations of the database that the URL names. Nothing about it is changed.
+    /// Returns the migrations of the database that the URL names, without changing it.
     ///
     /// # Errors
-    /// [`OpenError`], in words for an operator; not when the database is newer than this program.
+    /// [`OpenError`], in words for an operator. A database newer than this program is no error.
     pub async fn migrations(url: &str, options: &Options) -> Result<Migrations, OpenError> {
         let applied = if is_postgres(url) {
             Postgres::applied(url, options).await?
@@ -98,8 +98,8 @@ impl Database {
         Ok(Migrations::of(applied))
     }
 
-    /// Returns how much the service still has to do in the background to the database that the URL names, which has the schema
-    /// of this program. Nothing about it is changed.
+    /// Returns how much background work is left in the database that the URL names, which has the schema of this program. Changes
+    /// nothing.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator.
@@ -125,30 +125,32 @@ impl Database {
         Self { backend, feeds: Arc::default(), calls: Arc::default(), packing: Packing::SERVICE }
     }
 
-    /// The same database, of whose calls is told and logged what `watch` says.
-    pub fn instrumented(self, watch: QueryInstrumentation) -> Self {
-        Self { calls: Arc::new(Calls::new(watch)), ..self }
+    /// Sets how calls of the database are measured and logged.
+    pub fn instrumented(self, instrumentation: QueryInstrumentation) -> Self {
+        Self { calls: Arc::new(Calls::new(instrumentation)), ..self }
     }
 
-    /// The same database, which packs fewer documents of a search together than 1,024: so tests need fewer of them.
+    /// Sets how many documents the search index packs into a bucket, 1,024 by default. For tests, which then need fewer
+    /// documents.
     pub fn packing(self, documents: u8) -> Self {
         let documents = i64::from(documents.max(1));
         Self { packing: Packing { documents, rare: documents / 4, ..Packing::SERVICE }, ..self }
     }
 
-    /// Returns the file of the SQLite database that the URL names; nothing when it names none.
+    /// Returns the file of the SQLite database that the URL names, or `None` if it names no SQLite file.
     pub(crate) fn named_file(url: &str) -> Option<PathBuf> {
         let path = url.strip_prefix("sqlite:")?;
         let path = path.strip_prefix("//").unwrap_or(path);
-        // What SQLite takes for something else than a file's path: each connection would see another database.
+        // SQLite takes these for something other than a path, such as a database in memory: each connection would see another
+        // one.
         let is_other = path.is_empty() || path.starts_with(':') || path.starts_with("file:");
         (!is_other).then(|| PathBuf::from(path))
     }
 
-    /// Finishes the work at hand, also that which nobody waits for any more, and closes every connection; later work is
-    /// refused as unavailable. Reads on PostgreSQL's shared connections are not waited for. Blocks until it is done, so it
-    /// is not called on a thread that drives connections. Dropping it does the same on SQLite; on PostgreSQL, the work
-    /// at hand goes on.
+    /// Closes every connection once the work in progress is finished, including work whose caller is gone. Later calls fail as
+    /// unavailable. Reads on PostgreSQL's shared connections are not awaited. Blocks until it is done, so do not call it on a
+    /// thread that drives connections. Dropping the database does the same on SQLite; on PostgreSQL, the work in progress
+    /// continues.
     pub fn close(&self) {
         match &self.backend {
             Backend::Sqlite(database) => database.close(),
@@ -156,7 +158,7 @@ impl Database {
         }
     }
 
-    /// Returns the file of a SQLite database.
+    /// Returns the file of a SQLite database, or `None` for PostgreSQL.
     pub fn file(&self) -> Option<&Path> {
         match &self.backend {
             Backend::Sqlite(database) => Some(&database.file),
@@ -164,7 +166,7 @@ impl Database {
         }
     }
 
-    /// Returns whether it carries out writes in parallel, and not one after the other.
+    /// Returns whether writes are carried out in parallel rather than one after another.
     pub fn writes_in_parallel(&self) -> bool {
         match self.backend {
             Backend::Sqlite(_) => false,
@@ -172,7 +174,7 @@ impl Database {
         }
     }
 
-    /// Returns how busy it is. Takes no time to speak of, and does not ask the database.
+    /// Returns how busy the database is. Cheap: it only reads counters of this process.
     pub fn figures(&self) -> Figures {
         match &self.backend {
             Backend::Sqlite(database) => {

@@ -1,4 +1,4 @@
-//! What goes wrong in a database, as the domain's errors.
+//! Errors of the database, and their conversion to the domain's errors.
 
 use std::path::PathBuf;
 
@@ -9,17 +9,17 @@ use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as Diese
 /// Why a query function failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The database refused or failed.
+    /// An error of the database.
     #[error(transparent)]
     Database(#[from] DieselError),
-    /// A rule of the domain refused.
+    /// An error of the domain, such as a violated rule.
     #[error(transparent)]
     Rule(#[from] Error),
 }
 
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
-/// The unique constraints that a rule foresees, by table and column.
+/// The unique constraints whose violation is an expected conflict.
 const CONFLICTS: [(&str, Conflict); 3] = [
     ("users_username_key", Conflict::Username),
     ("users_email_key", Conflict::Email),
@@ -27,7 +27,8 @@ const CONFLICTS: [(&str, Conflict); 3] = [
 ];
 
 impl Failure {
-    /// Takes a broken foreign key for a missing resource: where the key can only name that.
+    /// Returns a conversion that maps a foreign key violation to a missing resource, for statements where the key can only refer
+    /// to that.
     pub(crate) fn missing(resource: Resource) -> impl Fn(DieselError) -> Self {
         move |error| match error {
             DieselError::DatabaseError(DatabaseErrorKind::ForeignKeyViolation, _) => {
@@ -37,8 +38,8 @@ impl Failure {
         }
     }
 
-    /// Returns whether the transaction may go on after undoing this one step: a rule or a constraint refused. After any
-    /// other failure (a full disk, an I/O error) SQLite may have rolled everything back on its own.
+    /// Returns whether the transaction may continue after rolling back this step alone, because a rule or a constraint rejected
+    /// it. After any other failure (a full disk, an I/O error) SQLite may have rolled back the whole transaction.
     pub(crate) fn is_contained(&self) -> bool {
         match self {
             Self::Rule(_) => true,
@@ -47,19 +48,18 @@ impl Failure {
         }
     }
 
-    /// Returns whether the connection was lost before the answer came.
+    /// Returns whether the connection was lost before the response arrived.
     pub(crate) fn is_of_lost_connection(&self) -> bool {
         matches!(self, Self::Database(DieselError::DatabaseError(DatabaseErrorKind::UnableToSendCommand, _)))
     }
 
-    /// Returns whether the server takes no writes: it is a replica, or has become one.
+    /// Returns whether the server accepts no writes, because it is a replica or has become one.
     pub(crate) fn is_read_only(&self) -> bool {
         matches!(self, Self::Database(DieselError::DatabaseError(DatabaseErrorKind::ReadOnlyTransaction, _)))
     }
 
-    /// Returns whether a server refused for a reason that the driver does not tell, and that is none of those which the
-    /// server explains by a detail or a hint. The driver keeps the SQLSTATE to itself, and messages are in the server's
-    /// language.
+    /// Returns whether the server rejected the statement for a reason unknown to the driver, without a detail or a hint. The
+    /// driver does not expose the SQLSTATE, and messages are in the server's language.
     pub(crate) fn is_unexplained(&self) -> bool {
         match self {
             Self::Database(DieselError::DatabaseError(DatabaseErrorKind::Unknown, info)) => {
@@ -70,7 +70,7 @@ impl Failure {
     }
 }
 
-/// Returns a stored value that no longer makes sense: somebody else changed the database.
+/// Returns the error for an invalid stored value, which something else than this program has written.
 pub(crate) fn corrupt(what: &str) -> Failure {
     Failure::Rule(Error::internal(format!("the database holds an invalid {what}")))
 }
@@ -80,7 +80,8 @@ fn is_constraint(kind: &DatabaseErrorKind) -> bool {
     matches!(kind, UniqueViolation | ForeignKeyViolation | CheckViolation | NotNullViolation)
 }
 
-/// SQLite names the columns of a broken unique constraint ("... failed: users.email_key"), PostgreSQL the constraint.
+/// Returns the conflict of a violated unique constraint. SQLite reports its columns ("... failed: users.email_key"), PostgreSQL
+/// its name.
 fn conflict(info: &dyn DatabaseErrorInformation) -> Conflict {
     let name = info.constraint_name().map(str::to_owned);
     let name = name.or_else(|| info.message().rsplit(' ').next().map(|column| column.replace('.', "_")));
@@ -100,11 +101,11 @@ impl From<Failure> for Error {
                     tracing::warn!(?kind, message = info.message(), "unforeseen conflict");
                     Self::Conflict(Conflict::Unforeseen)
                 } else {
-                    // A full disk, a lost connection, a lock held too long: conditions that pass.
+                    // Transient conditions: a full disk, a lost connection, a lock held too long.
                     Self::unavailable(info.message())
                 }
             }
-            // The connection was lost at a moment that leaves it in no known state.
+            // The connection was lost at a moment that leaves the state of the transaction unknown.
             Failure::Database(
                 error @ (DieselError::BrokenTransactionManager | DieselError::RollbackErrorOnCommit { .. }),
             ) => Self::unavailable(error),
@@ -116,28 +117,28 @@ impl From<Failure> for Error {
 /// Why a database could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The URL is of no known kind.
+    /// The URL has no known scheme.
     #[error("the database URL must be such as sqlite:///var/lib/agora/agora.db or postgres://user@host/database")]
     Scheme,
-    /// The database was made as another flavor.
+    /// The database was created as another flavor.
     #[error("it was made as {0}: set AGORA_DATABASE_FLAVOR to that")]
     Flavor(&'static str),
-    /// A replica of what has none.
+    /// A replica was requested of a database that cannot have one.
     #[error("only a PostgreSQL database has replicas")]
     NoReplica,
     /// The path of the file is not valid Unicode.
     #[error("the path of the database file is not valid Unicode: {}", .0.display())]
     Path(PathBuf),
-    /// The file is missing and cannot be made, or may not be written.
+    /// The file is missing and cannot be created, or may not be written.
     #[error("cannot write the database file {}", .0.display())]
     Create(PathBuf, #[source] std::io::Error),
-    /// There is no such file.
+    /// The file does not exist.
     #[error("there is no database {}", .0.display())]
     Missing(PathBuf),
-    /// The database has another content.
+    /// The database belongs to another application.
     #[error("it is no database of Agora")]
     Foreign,
-    /// The database is of a newer version of this program.
+    /// The schema is that of a newer version of this program.
     #[error("its schema {found} is newer than this program, which has {ours}: use the newer version of Agora")]
     Newer {
         /// The version of its schema.
@@ -145,7 +146,7 @@ pub enum OpenError {
         /// [`crate::schema_version`].
         ours: String,
     },
-    /// The database is of an older version of this program, and is not to be changed.
+    /// The schema is that of an older version of this program, and the database is not to be changed.
     #[error(
         "its schema {found} is older than this program, which has {ours}: use the version that made it, or apply the \
          {pending} pending with `agora migrate run`"
@@ -155,7 +156,7 @@ pub enum OpenError {
         found: String,
         /// [`crate::schema_version`].
         ours: String,
-        /// How many migrations it lacks.
+        /// The number of migrations that are not applied.
         pending: usize,
     },
     /// Another process serves the SQLite database.
@@ -167,33 +168,32 @@ pub enum OpenError {
     /// The file cannot be opened.
     #[error("cannot open the database file {}", .0.display())]
     Open(PathBuf, #[source] diesel::ConnectionError),
-    /// The file was opened but cannot be used, as when it is not a database.
+    /// The file was opened but cannot be used, for instance because it is not a database.
     #[error("cannot use the database file {}", .0.display())]
     Setup(PathBuf, #[source] diesel::result::Error),
-    /// The file was opened, but its disk has no room for what SQLite keeps beside it, though SQLite may call that no more
-    /// than a "disk I/O error".
+    /// The file was opened, but its disk has no room for the files that SQLite keeps beside it. SQLite may report this only as a
+    /// "disk I/O error".
     #[error("the disk of the database file {} is full", .0.display())]
     Full(PathBuf, #[source] diesel::result::Error),
     /// The schema could not be brought up to date.
     #[error("cannot bring the database schema up to date")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The database could not be saved as it is before its schema is changed, so it was not changed. Names the file that it
-    /// was to be saved as.
+    /// The backup that is made before the schema is changed failed, so the schema was not changed. Holds the path of the backup.
     #[error("cannot save the database as it is before its schema is changed, at {}", .0.display())]
     Save(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The URL of a PostgreSQL database cannot be understood.
+    /// The URL of a PostgreSQL database cannot be parsed.
     #[error("the PostgreSQL URL cannot be understood: {0}")]
     Url(&'static str),
     /// The URL of a PostgreSQL database has a parameter about TLS that would have no effect.
     #[error("the PostgreSQL URL has the parameter {0}, but of those about TLS only sslmode and sslrootcert are known")]
     Parameter(String),
-    /// The certificates of the authorities cannot be read.
+    /// The CA certificates cannot be read.
     #[error("cannot set up TLS for PostgreSQL")]
     Tls(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The server cannot be reached, or refuses.
+    /// The server cannot be reached, or rejects the connection.
     #[error("cannot connect to the PostgreSQL server")]
     Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The connections are those of a pooler that lends them for a transaction or a statement.
+    /// The URL leads to a pooler that assigns a server connection for each transaction or statement only.
     #[error(
         "the database URL leads to a pooler that lends a connection for one transaction: prepared statements and locks need one \
          that stays (with PgBouncer, pool_mode = session)"

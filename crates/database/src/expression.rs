@@ -1,7 +1,7 @@
-//! Conditions and columns in SQL of our own.
+//! Hand-written SQL as diesel expressions.
 
-/// Makes a fragment of SQL an expression of a type, for queries on the table of a column that it names. Its generics stand before it, as in
-/// `[const N: u8, Column] Fragment<N, Column>`.
+/// Implements diesel's expression traits for an SQL fragment of the given type, valid in queries on the table of the given
+/// column. Generic parameters come first: `expression! { [const N: u8, Column] Fragment<N, Column>: Bool, of Column }`.
 macro_rules! expression {
     ($([$($generic:tt)+])? $Fragment:path: $Type:ty, of $column:ty) => {
         impl$(<$($generic)+>)? diesel::expression::Expression for $Fragment {

@@ -91,9 +91,9 @@ pub use version::{Backlog, Migrated, Migrations, schema_version};
 /// Runs a query function on a lane of a backend: `run!(&self.backend, read posts::find(id, viewer))`. PostgreSQL may run the
 /// function more than once.
 ///
-/// `then` takes a function of the result, which SQLite calls after the commit and before the caller gets the result. `at` takes the
-/// identifier of a row that many may want to write at the same time: on PostgreSQL, writes of that row are carried out one after
-/// another. SQLite has a single writing connection and needs no such queue.
+/// `then` takes a function of the result, which SQLite calls after the commit and before the caller gets the result. `at` takes
+/// the identifier of a row that many requests may write at the same time: on PostgreSQL it limits how many connections write that
+/// row or wait for its lock. SQLite has a single writing connection.
 macro_rules! run {
     ($backend:expr, $lane:ident $module:ident::$query:ident($($arg:expr),*) $(, then $after:expr)? $(, at $row:expr)?) => {
         match $backend {
@@ -146,8 +146,8 @@ macro_rules! call {
     }};
 }
 
-/// Reads one part of a list for [`Parts`](parts::Parts). The first part costs no more than any page and runs on the `list` lane; the
-/// cost of further ones grows with the number of entries to skip, so they run on the `search` lane.
+/// Reads one part of a list for [`Parts`](parts::Parts). The first part costs no more than any page and runs on the `list` lane;
+/// the cost of further ones grows with the number of entries to skip, so they run on the `search` lane.
 macro_rules! part {
     ($database:expr, $parts:expr, $module:ident::$query:ident $args:tt) => {
         if $parts.is_first() {

@@ -18,7 +18,7 @@ use crate::error::Outcome;
 use crate::notices::{kind, policy};
 use crate::rows::{Slice, page_of};
 use crate::sql_types::{DbId, DbInstant};
-use crate::values::{ToldRow, VisiblePosts, kind_codes};
+use crate::values::{NotificationViewRow, VisiblePosts, kind_codes};
 use crate::{Database, call};
 
 /// The least UUIDv7 of an instant.
@@ -48,7 +48,9 @@ impl NotificationRepository for Database {
     ) -> Result<Page<Notification>> {
         let (visible, kinds, slice) = (VisiblePosts::of(visible), kind_codes(kinds), Slice::newest_first(page));
         let rows = call!(self, search notifications::list(visible, kinds, slice))?;
-        let told = |(place, told): (_, Option<ToldRow>)| Ok((place, told.map(ToldRow::notification).transpose()?));
+        let told = |(place, told): (_, Option<NotificationViewRow>)| {
+            Ok((place, told.map(NotificationViewRow::notification).transpose()?))
+        };
         Ok(page_of(page, rows, told)?.filter_map(|told| told))
     }
 

@@ -1,54 +1,52 @@
 use std::thread;
 use std::time::Duration;
 
-/// What a PostgreSQL server is.
+/// The kind of server that speaks the PostgreSQL protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Flavor {
     /// PostgreSQL itself.
     #[default]
     Postgresql,
-    /// An engine over many machines that speaks as PostgreSQL does. Nothing is asked of it that only one server can know: there are no
-    /// numbers of transactions and no advisory locks, and what conflicts is done again.
+    /// A distributed database that speaks the PostgreSQL protocol. Features that need a single server are not used: no
+    /// transaction ids and no advisory locks. Transactions that conflict are retried.
     Distributed,
 }
 
 /// How a PostgreSQL server is used. SQLite is in the process and needs none of this.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How many connections are kept at most, [`MIN_CONNECTIONS`](Self::MIN_CONNECTIONS) at least; ten for each core by
-    /// default.
+    /// The maximum number of connections, at least [`MIN_CONNECTIONS`](Self::MIN_CONNECTIONS); ten for each core by default.
     pub connections: usize,
-    /// How long a connection may take to be made.
+    /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// How long a statement may take, and all the work of a transaction; half of it may be spent waiting for a lock.
+    /// How long a statement may take, and a transaction as a whole; half of it may be spent waiting for a lock.
     pub statement_timeout: Duration,
-    /// How long a request waits for a connection, whether one becomes free or is made.
+    /// How long a request waits for a connection, whether for a free one or for a new one.
     pub wait_timeout: Duration,
-    /// What the server is.
+    /// The kind of server.
     pub flavor: Flavor,
-    /// Of how many of a hundred accounts lists are read from the replica, if there is one.
+    /// The percentage of accounts whose lists are read from the replica, if there is one.
     pub replica_share: u8,
 }
 
-/// How many connections serve what.
+/// How the connections are divided between kinds of work.
 pub(crate) struct Shares {
-    /// Reads of little, which share them.
+    /// Connections shared by reads of a few rows.
     pub(crate) shared: usize,
-    /// Reads of a part of a list, which share them.
+    /// Connections shared by reads of a part of a list.
     pub(crate) lists: usize,
-    /// Everything else.
+    /// Connections of the pool, for everything else.
     pub(crate) pool: usize,
-    /// How many of these last may search at a time. A search keeps a core of the server busy: with the default, there are
-    /// as many at a time as cores, and others' requests find one that is free in time.
+    /// The number of connections of the pool that may search at the same time. A search keeps a core of the server busy: by
+    /// default there are as many concurrent searches as cores, and other requests get a connection in time.
     pub(crate) searches: usize,
-    /// How many of the searches may be of the catalog, for which nobody needs an account: half, so that however many ask for it,
-    /// the searches of members do not stand behind all of them.
+    /// The number of concurrent searches that may be of the catalog, which needs no account: half of all, so that searches of
+    /// members do not have to wait for those of the catalog, however many there are.
     pub(crate) catalog_searches: usize,
 }
 
 impl Options {
-    /// The fewest connections that do: one for each kind of reads, and three for everything else, of which searches have
-    /// one.
+    /// The minimum number of connections: one for each kind of shared reads, and three for the pool, one of them for searches.
     pub const MIN_CONNECTIONS: usize = 5;
 
     /// Returns how the connections are divided.

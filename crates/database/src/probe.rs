@@ -1,4 +1,4 @@
-//! A look at a database that changes nothing about it.
+//! Inspects a database without changing it.
 
 use agora_domain::clock::Timestamp;
 use diesel::dsl::sql;
@@ -9,56 +9,55 @@ use crate::error::OpenError;
 use crate::version::{Migrations, Opening};
 use crate::{Database, Options, postgres, sqlite, version};
 
-/// What a database says of itself.
+/// The properties of a database.
 #[derive(Debug, Clone)]
 pub struct Probe {
-    /// What it is, such as `PostgreSQL 15.4`.
+    /// The product and its version, such as `PostgreSQL 15.4`.
     pub product: String,
-    /// The version of its schema; nothing when it has none of ours.
+    /// The version of its schema, or `None` if it has no schema of this program.
     pub schema: Option<String>,
-    /// How many migrations of this program it lacks.
+    /// The number of migrations of this program that are not applied.
     pub pending: usize,
-    /// What a server says besides; nothing of an embedded database.
+    /// The properties of the server, or `None` for an embedded database.
     pub server: Option<ServerProbe>,
 }
 
-/// What a database server says of itself.
+/// The properties of a database server.
 #[derive(Debug, Clone)]
 pub struct ServerProbe {
-    /// Whether its version is one that this program works with.
+    /// Whether this program supports its version.
     pub is_supported: bool,
-    /// Whether we may change the schema.
+    /// Whether the user of the connection may change the schema.
     pub may_change_schema: bool,
-    /// How many connections it takes from users like us.
+    /// The number of connections it allows to users who are not superusers.
     pub connections: usize,
-    /// Its time.
+    /// The time of its clock.
     pub now: Timestamp,
 }
 
-/// The oldest version of PostgreSQL that this program works with, as the server counts them.
-const OLDEST: i32 = 130_000;
+/// The oldest supported version of PostgreSQL, as in `server_version_num`.
+const OLDEST_SUPPORTED: i32 = 130_000;
 
-/// Asks for the version in words and as a number, whether we may change the schema, how many connections the server takes
-/// and its time.
-const OF_POSTGRES: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int4, \
+/// Selects the version as text and as a number, whether the user may change the schema, the number of connections and the time.
+const SERVER_PROPERTIES: &str = "SELECT current_setting('server_version'), current_setting('server_version_num')::int4, \
     coalesce(has_schema_privilege(current_schema(), 'CREATE'), false), \
     current_setting('max_connections')::int4 - current_setting('superuser_reserved_connections')::int4, \
     (extract(epoch FROM clock_timestamp()) * 1000)::int8";
 
-/// Looks at the database that the URL names. Blocks while it works, so it is called on a runtime of several threads.
+/// Inspects the database that the URL names. Blocks while it works, so call it on a multi-threaded runtime.
 ///
 /// # Errors
-/// [`OpenError`], in words for an operator: when it is not there, cannot be used as configured, or has a newer schema.
+/// [`OpenError`], in words for an operator, if the database does not exist, cannot be used as configured, or has a newer schema.
 pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
     if is_postgres(url) {
         let (mut conn, applied) = postgres::connect_to_probe(url, options).await?;
-        let of = sql::<(Text, Integer, Bool, Integer, BigInt)>(OF_POSTGRES);
+        let of = sql::<(Text, Integer, Bool, Integer, BigInt)>(SERVER_PROPERTIES);
         let (version, number, may_change_schema, connections, now): (String, i32, bool, i32, i64) =
             diesel_async::RunQueryDsl::get_result(of, &mut conn)
                 .await
                 .map_err(|error| OpenError::Connect(error.into()))?;
         let server = ServerProbe {
-            is_supported: number >= OLDEST,
+            is_supported: number >= OLDEST_SUPPORTED,
             may_change_schema,
             connections: usize::try_from(connections).unwrap_or_default(),
             now: Timestamp::from_unix_millis(now),
@@ -73,11 +72,11 @@ pub async fn probe(url: &str, options: &Options) -> Result<Probe, OpenError> {
     Probe::of(format!("SQLite {version}"), sqlite::applied(&mut conn, &file)?, None)
 }
 
-/// Looks at the replica that the URL names, and returns what it is, such as `PostgreSQL 15.4`. Blocks while it works, so it is called on a
-/// runtime of several threads.
+/// Connects to the replica that the URL names, and returns its product and version, such as `PostgreSQL 15.4`. Blocks while it
+/// works, so call it on a multi-threaded runtime.
 ///
 /// # Errors
-/// [`OpenError`], in words for an operator: when it is not there, or takes writes.
+/// [`OpenError`], in words for an operator, if it cannot be reached, or takes writes.
 pub async fn probe_replica(url: &str, options: &Options) -> Result<String, OpenError> {
     let mut conn = postgres::connect_to_replica(url, options).await?;
     let version = diesel::select(sql::<Text>("current_setting('server_version')"));

@@ -1,4 +1,4 @@
-//! A streaming replica of a PostgreSQL database, from which lists are read.
+//! A streaming replica of a PostgreSQL database, which serves reads of lists.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,49 +18,51 @@ use crate::options::Options;
 use crate::postgres::{Postgres, positions};
 use crate::sql_types::DbId;
 
-/// How often the replica is asked how far it is.
-const INTERVAL: Duration = Duration::from_millis(200);
+/// How often the replica is asked up to which position it has replayed the write-ahead log.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long it may take to say so: after it, lists are read from the server that takes writes.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long one poll may take. After that, lists are read from the primary.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How old what it shows may be. A replica of its usual settings puts off what queries are in the way of for 30 s.
+/// The greatest lag of a replica that is still used. With PostgreSQL's default settings, a replica delays replay by up to 30 s
+/// when queries conflict with it.
 const MAX_AGE: Duration = Duration::from_secs(300);
 
-/// How long it is known who has written: as long as a replica may be behind, and then some.
-const KEPT_SECONDS: i64 = 2 * MAX_AGE.as_secs().cast_signed();
+/// How long the write positions of accounts are kept: longer than the greatest lag.
+const WRITE_POSITION_TTL_SECONDS: i64 = 2 * MAX_AGE.as_secs().cast_signed();
 
-/// How far the replica was when it was last asked.
+/// The progress of the replica at the last poll.
 #[derive(Debug, Clone, Copy)]
 struct Progress {
-    /// Up to where it shows the write-ahead log.
+    /// The position up to which it has replayed the write-ahead log.
     replayed: i64,
-    /// From when on it was asked that.
+    /// When the query for that position was sent.
     asked: Instant,
-    /// It shows all that was written by then.
+    /// The replica shows everything that was written before this time.
     as_of: Instant,
 }
 
-/// A replica, and what is known of how far it is.
+/// A replica and its last known progress.
 #[derive(Clone)]
 pub struct Replica {
-    /// The database as the replica shows it; what the replica cannot do is done by the server that takes writes.
+    /// The database as the replica shows it. Whatever the replica cannot do is done by the primary.
     pub database: Arc<Database>,
     primary: Arc<Postgres>,
     replica: Arc<Postgres>,
-    /// Of how many of a hundred accounts it serves the lists.
+    /// The percentage of accounts whose lists it serves.
     share: u8,
-    /// How often it could not be recorded that somebody had written.
+    /// The number of writes whose position could not be recorded.
     unrecorded: Arc<AtomicU64>,
-    /// Nothing while lists are not read from it.
+    /// `None` while lists are not read from the replica.
     progress: Arc<Mutex<Option<Progress>>>,
 }
 
 impl Database {
-    /// Returns a replica of this PostgreSQL database, at a URL, there or not: [`Replica::follow`] finds out.
+    /// Returns a replica of this PostgreSQL database at a URL. Does not connect: [`Replica::follow`] finds out whether it can be
+    /// reached.
     ///
     /// # Errors
-    /// [`OpenError`], in words for an operator: when the URL is none of a PostgreSQL server, or this database is not in one.
+    /// [`OpenError`], in words for an operator, if the URL or this database is not that of a PostgreSQL server.
     pub fn replica(&self, url: &str, options: &Options) -> std::result::Result<Replica, OpenError> {
         let Backend::Postgres(primary) = &self.backend else { return Err(OpenError::NoReplica) };
         let replica = Arc::new(Postgres::replica(Arc::clone(primary), url, options)?);
@@ -78,27 +80,28 @@ impl Database {
     }
 }
 
-/// How a replica catches up.
+/// The state between polls from which the lag of a replica is known.
 #[derive(Debug, Default)]
-struct Catching {
-    /// The history that the log of the server that takes writes had last.
-    history: String,
-    /// A place in the log that it is still to reach, and when the server that takes writes was there.
+struct CatchUp {
+    /// The timeline of the primary's write-ahead log at the last poll.
+    timeline: String,
+    /// A log position that the replica has yet to reach, and when the primary was there.
     mark: Option<(Instant, i64)>,
-    /// When that was of the last place that it has reached.
+    /// When the primary was at the last such position that the replica has reached.
     as_of: Option<Instant>,
-    /// How many of those who could not be recorded are covered: everybody counts as having written since.
-    covered: u64,
+    /// How many of the unrecorded writes are made up for, by recording that every account has written.
+    compensated: u64,
 }
 
-impl Catching {
-    /// Takes in up to where the replica showed the log, and then the history and the place that the log of the server that takes writes
-    /// had after that, at a time or later. Returns from when on the replica shows all that was written before.
+impl CatchUp {
+    /// Takes in the result of a poll: the position that the replica had replayed, then the timeline and position of the primary,
+    /// read after that, at `at` or later. Returns the time such that the replica shows everything that was written before it.
     ///
-    /// A replica that was further than the server when that was promoted follows no more, and shows what was never written there.
-    fn see(&mut self, replayed: i64, at: Instant, (history, position): (String, i64)) -> Result<Instant> {
-        if self.history != history || position < replayed {
-            *self = Self { history, covered: self.covered, ..Self::default() };
+    /// A replica that was ahead of the primary when that was promoted stops following it, and shows writes that the primary never
+    /// had.
+    fn observe(&mut self, replayed: i64, at: Instant, (timeline, position): (String, i64)) -> Result<Instant> {
+        if self.timeline != timeline || position < replayed {
+            *self = Self { timeline, compensated: self.compensated, ..Self::default() };
         }
         if position < replayed {
             return Err(Error::unavailable("it is ahead of the server that takes writes"));
@@ -113,21 +116,22 @@ impl Catching {
 }
 
 impl Replica {
-    /// Asks the replica again and again how far it is, as long as it is polled. A change is logged.
+    /// Polls the progress of the replica for as long as this future is polled. Logs whenever the replica comes into use or out of
+    /// it.
     pub async fn follow(&self) {
-        let mut interval = interval(INTERVAL);
+        let mut interval = interval(POLL_INTERVAL);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let begun = Instant::now();
-        let (mut state, mut forgotten, mut was_used) = (Catching::default(), begun, None);
+        let (mut state, mut forgotten, mut was_used) = (CatchUp::default(), begun, None);
         loop {
             interval.tick().await;
-            let looked = timeout(PATIENCE, self.look(&mut state)).await;
-            let found = looked.unwrap_or_else(|_| Err(Error::unavailable("it does not answer in time")));
+            let polled = timeout(TIMEOUT, self.poll(&mut state)).await;
+            let found = polled.unwrap_or_else(|_| Err(Error::unavailable("it does not answer in time")));
             *lock(&self.progress) = found.as_ref().ok().copied();
             match &found {
                 Ok(_) if was_used != Some(true) => tracing::info!("lists are read from the replica"),
-                // It takes two looks to know how far it is.
-                Err(_) if was_used.is_none() && begun.elapsed() < PATIENCE => continue,
+                // The lag is known after two polls.
+                Err(_) if was_used.is_none() && begun.elapsed() < TIMEOUT => continue,
                 Err(error) if was_used != Some(false) => {
                     tracing::warn!(cause = error.cause(), "lists are not read from the replica");
                 }
@@ -136,7 +140,8 @@ impl Replica {
             was_used = Some(found.is_ok());
             if forgotten.elapsed() > MAX_AGE {
                 forgotten = Instant::now();
-                let forget = self.primary.statement(|conn| Box::pin(positions::forget(conn, KEPT_SECONDS)));
+                let forget =
+                    self.primary.statement(|conn| Box::pin(positions::forget(conn, WRITE_POSITION_TTL_SECONDS)));
                 if let Err(error) = forget.await {
                     tracing::warn!(cause = error.cause(), "could not forget who has written");
                 }
@@ -144,31 +149,31 @@ impl Replica {
         }
     }
 
-    /// Returns how far the replica is.
-    async fn look(&self, state: &mut Catching) -> Result<Progress> {
+    /// Returns the progress of the replica.
+    async fn poll(&self, state: &mut CatchUp) -> Result<Progress> {
         let unrecorded = self.unrecorded.load(Ordering::Acquire);
-        if state.covered < unrecorded {
+        if state.compensated < unrecorded {
             self.primary.statement(|conn| Box::pin(positions::record_all(conn))).await?;
-            state.covered = unrecorded;
+            state.compensated = unrecorded;
         }
         let asked = Instant::now();
         let replayed = self.replica.ask(|conn| Box::pin(positions::replayed(conn))).await?;
         let replayed = replayed.ok_or_else(|| Error::unavailable("it is no replica"))?;
         let at = Instant::now();
         let now = self.primary.statement(|conn| Box::pin(positions::now(conn))).await?;
-        Ok(Progress { replayed, asked, as_of: state.see(replayed, at, now)? })
+        Ok(Progress { replayed, asked, as_of: state.observe(replayed, at, now)? })
     }
 
-    /// Returns how old what the replica shows may be at most; nothing while lists are not read from it.
+    /// Returns an upper bound of the replica's lag, or `None` while lists are not read from it.
     pub fn age(&self) -> Option<Duration> {
         lock(&self.progress).map(|progress| progress.as_of.elapsed())
     }
 }
 
-/// Returns whether a user is among so many of a hundred, on every node alike: what somebody reads first from one server and
-/// then from another could go back in time. Somebody of whom nothing is known is, unless there are none.
-fn is_among(share: u8, user: Option<UserId>) -> bool {
-    // Drawn by chance.
+/// Returns whether a user is among the given percentage of accounts. Every node decides the same: a user who reads from one
+/// server and then from another could see older data. A request without an account is in the share, unless that is 0.
+fn is_in_share(share: u8, user: Option<UserId>) -> bool {
+    // The last byte of an identifier is random.
     let [.., last] = user.map_or([0; 16], |user| user.uuid().into_bytes());
     u32::from(last) * 100 < u32::from(share) * 256
 }
@@ -185,7 +190,7 @@ impl ReadReplica for Replica {
     }
 
     async fn serves(&self, user: Option<UserId>) -> bool {
-        if !is_among(self.share, user) {
+        if !is_in_share(self.share, user) {
             return false;
         }
         let Some(Progress { replayed, asked, .. }) = *lock(&self.progress) else { return false };
@@ -204,52 +209,56 @@ mod tests {
 
     use super::*;
 
-    /// What a replica's catching up knows after looks at which it was here, and the server there.
-    fn seen(catching: &mut Catching, looks: &[(i64, &str, i64)]) -> Vec<bool> {
-        let see = |(replayed, history, position): &(i64, &str, i64)| {
-            catching.see(*replayed, Instant::now(), ((*history).to_owned(), *position)).is_ok()
+    /// Returns for each poll whether the replica may be used after it. A poll is the replayed position, then the timeline and
+    /// position of the primary.
+    fn observe_all(catch_up: &mut CatchUp, polls: &[(i64, &str, i64)]) -> Vec<bool> {
+        let observe = |(replayed, timeline, position): &(i64, &str, i64)| {
+            catch_up.observe(*replayed, Instant::now(), ((*timeline).to_owned(), *position)).is_ok()
         };
-        looks.iter().map(see).collect()
+        polls.iter().map(observe).collect()
     }
 
     #[test]
-    fn a_replica_counts_once_it_has_reached_where_the_server_was_at_a_look_before() {
-        let looks = [(5, "1", 10), (9, "1", 20), (10, "1", 30), (10, "1", 40)];
-        assert_eq!(seen(&mut Catching::default(), &looks), [false, false, true, true]);
+    fn a_replica_is_used_once_it_reaches_the_position_of_the_primary_at_an_earlier_poll() {
+        let polls = [(5, "1", 10), (9, "1", 20), (10, "1", 30), (10, "1", 40)];
+        assert_eq!(observe_all(&mut CatchUp::default(), &polls), [false, false, true, true]);
     }
 
     #[test]
-    fn a_replica_counts_after_a_failover_once_it_has_followed_it() {
-        let mut catching = Catching::default();
-        assert_eq!(seen(&mut catching, &[(10, "1", 10), (10, "1", 10)]), [false, true]);
-        assert_eq!(seen(&mut catching, &[(10, "2", 12), (10, "2", 14), (14, "2", 14)]), [false, false, true]);
+    fn a_replica_is_used_after_a_failover_once_it_has_caught_up_with_the_new_primary() {
+        let mut catch_up = CatchUp::default();
+        assert_eq!(observe_all(&mut catch_up, &[(10, "1", 10), (10, "1", 10)]), [false, true]);
+        assert_eq!(observe_all(&mut catch_up, &[(10, "2", 12), (10, "2", 14), (14, "2", 14)]), [false, false, true]);
     }
 
     #[test]
-    fn a_replica_that_has_what_the_new_server_never_had_does_not_count_even_once_that_is_further() {
-        let mut catching = Catching::default();
-        assert_eq!(seen(&mut catching, &[(10, "1", 10), (20, "1", 20)]), [false, true]);
-        assert_eq!(seen(&mut catching, &[(20, "2", 15), (20, "2", 19), (20, "2", 30), (20, "2", 40)]), [false; 4]);
+    fn a_replica_that_was_ahead_of_the_new_primary_is_never_used_even_after_the_primary_passes_it() {
+        let mut catch_up = CatchUp::default();
+        assert_eq!(observe_all(&mut catch_up, &[(10, "1", 10), (20, "1", 20)]), [false, true]);
         assert_eq!(
-            seen(&mut Catching::default(), &[(20, "2", 21), (20, "2", 30)]),
+            observe_all(&mut catch_up, &[(20, "2", 15), (20, "2", 19), (20, "2", 30), (20, "2", 40)]),
+            [false; 4]
+        );
+        assert_eq!(
+            observe_all(&mut CatchUp::default(), &[(20, "2", 21), (20, "2", 30)]),
             [false; 2],
             "seen for the first time"
         );
-        let mut catching = Catching::default();
+        let mut catch_up = CatchUp::default();
         assert_eq!(
-            seen(&mut catching, &[(20, "1", 20), (20, "1", 20), (20, "2", 25)]),
+            observe_all(&mut catch_up, &[(20, "1", 20), (20, "1", 20), (20, "2", 25)]),
             [false, true, false],
             "passed at once"
         );
     }
 
     #[test]
-    fn so_many_of_a_hundred_accounts_are_served_by_the_replica() {
+    fn the_replica_serves_the_configured_percentage_of_accounts() {
         for share in [0, 1, 25, 50, 100] {
             let users = (0..=255).map(|last| Some(UserId::new(Uuid::from_u128(0xabcd << 8 | last))));
-            let served = users.filter(|user| is_among(share, *user)).count();
+            let served = users.filter(|user| is_in_share(share, *user)).count();
             assert!(served.abs_diff(usize::from(share) * 256 / 100) <= 1, "{share}: {served}");
-            assert_eq!(is_among(share, None), share > 0);
+            assert_eq!(is_in_share(share, None), share > 0);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Rows, and how they become the domain's values.
+//! Rows and their conversion to and from the domain's values; pages of lists as values of queries.
 
 use agora_domain::accounts::{
     Account, Author, Biography, DisplayName, Email, NewAccount, Privacy, ProfilePicture, Role, Roles, UserPreview,
@@ -25,22 +25,22 @@ pub(crate) fn image_key(stored: Option<String>) -> Outcome<Option<ImageKey>> {
 codes! { visibility_code, visibility("visibility"): Visibility { Public = 0, Followers = 1, Private = 2 } }
 
 pub(crate) fn count(stored: i64) -> u64 {
-    // None is negative: SQLite has a CHECK for it, and on both what changes a count is tested against a recount.
+    // No count is negative: SQLite has a CHECK for it, and tests compare counts with a recount on both databases.
     u64::try_from(stored).unwrap_or_default()
 }
 
-/// Which way through time a part of a list is read.
+/// The direction in time in which a part of a list is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Toward {
     Older,
     Newer,
 }
 
-/// Where a part of a list begins on the way it is read, as the values of a keyset condition.
+/// The position after which a part of a list begins, in reading direction, as the values of a keyset condition.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct After(pub(crate) DbInstant, pub(crate) DbId);
 
-/// A part of a list as the values of a query: so many rows after a position, in the order they are come upon.
+/// A part of a list as the values of a query: at most `limit` rows after a position, in reading direction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slice {
     pub(crate) toward: Toward,
@@ -49,17 +49,17 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// For a list that runs from new to old.
+    /// Returns the slice that a page of a list ordered from new to old needs.
     pub(crate) fn newest_first(page: PageRequest) -> Self {
         Self::of(page, [Toward::Older, Toward::Newer])
     }
 
-    /// For a list that runs from old to new.
+    /// Returns the slice that a page of a list ordered from old to new needs.
     pub(crate) fn oldest_first(page: PageRequest) -> Self {
         Self::of(page, [Toward::Newer, Toward::Older])
     }
 
-    /// For a list with these ways to its end and to its beginning.
+    /// Returns the slice for a page of a list, given the directions towards the list's end and towards its beginning.
     fn of(page: PageRequest, [forward, backward]: [Toward; 2]) -> Self {
         let (toward, after) = match page.from {
             Position::Start => (forward, None),
@@ -70,7 +70,7 @@ impl Slice {
         Self::new(toward, after, page.overfetch())
     }
 
-    /// So many rows after a position, or from the very first one on.
+    /// Creates a slice of at most `limit` rows after a position, or from the first row on without one.
     pub(crate) fn new(toward: Toward, after: Option<Keyset>, limit: usize) -> Self {
         let beginning = match toward {
             Toward::Older => After(DbInstant::MAX, DbId(Uuid::max())),
@@ -80,7 +80,8 @@ impl Slice {
         Self { toward, after, limit: i64::try_from(limit).unwrap_or(i64::MAX) }
     }
 
-    /// Returns its positions among those of several parts of a list, each of which begins where it does.
+    /// Merges the positions of several slices like this one, each of another part of the list: sorts them and keeps the first
+    /// `limit`.
     pub(crate) fn first_of(&self, mut keys: Vec<Keyset>) -> Vec<Keyset> {
         match self.toward {
             Toward::Older => keys.sort_unstable_by_key(|key| std::cmp::Reverse(*key)),
@@ -91,8 +92,8 @@ impl Slice {
     }
 }
 
-/// Loads the rows of a slice, whichever way it goes, of what a query selects, in the order of two columns. In this form both
-/// databases walk the index from the position on. Each way is a statement of its own, so that both stay prepared.
+/// Loads the rows of a slice of what a query selects, in the order of two columns. Written in this form, the condition makes both
+/// databases walk the index from the position on. Each direction is a statement of its own, so that both stay prepared.
 macro_rules! load_by {
     ($query:expr, $at:expr, $id:expr, $slice:expr, $conn:expr) => {{
         let ($crate::rows::Slice { toward, after: $crate::rows::After(instant, last), limit }, query) =
@@ -113,8 +114,7 @@ macro_rules! load_by {
 
 pub(crate) use load_by;
 
-/// Returns the rows of a page as a query gives them as a page of what they hold, given what says of each its position and
-/// what it holds.
+/// Makes a page of the rows that a query returned. `read` converts a row to its position and its item.
 pub(crate) fn page_of<R, T>(
     page: PageRequest,
     rows: Vec<R>,
@@ -129,7 +129,8 @@ pub(crate) fn page_of<R, T>(
 #[diesel(table_name = users)]
 pub(crate) struct PictureRow {
     pub(crate) profile_picture: Option<String>,
-    /// Of another picture when a node of a release before has set the picture since.
+    /// The file name of the thumbnail. It belongs to another picture if a node of the previous release has changed the picture
+    /// since.
     pub(crate) small_picture: Option<String>,
 }
 
@@ -141,7 +142,7 @@ impl PictureRow {
         Ok(Some(ProfilePicture { key, small }))
     }
 
-    /// Of a picture without a thumbnail it is not stored that the picture itself is shown: it may get one.
+    /// Stores no `small_picture` for a picture without a thumbnail, so that the background job may still make one.
     pub(crate) fn of(ProfilePicture { key, small }: &ProfilePicture) -> Self {
         let small_picture = (*small == Rendition::Thumbnail).then(|| key.file_name(*small));
         Self { profile_picture: Some(key.as_str().to_owned()), small_picture }
@@ -287,7 +288,7 @@ impl LikerRow {
     }
 }
 
-/// The columns of a user beside what the user did.
+/// The columns of a user that are shown beside something the user did.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = users)]
 pub(crate) struct PreviewRow {
@@ -309,7 +310,7 @@ impl PreviewRow {
     }
 }
 
-/// The columns of a post that are its own.
+/// The columns of a post that are written with it, without its counts.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = posts, treat_none_as_default_value = false, treat_none_as_null = true)]
 pub(crate) struct PostRow {
@@ -325,10 +326,10 @@ pub(crate) struct PostRow {
     pub(crate) hidden_visibility: Option<i16>,
 }
 
-/// The visibility of a post as it is stored, and what it was before the post was hidden.
+/// The stored visibility code of a post, and the one it had before the post was hidden, if it is hidden.
 pub(crate) type StoredVisibility = (i16, Option<i16>);
 
-/// Returns the visibility of a post, given how it is stored and what it was before the post was hidden, and whether it is.
+/// Returns the visibility that the author chose, and whether the post is hidden, given the codes of a [`StoredVisibility`].
 pub(crate) fn shown_visibility(stored: i16, hidden: Option<i16>) -> Outcome<(Visibility, bool)> {
     Ok((visibility(hidden.unwrap_or(stored))?, hidden.is_some()))
 }
@@ -363,13 +364,13 @@ impl PostRow {
         }
     }
 
-    /// Returns the hashtags of its text, each once.
+    /// Returns the hashtags of the post's text, without duplicates.
     pub(crate) fn tags(&self) -> Vec<String> {
         let entities = Entities::restore(self.entities.clone().unwrap_or_default());
         entities.hashtags().into_iter().map(|tag| tag.as_str().to_owned()).collect()
     }
 
-    /// Returns the rows of its hashtags.
+    /// Returns the rows of the post's hashtags.
     pub(crate) fn tag_rows(&self) -> Vec<TagRow> {
         let &Self { id, author_id, visibility, created_at, .. } = self;
         let row = |tag| TagRow { tag, created_at, id, author_id, visibility };
@@ -423,7 +424,7 @@ impl FlatCommentRow {
     }
 }
 
-/// The columns of a comment that are its own.
+/// The columns of a comment that are written with it, without its counts.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable)]
 #[diesel(table_name = comments, treat_none_as_default_value = false)]
 pub(crate) struct CommentRow {
@@ -460,7 +461,7 @@ impl CommentRow {
         keyset(self.created_at, self.id)
     }
 
-    /// Returns the comment, where it stands, and what its text names.
+    /// Returns the comment, its place in a thread if it is a reply, and the entities of its text.
     pub(crate) fn parts(self) -> (Comment, Option<Reply>, Option<Entities>) {
         let Self { id, post_id, author_id, content, created_at, updated_at, is_hidden, .. } = self;
         let Self { parent_id, reply_to_id, entities, .. } = self;
@@ -471,7 +472,7 @@ impl CommentRow {
     }
 }
 
-/// Returns the position of an entry in its list.
+/// Returns the position of an entry, given its time and id.
 pub(crate) fn keyset(at: DbInstant, id: DbId) -> Keyset {
     Keyset { at: at.0, id: id.0 }
 }

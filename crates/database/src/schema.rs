@@ -38,8 +38,8 @@ tables! { $
         hide_counts: bool [Bool],
         email_verified: bool [Bool],
         small_picture: Option<String> [Nullable<Text>];
-        // Not moved: which state the account's follows are in, whether it is indexed for search, and, which follows from `erasures`,
-        // whether it was deleted.
+        // Not moved: which state the account's follows are in, whether it is indexed for search, and, which follows from
+        // `erasures`, whether it was deleted.
         follow_version [BigInt],
         indexed [Bool],
         is_deleted [Bool]

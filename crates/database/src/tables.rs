@@ -1,8 +1,8 @@
-//! What is made of each table of the schema.
+//! The macro that declares the tables of the schema.
 
-/// Makes of each table a type for its rows, which is also what is moved from one database to another, and what is done with
-/// every table alike. Tables come after those that their foreign keys name. Where it is used, the names of diesel and serde that
-/// it uses are imported.
+/// Declares tables for diesel and, for each, a record type of its rows, which copies and backups move as well; then the types and
+/// functions that treat all of these tables alike. Tables are declared after those that their foreign keys refer to. The place of
+/// use imports the names of diesel and serde that the expansion needs.
 macro_rules! tables {
     ($dollar:tt $(
         $(#[$doc:meta])*
@@ -22,17 +22,17 @@ macro_rules! tables {
             }
         )+
 
-        /// A table.
+        /// A table whose rows copies and backups move.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Table {
             $($(#[$doc])* $Table,)+
         }
 
         impl Table {
-            /// All of them, each after those that its rows refer to.
+            /// All tables, each after those that its rows refer to.
             pub const ALL: [Self; [$(Self::$Table),+].len()] = [$(Self::$Table),+];
 
-            /// Returns its name in the database.
+            /// Returns the name of the table in the database.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$Table => stringify!($table),)+
@@ -70,37 +70,37 @@ macro_rules! tables {
         }
 
         impl Rows {
-            /// Returns the table they are of.
+            /// Returns the table that the rows belong to.
             pub fn table(&self) -> Table {
                 match &self.0 {
                     $(AnyRows::$Table(_) => Table::$Table,)+
                 }
             }
 
-            /// Returns how many they are.
+            /// Returns the number of rows.
             pub fn len(&self) -> usize {
                 match &self.0 {
                     $(AnyRows::$Table(rows) => rows.len(),)+
                 }
             }
 
-            /// Returns whether there are none.
+            /// Returns whether there are no rows.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// Where the rows after these begin; nothing when there are none.
+            /// Returns the position after the last of these rows, or `None` if there are no rows.
             pub fn end(&self) -> Option<Position> {
                 match &self.0 {
                     $(AnyRows::$Table(rows) => rows.last().map(|row| Position(AnyKey::$Table($(row.$key),+))),)+
                 }
             }
 
-            /// Returns the rows as text: each a line with a JSON object of all columns. The text is the same for equal
-            /// rows, whatever database they come from. Instants are milliseconds since 1970.
+            /// Returns the rows as JSON lines: one object of all columns for each row. Equal rows give the same text, whichever
+            /// database they come from. Instants are milliseconds since 1970.
             ///
             /// # Errors
-            /// None that is expected.
+            /// None is expected.
             pub fn to_lines(&self) -> agora_domain::Result<Vec<u8>> {
                 let mut text = Vec::new();
                 match &self.0 {
@@ -112,10 +112,10 @@ macro_rules! tables {
                 Ok(text)
             }
 
-            /// Returns the rows of a text that [`Self::to_lines`] made.
+            /// Parses a text made by [`Self::to_lines`].
             ///
             /// # Errors
-            /// When the text is no such thing.
+            /// If the text is not valid for the table.
             pub fn from_lines(table: Table, text: &str) -> agora_domain::Result<Self> {
                 let lines = text.lines();
                 let rows = match table {
@@ -125,7 +125,7 @@ macro_rules! tables {
             }
         }
 
-        /// Runs `$run!(Variant, table, row, key columns...)` for the table.
+        /// Expands to `$run!(Variant, table, row, key columns...)` for the given table.
         macro_rules! for_table {
             ($dollar table:expr, $dollar run:ident) => {
                 match $dollar table {

@@ -1,7 +1,7 @@
-//! Everything that a database holds, read and written in bulk: for copies, backups and restores.
+//! Bulk reading and writing of a whole database, for copies, backups and restores.
 //!
-//! A [`Snapshot`] reads all of it as of one moment while the service goes on. A [`Load`] fills a database in one
-//! transaction, so that it is there whole or not at all. Both work on a connection of their own, without the time
+//! A [`Snapshot`] reads the database as of one moment while the service keeps running. A [`Load`] fills a database in one
+//! transaction, so that the contents appear as a whole or not at all. Both use a connection of their own, without the time
 //! limits of requests.
 
 use agora_domain::Result;
@@ -15,22 +15,22 @@ use crate::rows::count;
 pub use crate::schema::{Position, Rows, Table};
 use crate::{postgres, sqlite};
 
-/// How many rows are handled at once: some megabytes of the longest posts.
+/// The number of rows in a batch: some megabytes if all are posts of the greatest length.
 const BATCH: i64 = 500;
 
-/// What names an image.
+/// The kind of row that refers to an image.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Naming {
-    /// A post, its first image.
+    /// A post, for its first image.
     Post,
-    /// A post, another one.
+    /// A post, for each image after the first.
     FurtherOfPost,
-    /// A user.
+    /// A user, for the profile picture.
     User,
 }
 
 impl Naming {
-    /// Returns what comes after it.
+    /// Returns the kind that is read after this one.
     const fn next(self) -> Option<Self> {
         match self {
             Self::Post => Some(Self::FurtherOfPost),
@@ -66,7 +66,7 @@ macro_rules! run_in {
 pub(crate) use run_in;
 
 impl Session {
-    /// Begins to read everything, as it is now.
+    /// Begins a transaction that reads the database as it is now.
     pub(crate) async fn snapshot(database: &Database) -> Result<Self> {
         Ok(match &database.backend {
             Backend::Sqlite(database) => Self::Sqlite(sqlite::Session::snapshot(&database.file).await?),
@@ -76,7 +76,7 @@ impl Session {
         })
     }
 
-    /// Begins to change these tables, with everybody else kept from changing them.
+    /// Begins a transaction that changes these tables and keeps everyone else from changing them.
     pub(crate) async fn change(database: &Database, tables: &'static [Table]) -> Result<Self> {
         Ok(match &database.backend {
             Backend::Sqlite(database) => Self::Sqlite(sqlite::Session::load(&database.file).await?),
@@ -86,7 +86,7 @@ impl Session {
         })
     }
 
-    /// Commits. Nothing can be done after it.
+    /// Commits the transaction.
     pub(crate) async fn commit(self) -> Result<()> {
         match self {
             Self::Sqlite(mut session) => session.commit().await,
@@ -95,14 +95,14 @@ impl Session {
     }
 }
 
-/// What a database holds, as of one moment.
+/// The contents of a database as of one moment.
 pub struct Snapshot(Session);
 
 impl Snapshot {
-    /// Returns how many rows the table has.
+    /// Returns the number of rows of the table.
     ///
     /// # Errors
-    /// When the database fails.
+    /// If the database fails.
     pub async fn count(&mut self, table: Table) -> Result<u64> {
         run_in!(&mut self.0, transfer::count(table)).map(count)
     }
@@ -110,7 +110,7 @@ impl Snapshot {
     /// Returns whether no table has a row.
     ///
     /// # Errors
-    /// When the database fails.
+    /// If the database fails.
     pub async fn is_empty(&mut self) -> Result<bool> {
         for table in Table::ALL {
             if !run_in!(&mut self.0, transfer::page(table, None, 1))?.is_empty() {
@@ -120,16 +120,16 @@ impl Snapshot {
         Ok(true)
     }
 
-    /// Returns the next rows of a table, in the order of its primary key, from its beginning or a position on. None are
-    /// left when the page is empty.
+    /// Returns the next rows of a table in the order of its primary key, from the beginning or after a position. An empty page
+    /// means that no rows are left.
     ///
     /// # Errors
-    /// When the database fails.
+    /// If the database fails.
     pub async fn page(&mut self, table: Table, from: Option<Position>) -> Result<Rows> {
         run_in!(&mut self.0, transfer::page(table, from, BATCH))
     }
 
-    /// Returns the images that posts and profiles name, some at a time.
+    /// Returns the images that posts and profiles refer to, in batches.
     pub fn images(&mut self) -> impl Stream<Item = Result<Vec<ImageKey>>> + Send + '_ {
         let begin = Some((Naming::Post, String::new()));
         stream::try_unfold((self, begin), async |(snapshot, from)| {
@@ -145,19 +145,19 @@ impl Snapshot {
     }
 }
 
-/// A database being filled. Nothing of it is there before [`Load::commit`]; dropping it undoes everything.
+/// A database being filled. Nothing is visible to others before [`Load::commit`]; dropping it rolls everything back.
 pub struct Load(Snapshot);
 
 impl Load {
-    /// Returns the database as it is in the course of being filled.
+    /// Returns the contents of the database so far.
     pub fn contents(&mut self) -> &mut Snapshot {
         &mut self.0
     }
 
-    /// Deletes what the database held before.
+    /// Deletes the previous contents of the database.
     ///
     /// # Errors
-    /// When the database fails.
+    /// If the database fails.
     pub async fn clear(&mut self) -> Result<()> {
         run_in!(&mut self.0.0, transfer::clear())
     }
@@ -165,15 +165,15 @@ impl Load {
     /// Adds rows. Tables are filled in the order of [`Table::ALL`].
     ///
     /// # Errors
-    /// [`agora_domain::Error::Conflict`] when such a row is there already, and when the database fails.
+    /// [`agora_domain::Error::Conflict`] if such a row exists already, and if the database fails.
     pub async fn insert(&mut self, rows: Rows) -> Result<()> {
         run_in!(&mut self.0.0, transfer::insert(rows)).map(|_| ())
     }
 
-    /// Makes everything last.
+    /// Counts the loaded rows, and commits.
     ///
     /// # Errors
-    /// When the database fails.
+    /// If the database fails.
     pub async fn commit(mut self) -> Result<()> {
         run_in!(&mut self.0.0, transfer::count_all())?;
         self.0.0.commit().await
@@ -181,10 +181,11 @@ impl Load {
 }
 
 impl Database {
-    /// Returns whether another is the same one, whatever the URLs call it. Of distributed databases that is not known.
+    /// Returns whether both are the same database, even if their URLs differ. Returns `false` for distributed databases, of which
+    /// it cannot be known.
     ///
     /// # Errors
-    /// When one of them fails.
+    /// If either of them fails.
     pub async fn is_same(&self, other: &Self) -> Result<bool> {
         match (&self.backend, &other.backend) {
             (Backend::Sqlite(one), Backend::Sqlite(other)) => Ok(one.opened == other.opened),
@@ -193,10 +194,10 @@ impl Database {
         }
     }
 
-    /// Begins to read everything, as it is now.
+    /// Begins to read the whole database as it is now.
     ///
     /// # Errors
-    /// When the database fails.
+    /// If the database fails.
     pub async fn snapshot(&self) -> Result<Snapshot> {
         Session::snapshot(self).await.map(Snapshot)
     }
@@ -204,7 +205,7 @@ impl Database {
     /// Begins to fill the database. Others should not write to it meanwhile.
     ///
     /// # Errors
-    /// When the database fails, or another process writes to it.
+    /// If the database fails, or another process writes to it.
     pub async fn load(&self) -> Result<Load> {
         let mut session = Session::change(self, &Table::ALL).await?;
         run_in!(&mut session, transfer::count_later())?;

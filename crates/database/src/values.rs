@@ -1,4 +1,4 @@
-//! What the ports hand to the query functions and get back, besides rows: shared by every database.
+//! Parameters and results of the query functions besides plain rows, shared by both databases.
 
 use agora_domain::comments::ThreadedComment;
 use agora_domain::notices::NotificationKind;
@@ -14,7 +14,7 @@ use crate::rows::{After, CommentRow, PostRow, PreviewRow, SummaryRow, count, ima
 use crate::schema::notifications;
 use crate::sql_types::{DbId, DbInstant};
 
-/// A post as a viewer sees it, its author in the columns `R`, and of its likers what the columns `L` say.
+/// A post as a viewer sees it, with its author in the columns `R` and its likers in the columns `L`.
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct ViewRow<R, L> {
     pub(crate) post: PostRow,
@@ -28,7 +28,7 @@ pub(crate) struct ViewRow<R, L> {
 }
 
 impl<R, L> ViewRow<R, L> {
-    /// Returns the post with its newest likers, newest first, and its author made of the columns read.
+    /// Returns the view of the post, given its newest likers, newest first, and the conversion of its author.
     pub(crate) fn view<A>(self, liked_by: Vec<Liker>, author: fn(R) -> Outcome<A>) -> Outcome<PostView<A>> {
         Ok(PostView {
             post: self.post.post()?,
@@ -42,27 +42,27 @@ impl<R, L> ViewRow<R, L> {
     }
 }
 
-/// When the entry was made that shows a post, and its id, then the post as its viewer sees it.
+/// The time and id of the list entry that shows a post, then the post as the viewer sees it.
 pub(crate) type ViewedPost = (DbInstant, DbId, PostView);
 
-/// Returns the codes of visibilities, of which there is one at least for what is shown at all.
+/// Returns the codes of visibilities, padded with the first one; -1, which no post has, if there are none.
 pub(crate) fn visible_codes(visible: &[Visibility]) -> Visible {
     let code = |n: usize| visible.get(n).or(visible.first()).map_or(-1, |visible| visibility_code(*visible));
     [code(0), code(1), code(2)]
 }
 
-/// The visibilities that a list shows; one stands in the place of those it has not, so that the statement is always the
-/// same and stays prepared.
+/// The codes of the visibilities that a list shows. With fewer than three, one code is repeated, so that the statement is always
+/// the same and stays prepared.
 pub(crate) type Visible = [i16; 3];
 
-/// The posts of anybody that somebody may view, as the values of a query.
+/// Which posts a viewer may view, whoever wrote them, as the values of a query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VisiblePosts {
-    /// Whose own posts are among them, whatever their visibility.
+    /// The viewer, who may view all posts of their own.
     pub(crate) viewer: DbViewer,
-    /// Those of whom the viewer follows.
+    /// The visibilities shown of authors whom the viewer follows.
     pub(crate) followed: Visible,
-    /// Those of others.
+    /// The visibilities shown of all other authors.
     pub(crate) others: Visible,
 }
 
@@ -73,17 +73,17 @@ impl VisiblePosts {
     }
 }
 
-/// Kinds of notifications of a filter; one stands in the place of those it has not, as with [`Visible`].
+/// The codes of the kinds of notifications in a filter, padded by repetition as in [`Visible`].
 pub(crate) type Kinds = [i16; NotificationKind::ALL.len()];
 
-/// Returns the codes of kinds, of all when there is none.
+/// Returns the codes of kinds of notifications, or of all kinds if none is given.
 pub(crate) fn kind_codes(kinds: &[NotificationKind]) -> Kinds {
     let kinds = if kinds.is_empty() { &NotificationKind::ALL } else { kinds };
     let code = |n: usize| kinds.get(n).or(kinds.first()).map_or(-1, |kind| kind_code(*kind));
     std::array::from_fn(code)
 }
 
-/// Returns each visibility of a list once: what is read by its index is read visibility by visibility.
+/// Returns the visibilities of a list without duplicates, for queries that walk the index once for each visibility.
 pub(crate) fn distinct(visible: Visible) -> Vec<i16> {
     let mut distinct = visible.to_vec();
     distinct.sort_unstable();
@@ -91,14 +91,14 @@ pub(crate) fn distinct(visible: Visible) -> Vec<i16> {
     distinct
 }
 
-/// When the relation was made and its id, then the user at its other end.
+/// The time and id of a relation, then the user at its other end.
 pub(crate) type Related = (DbInstant, DbId, SummaryRow);
 
-/// A folded text that products are to have in them.
+/// The folded text of a catalog filter, which a product must contain.
 #[derive(Debug, Clone)]
 pub(crate) struct TextFilter {
     pub(crate) text: String,
-    /// Its sequences of three characters, each once; the whole of it when it has fewer.
+    /// The distinct sequences of three characters in the text; the whole text if it is shorter.
     pub(crate) ngrams: Vec<String>,
 }
 
@@ -131,7 +131,7 @@ impl ThreadedRow {
         keyset(self.row.created_at, self.row.id)
     }
 
-    /// Returns where the list goes on behind it.
+    /// Returns the position after which the list continues.
     pub(crate) fn after(&self) -> After {
         After(self.row.created_at, self.row.id)
     }
@@ -150,7 +150,7 @@ impl ThreadedRow {
     }
 }
 
-/// What a user is told, as it is stored.
+/// A notification as it is stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = notifications)]
 pub(crate) struct NotificationRow {
@@ -160,15 +160,15 @@ pub(crate) struct NotificationRow {
     updated_at: DbInstant,
     is_read: bool,
     count: i64,
-    /// Whose act it is where it tells of one alone.
+    /// The actor, if the notification is about a single act and gathers no others.
     pub(crate) actor_id: Option<DbId>,
     pub(crate) post_id: Option<DbId>,
     pub(crate) comment_id: Option<DbId>,
 }
 
-/// What a user is told, with the newest actors, the text and the image of the post, and the text of the comment.
+/// A notification with its newest actors, the text and image of its post, and the text of its comment.
 #[derive(Debug, Clone)]
-pub(crate) struct ToldRow {
+pub(crate) struct NotificationViewRow {
     pub(crate) row: NotificationRow,
     pub(crate) actors: Vec<PreviewRow>,
     pub(crate) post: Option<(String, Option<String>)>,
@@ -176,13 +176,13 @@ pub(crate) struct ToldRow {
 }
 
 impl NotificationRow {
-    /// Returns its position among those of its recipient.
+    /// Returns the position of the notification in the recipient's list.
     pub(crate) fn keyset(&self) -> Keyset {
         keyset(self.updated_at, self.id)
     }
 }
 
-impl ToldRow {
+impl NotificationViewRow {
     pub(crate) fn notification(self) -> Outcome<Notification> {
         let Self { row, actors, post, comment } = self;
         let post_excerpt = |(id, (text, image)): (DbId, (_, _))| {

@@ -1,4 +1,4 @@
-//! Which schema a database has, and which this program works on.
+//! Schema versions: of a database, and of this program.
 
 use std::path::PathBuf;
 
@@ -11,35 +11,35 @@ use crate::error::OpenError;
 /// The migrations of SQLite. PostgreSQL has the same versions.
 pub(crate) const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 
-/// Returns the version of the schema that this program works on: that of its last migration.
+/// Returns the schema version of this program, which is that of its last migration.
 pub fn schema_version() -> String {
-    known().pop().map(|(version, _)| version).unwrap_or_default()
+    known_migrations().pop().map(|(version, _)| version).unwrap_or_default()
 }
 
-/// Returns the migrations of this program, each by its version and its name, in their order.
-fn known() -> Vec<(String, String)> {
+/// Returns the version and name of each migration of this program, in order.
+fn known_migrations() -> Vec<(String, String)> {
     let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap_or_default();
     let mut known: Vec<_> = known.iter().map(|it| (it.name().version().to_string(), it.name().to_string())).collect();
     known.sort();
     known
 }
 
-/// The migrations of a database's schema, each by its name, in the order in which they are applied.
+/// The names of migrations, by their state in a database, in the order in which they are applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Migrations {
-    /// Those that are applied.
+    /// Applied migrations.
     pub applied: Vec<String>,
-    /// Those that this program has and that are not.
+    /// Migrations of this program that are not applied.
     pub pending: Vec<String>,
-    /// The versions of those that are applied and that this program does not have: it is older than the database.
+    /// The versions of applied migrations that this program does not have: it is older than the database.
     pub unknown: Vec<String>,
 }
 
 impl Migrations {
-    /// Those of a database in which these versions are applied.
+    /// Compares the versions applied to a database with the migrations of this program.
     pub(crate) fn of(versions: Vec<String>) -> Self {
         let mut migrations = Self { unknown: versions, ..Self::default() };
-        for (version, name) in known() {
+        for (version, name) in known_migrations() {
             let before = migrations.unknown.len();
             migrations.unknown.retain(|applied| *applied != version);
             let is_applied = migrations.unknown.len() < before;
@@ -49,38 +49,38 @@ impl Migrations {
     }
 }
 
-/// What an earlier release, a copy or a backup leaves the service to do in the background.
+/// The background work left to the service by an upgrade, a copy or a restored backup.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// How many posts and comments have entities that are still to be extracted.
+    /// The number of posts and comments whose entities are not extracted yet.
     pub entities: u64,
-    /// How many posts, users and products are still to be indexed for search.
+    /// The number of posts, users and products not indexed for search yet.
     pub search: u64,
-    /// How many images of posts and users have no preview or thumbnail yet.
+    /// The number of images of posts and users without a preview or thumbnail yet.
     pub previews: u64,
 }
 
-/// What was done to a database to bring its schema up to date.
+/// The result of bringing a database's schema up to date.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Migrated {
     /// The names of the migrations that were applied, in that order.
     pub applied: Vec<String>,
-    /// Where a SQLite database that was there already is kept as it was.
+    /// The backup made of an existing SQLite database before its schema was changed.
     pub saved: Option<PathBuf>,
 }
 
-/// What a database is opened for.
+/// The purpose for which a database is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// To serve it: it is made when missing, and brought up to date. On SQLite, nobody else serves it then.
+    /// To serve it: it is created if missing, and migrated. On SQLite, only one process may serve it.
     Serve,
-    /// To change what is in it, perhaps beside a service: it is made when missing, and brought up to date.
+    /// To change its contents, possibly while a service uses it: it is created if missing, and migrated.
     Change,
-    /// To read it: it must be there with the schema of this program, and nothing about it is changed.
+    /// To read it: it must exist and have the schema of this program, and is not changed.
     Inspect,
 }
 
-/// Checks that a database to which the migrations of these versions were applied may be opened.
+/// Checks that a database with these applied migrations may be opened for a purpose.
 pub(crate) fn check(versions: &[String], opening: Opening) -> Result<(), OpenError> {
     let ours = schema_version();
     let migrations = Migrations::of(versions.to_vec());
@@ -95,7 +95,7 @@ pub(crate) fn check(versions: &[String], opening: Opening) -> Result<(), OpenErr
     }
 }
 
-/// Returns the names of the migrations of these versions.
+/// Returns the names of the migrations with these versions.
 pub(crate) fn names(versions: &[MigrationVersion<'_>]) -> Vec<String> {
     let versions: Vec<String> = versions.iter().map(ToString::to_string).collect();
     Migrations::of(versions).applied
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lacks_one_in_the_middle_is_older_and_what_has_another_is_newer() {
+    fn a_database_lacking_a_migration_is_older_and_one_with_an_unknown_migration_is_newer() {
         let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap();
         let mut all: Vec<_> = known.iter().map(|migration| migration.name().version().to_string()).collect();
         all.sort();

@@ -31,7 +31,7 @@ use crate::schema::{
     posts, users,
 };
 use crate::sql_types::{DbId, DbInstant, coalesce, coalesce_id};
-use crate::values::{Kinds, NotificationRow, ToldRow, Visible, VisiblePosts};
+use crate::values::{Kinds, NotificationRow, NotificationViewRow, Visible, VisiblePosts};
 
 /// How many rows of what is no longer kept are deleted at once: a write that takes longer has others wait.
 const DELETED_AT_ONCE: i64 = 500;
@@ -148,7 +148,7 @@ pub(crate) async fn list(
     visible: VisiblePosts,
     kinds: Kinds,
     slice: Slice,
-) -> Outcome<Vec<(Keyset, Option<ToldRow>)>> {
+) -> Outcome<Vec<(Keyset, Option<NotificationViewRow>)>> {
     let seen = seen_by!(visible).filter(is_one_of(kinds)).select(NotificationRow::as_select());
     let rows: Vec<NotificationRow> =
         crate::rows::load_by!(seen, notifications::updated_at, notifications::id, slice, conn)?;
@@ -171,7 +171,10 @@ pub(crate) async fn list(
         let comment = row.comment_id.map(|id| comments.get(&id).cloned());
         // What it is about, or whoever it tells of, may be deleted meanwhile.
         let is_whole = post != Some(None) && comment != Some(None) && !actors.is_empty();
-        (place, is_whole.then_some(ToldRow { row, actors, post: post.flatten(), comment: comment.flatten() }))
+        (
+            place,
+            is_whole.then_some(NotificationViewRow { row, actors, post: post.flatten(), comment: comment.flatten() }),
+        )
     };
     Ok(rows.into_iter().map(told).collect())
 }
