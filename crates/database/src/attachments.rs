@@ -1,5 +1,5 @@
-//! How the images of a post are stored: the key of the first beside the post, where nodes of releases before look for it, and
-//! what is known of all of them as one text.
+//! The storage format of a post's images: the key of the first one in a column of its own, where nodes of earlier releases read
+//! it, and the metadata of all of them as one JSON text.
 
 use agora_domain::media::{AltText, Attachment, ImageKey, Preview};
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::error::{Outcome, corrupt};
 
-/// What is stored of an image. Nodes of releases before know nothing of it.
+/// The stored metadata of an image, which nodes of earlier releases do not know.
 #[derive(Debug, Serialize, Deserialize)]
 struct StoredAttachment {
     key: String,
-    /// Absent when it has no preview; and so is what follows.
+    /// Absent without a preview, as are `height` and `blurhash`.
     #[serde(skip_serializing_if = "Option::is_none")]
     width: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,24 +43,25 @@ impl StoredAttachment {
     }
 }
 
-/// Returns a stored key.
+/// Parses a stored image key.
 pub(crate) fn parse_key(text: &str) -> Outcome<ImageKey> {
     ImageKey::parse(text).ok_or_else(|| corrupt("image key"))
 }
 
-/// Returns the text of some images.
+/// Serializes the metadata of some images.
 pub(crate) fn to_text(attachments: &[Attachment]) -> String {
     let stored = attachments.iter().map(StoredAttachment::of);
     Value::Array(stored.filter_map(|stored| serde_json::to_value(stored).ok()).collect()).to_string()
 }
 
-/// Returns the images of a text.
+/// Parses a text made by [`to_text`].
 pub(crate) fn from_text(text: &str) -> Outcome<Vec<Attachment>> {
     let stored: Vec<StoredAttachment> = serde_json::from_str(text).map_err(|_| corrupt("attachments"))?;
     stored.into_iter().map(StoredAttachment::attachment).collect()
 }
 
-/// Returns the text that is stored of the images of a post; nothing while they still are to get a preview.
+/// Returns the text to store for the images of a post, or `None` if there are no images, or a single one that has yet to get a
+/// preview.
 pub(crate) fn stored(attachments: &[Attachment]) -> Option<String> {
     match attachments {
         [] | [Attachment { preview: None, alt: None, .. }] => None,
@@ -68,8 +69,8 @@ pub(crate) fn stored(attachments: &[Attachment]) -> Option<String> {
     }
 }
 
-/// Returns the images of a post with this first one, and this text. A node of a release before changes the first one alone: then
-/// there is no other, and the text is of no use.
+/// Returns the images of a post, given the column of the first one and the text of all. A node of an earlier release changes only
+/// the column of the first image: then the post has only that image, and the text is obsolete.
 pub(crate) fn of_post(image: Option<String>, text: Option<&str>) -> Outcome<Vec<Attachment>> {
     let Some(first) = image.as_deref().map(parse_key).transpose()? else { return Ok(Vec::new()) };
     let attachments = text.map(from_text).transpose()?.unwrap_or_default();
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_is_read_back() {
+    fn stored_attachments_are_read_back() {
         let bare = Attachment::bare(attachment(2).key);
         for images in [vec![attachment(1)], vec![attachment(1), bare.clone()], vec![bare.clone(), attachment(1)]] {
             let text = stored(&images).unwrap();
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_a_release_before_set_stands_alone() {
+    fn an_image_set_by_an_earlier_release_replaces_all_images() {
         let text = to_text(&[attachment(1), attachment(2)]);
         let other = attachment(3);
         assert_eq!(of_post(key(&other), Some(&text)).unwrap(), [Attachment::bare(other.key)]);
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_text_is_told() {
+    fn invalid_text_is_an_error() {
         for text in ["", "{}", "[1]", r#"[{"key":"no key"}]"#] {
             assert!(from_text(text).is_err(), "{text}");
         }

@@ -1,22 +1,22 @@
-//! One of the databases.
+//! The database behind the adapter.
 
 use std::sync::Arc;
 
 use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 
-/// One of the databases.
+/// The open database, SQLite or PostgreSQL.
 pub(crate) enum Backend {
     Sqlite(Arc<Sqlite>),
     Postgres(Arc<Postgres>),
 }
 
 impl Backend {
-    /// Grows whenever there may be another database in the place of the one that was there: an older state of it, for
-    /// instance, or a replica that had not received everything.
+    /// Returns a number that grows whenever the connections may lead to another database than before: for instance an older state
+    /// of it, or a replica that had not received everything.
     pub(crate) fn epoch(&self) -> u64 {
         match self {
-            // Nobody else has the file.
+            // The file belongs to this process alone.
             Self::Sqlite(_) => 0,
             Self::Postgres(database) => database.connector.epoch(),
         }

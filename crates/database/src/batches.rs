@@ -1,11 +1,11 @@
-//! Deleting much, some at a time.
+//! Deletes many rows in batches.
 
 use agora_domain::Result;
 
-/// How many rows are deleted at once, so that other writes, and the time of a statement, do not suffer from many.
+/// The number of rows that a batch deletes: few enough not to delay other writes, or to exceed the time limit of a statement.
 pub(crate) const BATCH: i64 = 1_000;
 
-/// Deletes one batch after another, until none is left; how many rows.
+/// Deletes batch after batch until no rows are left. Returns the number of deleted rows.
 pub(crate) async fn until_none<F: Future<Output = Result<usize>>>(batch: impl Fn() -> F) -> Result<usize> {
     let mut deleted = 0;
     loop {

@@ -1,4 +1,4 @@
-//! The whole catalog, in one transaction.
+//! Access to the whole catalog in one transaction.
 
 use agora_domain::Result;
 use agora_domain::audit::AuditEntry;
@@ -12,7 +12,7 @@ use crate::schema::AuditRecord;
 use crate::transfer::{Session, run_in};
 use crate::{Database, Table};
 
-/// What a change of the catalog changes.
+/// The tables of the catalog.
 const TABLES: [Table; 3] = [Table::Products, Table::ProductVariants, Table::ProductImages];
 
 /// A transaction over the catalog.

@@ -1,4 +1,4 @@
-//! Whether the file of an embedded database is whole.
+//! Checks the file of an embedded database for damage.
 
 use diesel::RunQueryDsl;
 use diesel::dsl::sql;
@@ -8,11 +8,11 @@ use diesel::sql_types::Text;
 use crate::error::OpenError;
 use crate::{Database, sqlite};
 
-/// Returns the first thing that SQLite finds wrong with the file of the database; nothing of one that is whole, and
-/// nothing of a server's. Reads all of the file and changes nothing. Blocks while it works.
+/// Returns the first damage that SQLite finds in the file of the database; `None` if it is intact, or if the URL names a server.
+/// Reads the whole file and changes nothing. Blocks while it works.
 ///
 /// # Errors
-/// When it cannot be opened.
+/// If the file cannot be opened.
 pub fn damage(url: &str) -> Result<Option<String>, OpenError> {
     let Some(file) = Database::named_file(url) else { return Ok(None) };
     let mut conn = sqlite::open_to_inspect(&file)?;

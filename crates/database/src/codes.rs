@@ -1,7 +1,7 @@
-//! The numbers that stand for the values of enums in the database.
+//! The numeric codes of enums in the database.
 
-/// Declares these numbers: a function that returns the number of a value, and one that returns the value of a number, unless none
-/// is asked for. Any other number in the database is an invalid `$what`.
+/// Declares the codes of an enum: a function that returns the code of a value and, if it is named, one that returns the value of
+/// a code. Any other code in the database is the error of an invalid `$what`.
 macro_rules! codes {
     ($code:ident, $of:ident($what:literal): $Enum:ident { $($Value:ident = $number:literal),+ $(,)? }) => {
         $crate::codes::codes!($code: $Enum { $($Value = $number),+ });

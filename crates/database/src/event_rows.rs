@@ -1,4 +1,4 @@
-//! Events as rows.
+//! Conversion of events to rows and back.
 
 use agora_domain::events::Event;
 use diesel::{Insertable, Queryable, Selectable};
@@ -9,7 +9,7 @@ use crate::rows::{visibility, visibility_code};
 use crate::schema::events;
 use crate::sql_types::DbId;
 
-/// An event as a row.
+/// The columns of an event.
 #[derive(Debug, Clone, Copy, Default, Insertable, Queryable, Selectable)]
 #[diesel(table_name = events)]
 pub(crate) struct EventRow {
@@ -21,7 +21,7 @@ pub(crate) struct EventRow {
     pub(crate) detail: Option<i16>,
 }
 
-// Functions and statements of PostgreSQL have these numbers in their texts.
+// SQL functions and statements of PostgreSQL contain these numbers as literals.
 const CREATED: i16 = 0;
 const UPDATED: i16 = 1;
 const DELETED: i16 = 2;
@@ -57,17 +57,17 @@ impl EventRow {
                 detail: Some(kind_code(kind)),
                 ..row
             },
-            // It is only ever read.
+            // Unknown events are only read, never stored.
             Event::Unknown => Self { kind: i16::MAX, ..row },
         }
     }
 
-    /// Returns the event; [`Event::Unknown`] of a row that a later release wrote.
+    /// Returns the event, or [`Event::Unknown`] for a row written by a later release.
     pub(crate) fn event(self) -> Event {
-        self.known().unwrap_or(Event::Unknown)
+        self.known_event().unwrap_or(Event::Unknown)
     }
 
-    fn known(self) -> Outcome<Event> {
+    fn known_event(self) -> Outcome<Event> {
         let corrupt = || corrupt("event");
         let post = || self.post_id.map(|id| id.0.into()).ok_or_else(corrupt);
         let user = || self.user_id.map(|id| id.0.into()).ok_or_else(corrupt);

@@ -1,4 +1,4 @@
-//! The newest events, in memory.
+//! An in-memory window of the newest events.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -9,18 +9,18 @@ use agora_domain::events::{Event, LoggedEvent, Position};
 use crate::mutex::lock;
 use crate::random::random;
 
-/// How long an event is kept: five minutes (contract: Live updates), and what a client takes to come back.
+/// How long an event is kept: five minutes (contract: Live updates), and the time that a client takes to reconnect.
 pub(crate) const KEPT: Duration = Duration::from_secs(5 * 60 + 30);
 
-/// The most events that are kept, of which each takes some 80 bytes: those of five minutes at 800 a second.
+/// The maximum number of events kept: those of five minutes at 800 a second. Each takes some 80 bytes.
 pub(crate) const CAPACITY: usize = 256 * 1024;
 
-/// The newest events, each with the number after that of the one before.
+/// The newest events of the log, numbered consecutively.
 pub(crate) struct Window(Mutex<State>);
 
 struct State {
     epoch: u64,
-    /// The number before that of the first one.
+    /// The number of the event before the first one kept.
     before: u64,
     events: VecDeque<(Event, Instant)>,
 }
@@ -30,8 +30,8 @@ impl State {
         self.before + self.events.len() as u64
     }
 
-    /// Adds the next event, in the place of the first one when there are [`CAPACITY`]: with one more, the queue would take twice
-    /// the memory.
+    /// Adds the next event. If the window has [`CAPACITY`] events, it drops the first one before: the queue would otherwise grow
+    /// to twice its memory.
     fn push(&mut self, event: Event, at: Instant) {
         if self.events.len() == CAPACITY {
             self.drop_first();
@@ -53,13 +53,13 @@ impl State {
 }
 
 impl Window {
-    /// Creates an empty one of a log that begins.
+    /// Creates an empty window of a new log.
     pub(crate) fn new() -> Self {
-        // Another one each time.
+        // Each log has another epoch.
         Self(Mutex::new(State { epoch: random(), before: 0, events: VecDeque::new() }))
     }
 
-    /// Begins again, behind a number of a log.
+    /// Empties the window and continues after the given number of a log.
     pub(crate) fn restart(&self, epoch: u64, before: u64) {
         *lock(&self.0) = State { epoch, before, events: VecDeque::new() };
     }
@@ -73,18 +73,18 @@ impl Window {
         state.trim();
     }
 
-    /// Drops what is too old.
+    /// Drops events that are too old.
     pub(crate) fn trim(&self) {
         lock(&self.0).trim();
     }
 
-    /// Returns the place behind the last one.
+    /// Returns the position after the last event.
     pub(crate) fn end(&self) -> Position {
         let state = lock(&self.0);
         Position::after(state.epoch, state.end())
     }
 
-    /// Returns the next events after a place; nothing when not all of them are here.
+    /// Returns the next events after a position, or `None` if the window does not have all of them.
     pub(crate) fn after(&self, position: Position, most: usize) -> Option<Vec<LoggedEvent>> {
         let (state, complete) = (lock(&self.0), position.complete());
         if position.epoch != state.epoch || complete < state.before || complete > state.end() {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_a_place_is_returned_in_order() {
+    fn the_events_after_a_position_are_returned_in_order() {
         let window = window(5);
         assert_eq!(window.end(), Position::after(7, 5));
         assert_eq!(numbers(&window, Position::after(7, 0), 9), Some(vec![1, 2, 3, 4, 5]));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_what_is_not_known() {
+    fn a_position_outside_of_the_window_returns_none() {
         let window = window(5);
         assert_eq!(numbers(&window, Position::after(8, 2), 9), None, "another log");
         assert_eq!(numbers(&window, Position::after(7, 6), 9), None, "not there yet");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_or_too_much_is_dropped() {
+    fn events_beyond_the_age_limit_or_the_capacity_are_dropped() {
         let window = window(2);
         window.extend([(liked(3), KEPT + Duration::from_secs(1))]);
         assert_eq!(window.end(), Position::after(7, 3), "it stands behind what is kept");

@@ -1,8 +1,8 @@
-//! The log of events, and who may be told of them.
+//! The event log, and the state that decides who receives events.
 //!
-//! Each node keeps the newest events in memory. On SQLite, where it is the only one, the writer thread puts them there when they
-//! are committed. On PostgreSQL they are rows of the table `events`, written in the transaction of what they tell of; each
-//! node reads them, in the order of their numbers, which one node at a time gives to those that are committed.
+//! Each node keeps the newest events in memory. On SQLite, where there is only one node, the writer thread adds them after the
+//! commit. On PostgreSQL they are rows of the table `events`, written in the transaction of the change that they report. One node
+//! at a time numbers the committed rows, and each node reads them in the order of their numbers.
 
 use agora_domain::Result;
 use agora_domain::events::{CommentState, EventAudience, EventLog, LoggedEvent, Position, PostState};
@@ -27,7 +27,7 @@ impl Database {
 impl EventLog for Database {
     async fn refresh(&self) -> Result<()> {
         match &self.backend {
-            // What is committed is there.
+            // Committed events are in the window already.
             Backend::Sqlite(_) => Ok(()),
             Backend::Postgres(database) => {
                 let call = self.calls.begin("events.refresh");

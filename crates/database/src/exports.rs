@@ -1,4 +1,4 @@
-//! What users take along.
+//! The data that users export.
 
 use agora_domain::Result;
 use agora_domain::export::{ExportRepository, ExportedComment, ExportedRelation, RelationKind};

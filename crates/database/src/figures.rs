@@ -1,35 +1,35 @@
-//! How busy the database is, as far as this process can tell without asking it.
+//! The load of the database, as far as this process knows without querying it.
 
-/// How busy the database is at this moment.
+/// The current load of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Figures {
-    /// The ways on which calls go. Each call goes one of them.
+    /// The lanes; each call uses one of them.
     pub lanes: Vec<Lane>,
-    /// What SQLite's writer has done.
+    /// The work done by SQLite's writer.
     pub write_groups: Option<WriteGroups>,
 }
 
-/// One way on which calls go, with connections of its own.
+/// A lane of calls, which has connections of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lane {
-    /// On SQLite `read`, `list` or `write`. On PostgreSQL `shared` for what reads little, `list` for what reads a part of a
+    /// On SQLite `read`, `list` or `write`. On PostgreSQL `shared` for reads of a few rows, `list` for reads of a part of a
     /// list, and `pool` for everything else.
     pub name: &'static str,
-    /// The most connections it has.
+    /// The maximum number of connections.
     pub size: usize,
-    /// Those that it has now.
+    /// The number of open connections.
     pub open: usize,
-    /// Calls that are being worked on.
+    /// The number of calls in progress.
     pub busy: usize,
-    /// Calls that wait for their turn.
+    /// The number of calls in the queue.
     pub waiting: usize,
 }
 
-/// What SQLite's writer has committed since the start. Writes that wait at the same time are committed together.
+/// The groups that SQLite's writer has committed since the start. Writes that are queued at the same time are committed together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteGroups {
-    /// Groups, each of which took one commit, rolled back ones included.
+    /// The number of groups, each of which takes one commit, including those that were rolled back.
     pub groups: u64,
-    /// Writes in them.
+    /// The number of writes in all groups.
     pub writes: u64,
 }

@@ -1,4 +1,4 @@
-//! Whether the database answers, and has the schema that this program works on.
+//! Health checks: whether the database responds, and has the schema that this program needs.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::backend::Backend;
 use crate::{Database, Migrations, call};
 
 impl Database {
-    /// Asks whether the database has the schema that this program works on, or a newer one: while nodes are replaced
-    /// by those of a new version, which change the schema first, the old ones go on.
+    /// Returns a probe that checks whether the database has the schema of this program or a newer one. During a rolling upgrade
+    /// the first new node migrates the schema, and nodes of the old version keep running.
     pub fn migrations_probe(self: &Arc<Self>) -> Arc<dyn Probe> {
-        Arc::new(IsMigrated(Arc::clone(self)))
+        Arc::new(MigrationsProbe(Arc::clone(self)))
     }
 }
 
@@ -27,10 +27,10 @@ impl Probe for Database {
     }
 }
 
-struct IsMigrated(Arc<Database>);
+struct MigrationsProbe(Arc<Database>);
 
 #[async_trait]
-impl Probe for IsMigrated {
+impl Probe for MigrationsProbe {
     async fn probe(&self) -> Result<()> {
         let Migrations { applied, pending, .. } = Migrations::of(call!(self.0, read transfer::applied())?);
         match pending.as_slice() {
@@ -55,7 +55,7 @@ mod tests {
         Arc::new(Database::open(&url, &Options::default()).await.unwrap())
     }
 
-    /// Changes the database beside the service.
+    /// Changes the database on a connection other than the service's.
     fn run(directory: &TempDir, statement: &str) {
         use diesel::Connection as _;
         use diesel::connection::SimpleConnection as _;
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn an_open_database_answers_until_it_is_closed() {
+    async fn an_open_database_is_healthy_until_it_is_closed() {
         let directory = tempfile::tempdir().unwrap();
         let database = open(&directory).await;
         database.probe().await.unwrap();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_database_whose_file_was_deleted_or_replaced_is_not_well() {
+    async fn a_database_whose_file_was_deleted_or_replaced_is_unhealthy() {
         let directory = tempfile::tempdir().unwrap();
         let database = open(&directory).await;
         let (file, moved) = (directory.path().join("agora.db"), directory.path().join("moved.db"));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_schema_must_be_this_programs_or_newer() {
+    async fn the_migrations_probe_accepts_this_programs_schema_or_a_newer_one() {
         let directory = tempfile::tempdir().unwrap();
         let database = open(&directory).await;
         let probe = database.migrations_probe();

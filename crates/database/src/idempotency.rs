@@ -1,4 +1,4 @@
-//! The record of requests that may be sent again.
+//! The repository of idempotency attempts.
 
 use agora_domain::Result;
 use agora_domain::clock::Timestamp;

@@ -1,4 +1,4 @@
-//! The images that rows name, and the record of those that none does.
+//! The images that rows refer to, and the record of unreferenced ones.
 
 use agora_domain::Result;
 use agora_domain::clock::Timestamp;

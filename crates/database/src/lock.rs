@@ -1,4 +1,4 @@
-//! The locks of what one node at a time does.
+//! Locks for background jobs that one node at a time runs.
 
 use std::any::Any;
 
@@ -9,19 +9,19 @@ use crate::database::Database;
 use crate::postgres::Lease;
 use crate::turn::Turn;
 
-/// The right to do something while nobody else does. It ends when this is dropped, and with the process at the latest.
+/// The exclusive right to run a background job. It ends when the lock is dropped, or with the process.
 #[must_use = "the right ends when it is dropped"]
 pub struct Lock {
-    /// The file, the connection or the lease that the lock goes with.
+    /// The file, the connection or the lease that holds the lock.
     _holder: Box<dyn Any + Send>,
 }
 
 impl Database {
-    /// Takes the lock of a turn; nothing when somebody else has it: another node, another process on the same file, or
-    /// another part of this one.
+    /// Tries to acquire the lock of a background job. Returns `None` if it is held by another node, by another process on the
+    /// same file, or elsewhere in this process.
     ///
     /// # Errors
-    /// `Unavailable` when the database cannot be asked.
+    /// `Unavailable` if the database cannot be reached.
     pub async fn lock(&self, turn: Turn) -> Result<Option<Lock>> {
         Ok(match &self.backend {
             Backend::Sqlite(database) => database.lock(turn)?.map(|file| Lock { _holder: Box::new(file) }),

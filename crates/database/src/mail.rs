@@ -1,4 +1,4 @@
-//! The outbox, and what the tokens in mails are good for.
+//! The outbox of mails, and the redemption of the tokens in them.
 
 use agora_domain::Result;
 use agora_domain::accounts::{Confirmed, Email, LoginIdentifier, PasswordHash};
@@ -16,8 +16,8 @@ use crate::schema::mails;
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};
 
-/// How much of a failure is kept, in characters.
-const LONGEST_FAILURE: usize = 500;
+/// The number of characters of a failure that are stored.
+const MAX_FAILURE_CHARS: usize = 500;
 
 codes! { kind_code, kind("kind of mail"): MailKind {
     PasswordReset = 0, EmailVerification = 1, EmailChange = 2, EmailChanged = 3,
@@ -86,7 +86,7 @@ impl Outbox for Database {
     }
 
     async fn set_failed(&self, id: MailId, failure: &str, is_dead: bool, at: Timestamp) -> Result<()> {
-        let failure: String = failure.chars().filter(|c| *c != '\0').take(LONGEST_FAILURE).collect();
+        let failure: String = failure.chars().filter(|c| *c != '\0').take(MAX_FAILURE_CHARS).collect();
         call!(self, write mail::set_failed(DbId(id.uuid()), failure, is_dead, DbInstant(at)))
     }
 

@@ -1,4 +1,4 @@
-//! Notices as rows.
+//! Conversion of notices to rows of notifications.
 
 use agora_domain::clock::Timestamp;
 use agora_domain::notices::{Notice, NotificationKind, Subject};
@@ -12,12 +12,12 @@ codes! { kind_code, kind("kind of notification"): NotificationKind {
     Like = 0, Comment = 1, Reply = 2, Mention = 3, Follow = 4, CommentLike = 5, Report = 6,
 } }
 
-// The code of the policy that holds where none is stored is 0.
+// Code 0 is the policy that applies if none is stored.
 codes! { policy_code, policy("policy of notifications"): NotificationPolicy {
     Everyone = 0, Following = 1, None = 2,
 } }
 
-/// What a gathered notification tells of: it is one of its kind, target and day.
+/// The key of a notification that gathers several acts: there is one for each kind, target and day.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gathered {
     pub(crate) kind: NotificationKind,
@@ -34,11 +34,11 @@ impl Gathered {
 /// Returns the day of an instant, counted from 1970-01-01, UTC.
 fn day(at: Timestamp) -> i32 {
     const DAY_SECONDS: i64 = 24 * 60 * 60;
-    // No instant that there is a date for is beyond it.
+    // Every representable date fits.
     i32::try_from(at.unix_seconds().div_euclid(DAY_SECONDS)).unwrap_or(i32::MAX)
 }
 
-/// Returns the row of a notice that stands alone.
+/// Returns the row of a notification about a single act.
 pub(crate) fn row(notice: &Notice) -> NotificationRecord {
     let (post, comment) = match notice.subject {
         Subject::Recipient => (None, None),
@@ -63,7 +63,7 @@ pub(crate) fn row(notice: &Notice) -> NotificationRecord {
     }
 }
 
-/// Returns the row of a notice that others of its day will be gathered with.
+/// Returns the row of a notification that will gather the acts of its day.
 pub(crate) fn gathered_row(notice: &Notice) -> NotificationRecord {
     let row = row(notice);
     let target_id = row.comment_id.or(row.post_id).or(Some(row.recipient_id));

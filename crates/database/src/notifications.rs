@@ -21,14 +21,14 @@ use crate::sql_types::{DbId, DbInstant};
 use crate::values::{NotificationViewRow, VisiblePosts, kind_codes};
 use crate::{Database, call};
 
-/// The least UUIDv7 of an instant.
-fn least_id(at: Timestamp) -> DbId {
+/// Returns the smallest UUIDv7 of an instant.
+fn smallest_id(at: Timestamp) -> DbId {
     let millis = u64::try_from(at.unix_millis()).unwrap_or_default();
     DbId(Uuid::from_u64_pair(millis << 16, 0))
 }
 
-/// Actors are in the order of the ids of their acts.
-fn place(id: DbId) -> Keyset {
+/// Returns the position of an actor: actors are ordered by the ids of their acts.
+fn actor_keyset(id: DbId) -> Keyset {
     Keyset { at: Timestamp::from_unix_millis(0), id: id.0 }
 }
 
@@ -48,10 +48,10 @@ impl NotificationRepository for Database {
     ) -> Result<Page<Notification>> {
         let (visible, kinds, slice) = (VisiblePosts::of(visible), kind_codes(kinds), Slice::newest_first(page));
         let rows = call!(self, search notifications::list(visible, kinds, slice))?;
-        let told = |(place, told): (_, Option<NotificationViewRow>)| {
-            Ok((place, told.map(NotificationViewRow::notification).transpose()?))
+        let read = |(key, row): (_, Option<NotificationViewRow>)| {
+            Ok((key, row.map(NotificationViewRow::notification).transpose()?))
         };
-        Ok(page_of(page, rows, told)?.filter_map(|told| told))
+        Ok(page_of(page, rows, read)?.filter_map(|notification| notification))
     }
 
     async fn count_unread(&self, visible: VisibleTo) -> Result<u64> {
@@ -80,7 +80,7 @@ impl NotificationRepository for Database {
     ) -> Result<Option<Page<UserPreview>>> {
         let (id, slice) = (DbId(id.uuid()), Slice::newest_first(page));
         let actors = call!(self, list notifications::list_actors(VisiblePosts::of(visible), id, slice))?;
-        actors.map(|actors| page_of(page, actors, |(id, row)| Ok((place(id), row.preview()?)))).transpose()
+        actors.map(|actors| page_of(page, actors, |(id, row)| Ok((actor_keyset(id), row.preview()?)))).transpose()
     }
 
     async fn settings(&self, user: UserId) -> Result<NotificationSettings> {
@@ -97,7 +97,7 @@ impl NotificationRepository for Database {
     }
 
     async fn delete_made_before(&self, at: Timestamp) -> Result<usize> {
-        call!(self, write notifications::delete_before(DbInstant(at), least_id(at)))
+        call!(self, write notifications::delete_before(DbInstant(at), smallest_id(at)))
     }
 
     async fn trim(&self, after: Option<UserId>) -> Result<(usize, Option<UserId>)> {

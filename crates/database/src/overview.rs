@@ -1,4 +1,4 @@
-//! How much there is of everything.
+//! Totals for the administrators' overview.
 
 use agora_domain::Result;
 use agora_domain::clock::Timestamp;
@@ -16,7 +16,7 @@ impl OverviewRepository for Database {
     async fn count(&self, sessions_opened_after: Timestamp) -> Result<Totals> {
         let opened_after = DbInstant(sessions_opened_after);
         let [waiting, dead] = [MailStatus::Waiting, MailStatus::Dead].map(status_code);
-        // A statement each: others have their turns in between.
+        // One statement for each total, so that other queries can run in between.
         Ok(Totals {
             accounts: count(call!(self, search overview::count_accounts())?),
             posts: count(call!(self, search overview::count_posts())?),

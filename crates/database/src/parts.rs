@@ -1,14 +1,13 @@
-//! Pages of lists of which not all is shown.
+//! Pages of lists that hide some of their entries.
 
 use agora_domain::page::PageRequest;
 
 use crate::rows::{After, Slice};
 
-/// How many entries of a list a statement passes over at most.
+/// The maximum number of entries that one statement reads.
 const MAX_PART: i64 = 1_024;
 
-/// A page of a list of which not all is shown, put together of parts: between two of them others
-/// have their turn.
+/// A page of a list that hides some of its entries, assembled from parts. Other queries can run between two parts.
 pub(crate) struct Parts<T> {
     wanted: usize,
     pub(crate) found: Vec<T>,
@@ -17,22 +16,22 @@ pub(crate) struct Parts<T> {
 }
 
 impl<T> Parts<T> {
-    /// A page of a list whose first part this is.
+    /// Begins a page with the first part to read.
     pub(crate) fn new(page: PageRequest, first: Slice) -> Self {
         Self { wanted: page.overfetch(), found: Vec::new(), next: Some(first), is_first: true }
     }
 
-    /// Returns the next part to read, and how many entries of it at most; nothing when the page is complete.
+    /// Returns the next part to read and the number of visible entries still wanted, or `None` if the page is complete.
     pub(crate) fn next(&self) -> Option<(Slice, usize)> {
         self.next.map(|slice| (slice, self.wanted - self.found.len()))
     }
 
-    /// Returns whether no part was read yet.
+    /// Returns whether no part has been read yet.
     pub(crate) fn is_first(&self) -> bool {
         self.is_first
     }
 
-    /// Adds what a part shows, and where the next one begins.
+    /// Adds the visible entries of a part. `rest` is the position where the next part begins, if there is one.
     pub(crate) fn add(&mut self, (shown, rest): (Vec<T>, Option<After>)) {
         self.is_first = false;
         self.found.extend(shown);

@@ -16,7 +16,7 @@ use crate::schema::users;
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call, part};
 
-/// The columns of a user that a profile has.
+/// The columns of a user that a profile shows.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = users)]
 pub(crate) struct ProfileRow {
@@ -32,19 +32,20 @@ pub(crate) struct ProfileRow {
     pub(crate) created_at: DbInstant,
 }
 
-/// A user as somebody stands to them.
+/// A user with counts and the relationship of the viewer to the user.
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct PersonRow {
     pub(crate) user: ProfileRow,
-    /// By visibility.
+    /// The numbers of posts by visibility: public, followers, private.
     pub(crate) posts: (i64, i64, i64),
     pub(crate) followed: i64,
     pub(crate) followers: i64,
-    /// Whether the viewer follows the user, the user the viewer; the same of blocks; whether the viewer mutes the user.
+    /// Whether the viewer follows the user, the user follows the viewer, the viewer blocks the user, the user blocks the viewer,
+    /// and the viewer mutes the user.
     pub(crate) relationship: (bool, bool, bool, bool, bool),
 }
 
-/// When the relation was made and its id, then the user at its other end.
+/// The time and id of a relation, then the user at its other end.
 pub(crate) type RelatedPerson = (DbInstant, DbId, PersonRow);
 
 impl PersonRow {

@@ -105,7 +105,7 @@ impl PostRepository for Database {
     async fn edit(&self, id: PostId, viewer: Viewer, edit: &PostEdit, at: Timestamp) -> Result<EditedPost> {
         let (id, viewer) = (DbId(id.uuid()), DbViewer::of(viewer));
         let (edit, words) = (edit.clone(), edit.text.as_ref().map(IndexedText::of_post));
-        // It may be shown to others now.
+        // The post may now be visible to more people.
         let feeds = edit.visibility.map(|_| Arc::clone(&self.feeds));
         call!(self, write posts::edit(id, viewer, edit, words, at), then move |edited| {
             if let Some(feeds) = feeds {
@@ -117,7 +117,7 @@ impl PostRepository for Database {
     async fn set_hidden(&self, id: PostId, hiding: &PostHiding, entry: &AuditEntry) -> Result<bool> {
         let (hiding, entry, feeds) = (hiding.clone(), AuditRecord::of(entry), Arc::clone(&self.feeds));
         let changed = call!(self, write posts::set_hidden(DbId(id.uuid()), hiding, entry), then move |post| {
-            // It may be shown to others now.
+            // The post may now be visible to more people.
             if let Some(post) = post.as_ref().filter(|post| !post.is_hidden) {
                 feeds.announce(post);
             }

@@ -5,12 +5,12 @@ use diesel::backend::Backend;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sqlite::SqliteConnection;
 
-/// An UPDATE whose text its type alone decides. diesel prepares every UPDATE anew at each execution, since one may leave
-/// columns out.
+/// An UPDATE whose SQL depends on its type alone. diesel itself prepares an UPDATE again for each execution, since its values may
+/// leave out columns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Prepared<Q>(Q);
 
-/// Returns the UPDATE as one that stays prepared. It MUST set the same columns whatever its values are.
+/// Marks an UPDATE as one that stays prepared. It MUST set the same columns for all values.
 pub(crate) fn prepared<Q>(update: Q) -> Prepared<Q> {
     Prepared(update)
 }

@@ -1,4 +1,4 @@
-//! The rows of the catalog, and how they become products.
+//! The rows of the catalog, and their conversion to products and back.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use crate::schema::{ImageRow, ProductRow, VariantRow};
 use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
 
-/// Products with what belongs to them, all in their order.
+/// The rows of some products with their variants and images, all in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProductRows {
     pub(crate) products: Vec<ProductRow>,
     pub(crate) variants: Vec<VariantRow>,
     pub(crate) images: Vec<ImageRow>,
-    /// The texts by which they are found, of products that are written.
+    /// The texts for the search index; empty for products that were read.
     pub(crate) texts: Vec<TextRow>,
 }
 
@@ -68,7 +68,7 @@ impl ProductRows {
         }
     }
 
-    /// Returns the products, each with its own variants and images.
+    /// Assembles the products, each with its variants and images.
     pub(crate) fn products(self) -> Outcome<Vec<Product>> {
         let mut variants: HashMap<DbId, Vec<Variant>> = HashMap::new();
         for row in self.variants {
@@ -106,7 +106,7 @@ pub(crate) fn price(hundredths: i64) -> Outcome<Price> {
     Price::from_hundredths(hundredths).map_err(corrupt)
 }
 
-/// Returns a stored number that is out of bounds: somebody else changed the database.
+/// Returns the error for a stored number that is out of bounds, which something else than this program has written.
 fn corrupt(violation: Violation) -> Failure {
     Failure::Rule(Error::internal(format!("the database holds an invalid product: {violation}")))
 }

@@ -36,7 +36,8 @@ impl ProductRepository for Database {
     async fn list(&self, filter: &ProductFilter, page: PageRequest) -> Result<Page<Product>> {
         let (category, slice) = (filter.category_key.clone(), Slice::oldest_first(page));
         let found = match filter.text_key.as_deref().map(TextFilter::new) {
-            // With hundreds of variants each, they would keep a thread that serves requests busy for long.
+            // Not on the `list` lane: with hundreds of variants each, products would keep a thread that serves requests busy for
+            // long.
             None => call!(self, search_catalog products::list(category, slice)),
             Some(text) => call!(self, search_catalog products::search(category, text, slice)),
         };

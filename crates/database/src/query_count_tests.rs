@@ -1,4 +1,4 @@
-//! How many queries reads and writes take: a fixed number, whatever the number of posts, likes, comments and follows.
+//! Tests that each read and write takes a fixed number of queries, however many posts, likes, comments and follows there are.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ fn user(n: u64) -> DbId {
     id(1, n)
 }
 
-/// The first user as one who reads.
+/// Returns the first user as the viewer.
 fn reader() -> DbViewer {
     DbViewer::ordinary(user(0).0.into())
 }
@@ -38,8 +38,8 @@ fn post(n: u64) -> DbId {
     id(2, n)
 }
 
-/// Returns a database in memory in which `user(0)` follows `size` authors; each wrote a post that all of them like and
-/// that has `size` comments. With the counter of the queries made on it.
+/// Returns an in-memory database in which `user(0)` follows `size` authors, each of whom wrote a post that all of them like and
+/// that has `size` comments; and the counter of the queries made on it.
 fn seeded(size: u64) -> (SqliteConnection, Arc<AtomicUsize>) {
     use diesel_migrations::MigrationHarness;
     let mut conn = SqliteConnection::establish(":memory:").unwrap();
@@ -77,7 +77,7 @@ fn seeded(size: u64) -> (SqliteConnection, Arc<AtomicUsize>) {
     (conn, count)
 }
 
-/// The number of queries that `read` makes on databases of several sizes; it must be the same on each.
+/// Asserts that `read` makes the expected number of queries on databases of several sizes.
 #[track_caller]
 fn expect_queries(expected: usize, read: impl Fn(&mut SqliteConnection)) {
     for size in [1, 7, 60] {
@@ -113,7 +113,7 @@ fn a_page_of_posts_takes_two_queries() {
         let posts = complete(queries::feeds::read(conn, wanted, keys)).unwrap();
         assert!(!posts.is_empty() && posts.iter().all(|seen| !seen.liked_by.is_empty()));
     });
-    // And one before them for each visibility.
+    // One more before these for each visibility.
     for (visible, more) in [([0, 0, 0], 1), ([0, 1, 0], 2), (VISIBLE, 3)] {
         expect_queries(more + 2, |conn| {
             let posts = complete(queries::posts::list_by_author(conn, user(1), visible, reader(), slice())).unwrap();
@@ -130,7 +130,7 @@ fn a_page_of_posts_takes_two_queries() {
 }
 
 #[test]
-fn what_decides_about_access_takes_one_query() {
+fn an_access_check_takes_one_query() {
     expect_queries(1, |conn| {
         complete(queries::posts::find_access(conn, post(1), user(0))).unwrap().unwrap();
     });
@@ -143,7 +143,7 @@ fn what_decides_about_access_takes_one_query() {
 }
 
 #[test]
-fn pages_of_threads_likers_and_users_take_one_query_and_of_all_comments_two() {
+fn pages_of_threads_likers_and_users_take_one_query_and_the_flat_list_of_comments_takes_two() {
     expect_queries(2, |conn| {
         let slice = Slice::oldest_first(page());
         let (rows, _) = complete(queries::comments::list(conn, post(1), reader(), slice, 100)).unwrap();
@@ -170,7 +170,7 @@ fn pages_of_threads_likers_and_users_take_one_query_and_of_all_comments_two() {
 }
 
 #[test]
-fn people_take_one_query() {
+fn a_profile_or_a_page_of_people_takes_one_query() {
     expect_queries(1, |conn| {
         let found = complete(queries::people::find(conn, user(1), user(0))).unwrap().unwrap();
         assert_eq!(
@@ -191,7 +191,7 @@ fn people_take_one_query() {
 }
 
 #[test]
-fn a_like_takes_six_statements_and_an_unlike_of_which_nobody_was_told_four() {
+fn a_like_takes_six_statements_and_an_unlike_without_a_notification_takes_four() {
     let like = |user| crate::schema::LikeRecord {
         post_id: post(1),
         user_id: user,
@@ -203,7 +203,8 @@ fn a_like_takes_six_statements_and_an_unlike_of_which_nobody_was_told_four() {
         let (kind, subject) = (NotificationKind::Like, Subject::Post(post));
         Some(Notice { id: id(9, 1).0.into(), kind, recipient, actor, subject, at: Timestamp::from_unix_millis(1) })
     };
-    // Two for the like; then whether it is to be told, the notification of the day, that or a new one, and who acted.
+    // Two for the like; then the check whether to notify, the lookup of the day's notification, its update or insert, and the
+    // actor.
     expect_queries(6, |conn| {
         assert!(complete(queries::posts::toggle_like(conn, like(user(0)), notice(user(0)))).unwrap());
     });
@@ -213,7 +214,7 @@ fn a_like_takes_six_statements_and_an_unlike_of_which_nobody_was_told_four() {
 }
 
 #[test]
-fn an_image_takes_one_statement_more_for_each_row_that_names_or_named_it() {
+fn an_image_takes_one_more_statement_for_each_row_that_refers_or_referred_to_it() {
     let key = "abababababababababababababababab.png".to_owned();
     let at = DbInstant(Timestamp::from_unix_millis(1));
     let row = |image| PostRow {
@@ -228,11 +229,11 @@ fn an_image_takes_one_statement_more_for_each_row_that_names_or_named_it() {
         entities: Some(String::new()),
         hidden_visibility: None,
     };
-    // One of them for the text by which it is found.
+    // One of them stores the text for the search index.
     expect_queries(3, |conn| {
         complete(queries::posts::create(conn, row(None), IndexedText::default(), vec![])).unwrap();
     });
-    // However many hashtags it has, they take one more.
+    // All hashtags of a post together take one more.
     expect_queries(4, |conn| {
         let entities = Some("0 2 #a\n3 5 #b\n6 8 #a".to_owned());
         complete(queries::posts::create(conn, PostRow { entities, ..row(None) }, IndexedText::default(), vec![]))

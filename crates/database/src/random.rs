@@ -1,8 +1,8 @@
-//! Numbers that nobody else has.
+//! Random numbers for identification.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// Returns a random number, good enough to tell processes and attempts apart: what std seeds its tables with.
+/// Returns a random number, good enough to distinguish processes and attempts: it comes from the seed of std's hash maps.
 pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }

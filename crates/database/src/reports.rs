@@ -57,10 +57,10 @@ impl ReportRecord {
     }
 }
 
-/// A report with who made it, and the comment that it is about, if that is there.
+/// A report, its reporter, and the reported comment, if it is about a comment that still exists.
 pub(crate) type FoundReport = (ReportRecord, PreviewRow, Option<FoundComment>);
 
-/// The post that a comment is on, its author, what it says, and whether it is hidden.
+/// The post, the author and the text of a comment, and whether the comment is hidden.
 pub(crate) type FoundComment = (DbId, PreviewRow, String, bool);
 
 fn view((record, reporter, comment): FoundReport) -> Outcome<ReportView> {

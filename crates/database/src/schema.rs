@@ -1,4 +1,4 @@
-//! Every table with its columns, one for both databases, and the rows that they hold.
+//! The tables and columns, the same for both databases, and the record types of their rows.
 
 use agora_domain::Error;
 use diesel::{AsChangeset, Insertable, Queryable, Selectable, allow_tables_to_appear_in_same_query, joinable, table};
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::sql_types::{DbId, DbInstant};
 use crate::tables::tables;
 
-// All rows of these tables are moved. On purpose, these are not among them:
+// Copies and backups move all rows of these tables. On purpose, these are not among them:
 //
-// - `unnamed_images`: a database must never delete images on the word of another one, and what is copied of it is soon no
-//   longer true;
-// - `idempotency`, which is of use for a day, and to clients of the service that wrote it;
-// - `mails` and `mail_tokens`: what a backup has of them may have been sent and used after it was made;
-// - `notification_withdrawals`, which are of use for a day;
-// - `user_counts`, which the database makes of the other rows;
-// - what the service makes of texts: `post_tags`, `posts.entities`, `comments.entities`, `search_tail`, `search_texts`,
+// - `unnamed_images`: a database must never delete images because of another one's records, and a copy of them is soon
+//   outdated;
+// - `idempotency`, which is useful for a day, to clients of the service that wrote it;
+// - `mails` and `mail_tokens`: those in a backup may have been sent or used after it was made;
+// - `notification_withdrawals`, which are useful for a day;
+// - `user_counts`, which the database derives from the other rows;
+// - what the service derives from texts: `post_tags`, `posts.entities`, `comments.entities`, `search_tail`, `search_texts`,
 //   `search_buckets`, `search_postings` and `search_deletions`.
 tables! { $
     /// The accounts, with their password hashes.
@@ -38,13 +38,13 @@ tables! { $
         hide_counts: bool [Bool],
         email_verified: bool [Bool],
         small_picture: Option<String> [Nullable<Text>];
-        // Not moved: which state the account's follows are in, whether it is indexed for search, and, which follows from
-        // `erasures`, whether it was deleted.
+        // Not moved: the version of the account's follows and mutes, whether it is indexed for search, and whether it was deleted,
+        // which follows from `erasures`.
         follow_version [BigInt],
         indexed [Bool],
         is_deleted [Bool]
     }
-    /// The accounts that were deleted, and are being erased.
+    /// The deleted accounts whose data is being erased.
     Erasures(erasures, ErasureRecord) by (user_id: DbId) {
         user_id: DbId [Id],
         deleted_at: DbInstant [Instant],
@@ -54,7 +54,7 @@ tables! { $
         digest: DbId [Id],
         kept_until: DbInstant [Instant],
     }
-    /// What administrators did.
+    /// The audit log of administrative actions.
     Audit(audit, AuditRecord) by (id: DbId) {
         id: DbId [Id],
         created_at: DbInstant [Instant],
@@ -64,7 +64,7 @@ tables! { $
         target_id: Option<DbId> [Nullable<Id>],
         details: Option<String> [Nullable<Text>],
     }
-    /// What users report.
+    /// The reports that users make.
     Reports(reports, ReportRecord) by (id: DbId) {
         id: DbId [Id],
         created_at: DbInstant [Instant],
@@ -76,7 +76,7 @@ tables! { $
         status: i16 [SmallInt],
         note: Option<String> [Nullable<Text>],
     }
-    /// The logins that tokens name.
+    /// The sessions that tokens refer to.
     Sessions(sessions, SessionRecord) by (id: DbId) {
         id: DbId [Id],
         user_id: DbId [Id],
@@ -104,7 +104,7 @@ tables! { $
         // Not moved: whether it is indexed for search.
         indexed [Bool]
     }
-    /// The images of posts but the first of each.
+    /// The images of posts, except the first of each post.
     PostImages(post_images, PostImageRecord) by (post_id: DbId, position: i32) {
         post_id: DbId [Id],
         position: i32 [Integer],
@@ -154,7 +154,7 @@ tables! { $
         id: DbId [Id],
         created_at: DbInstant [Instant],
     }
-    /// Who is apart from whom, and who blocks whom.
+    /// The blocks between users, with a row in each direction. A row has an id if its user blocks the other.
     Blocks(blocks, BlockRecord) by (user_id: DbId, other_id: DbId) {
         user_id: DbId [Id],
         other_id: DbId [Id],
@@ -169,7 +169,7 @@ tables! { $
         created_at: DbInstant [Instant],
         ends_at: Option<DbInstant> [Nullable<Instant>],
     }
-    /// What users are told.
+    /// The notifications of users.
     Notifications(notifications, NotificationRecord) by (id: DbId) {
         id: DbId [Id],
         recipient_id: DbId [Id],
@@ -185,13 +185,13 @@ tables! { $
         is_empty: bool [Bool],
         is_read: bool [Bool],
     }
-    /// Of whose likes and follows notifications tell.
+    /// The users whose likes and follows a notification gathers.
     NotificationActors(notification_actors, ActorRecord) by (notification_id: DbId, id: DbId) {
         notification_id: DbId [Id],
         id: DbId [Id],
         actor_id: DbId [Id],
     }
-    /// Whose acts of a kind users are told of, where these are not everybody's.
+    /// From whom users want notifications of a kind, where that is not everybody.
     NotificationSettings(notification_settings, SettingRecord) by (user_id: DbId, kind: i16) {
         user_id: DbId [Id],
         kind: i16 [SmallInt],
@@ -230,7 +230,7 @@ tables! { $
     }
 }
 
-/// Declares tables as `diesel::table!` does, with the types of their columns at hand.
+/// Declares tables as `diesel::table!` does, with our column types in scope.
 macro_rules! other_tables {
     ($($(#[$note:meta])* $name:ident ($($key:ident),+) { $($columns:tt)+ })+) => {
         $(table! {
@@ -243,7 +243,7 @@ macro_rules! other_tables {
     };
 }
 
-// What no copy has: what follows from other rows, or is the service's own.
+// Tables that copies and backups leave out: they are derived from other rows, or belong to the running service.
 other_tables! {
     notification_withdrawals (notification_id, actor_id) {
         notification_id -> Id,
@@ -264,7 +264,7 @@ other_tables! {
     post_tags (tag, created_at, id) {
         tag -> Text,
         created_at -> Instant,
-        /// The post's.
+        /// The id of the post.
         #[sql_name = "post_id"]
         id -> Id,
         author_id -> Id,
@@ -309,7 +309,7 @@ other_tables! {
         deleted_at -> Instant,
     }
 
-    /// On PostgreSQL alone, as is the next one.
+    /// On PostgreSQL only, as is `event_log`.
     events (id) {
         id -> BigInt,
         number -> Nullable<BigInt>,

@@ -1,4 +1,4 @@
-//! The repository of searches, and its index.
+//! The search repository and the maintenance of its index.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,16 +24,16 @@ use crate::search_index::{Among, Buckets, Chunk, Contains, Found};
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};
 
-/// How many buckets are asked for a query's words at first, and at most.
+/// How many buckets a statement reads for the words of a query, at first and at most.
 const FIRST_BUCKETS: i64 = 4;
 const MAX_BUCKETS: i64 = 256;
 
-/// How many documents are looked at first, and at most.
+/// How many documents a statement checks, at first and at most.
 const FIRST_DOCUMENTS: usize = 64;
 const MAX_DOCUMENTS: usize = 1024;
 
 impl Database {
-    /// Returns the positions of a page of what is found.
+    /// Returns a page of the positions of the search results.
     async fn find(&self, among: Among, needles: &Needles, page: PageRequest) -> Result<Page<Keyset>> {
         let slice = Slice::newest_first(page);
         let (kind, contained) = (among.kind(), needles.contained.as_slice());
@@ -50,7 +50,7 @@ impl Database {
                 call!(self, search search::candidates(kind, wanted, slice, buckets))?;
             first_made_since = first_made_since.or(next);
             found.begin(candidates, last.is_some());
-            is_missed |= self.look(among, contained, &mut found).await?;
+            is_missed |= self.check_documents(among, contained, &mut found).await?;
             if last.is_none() || found.is_complete() {
                 break;
             }
@@ -63,30 +63,31 @@ impl Database {
             buckets = rare.map_or(Buckets::Next(last, size), Buckets::Numbered);
         }
         if is_missed {
-            // One that was changed meanwhile went to the tail, and is still there or in a bucket that was made since.
+            // A document that was changed meanwhile moved to the tail, and is still there or in a bucket made since.
             found.add_tail(tail().await?);
             let (wanted, since) = (needles.clone(), Buckets::Since(first_made_since.unwrap_or_default()));
             let Chunk { candidates, .. } = call!(self, search search::candidates(kind, wanted, slice, since))?;
             found.begin(candidates, false);
-            if self.look(among, contained, &mut found).await? {
+            if self.check_documents(among, contained, &mut found).await? {
                 found.add_tail(tail().await?);
             }
         }
         Ok(page.page_of(found.into_keys(), |key| *key))
     }
 
-    /// Looks at the documents of a chunk, until what was found is final; whether some were not there any more.
+    /// Checks the documents of a chunk until the results are final. Returns whether some documents no longer existed.
     ///
-    /// Of what not everybody may see, it looks where there is none as well: the time that a search takes is not to tell.
-    async fn look(&self, among: Among, contained: &[String], found: &mut Found) -> Result<bool> {
+    /// For things that not everybody may see, it runs a statement even without candidates: the duration of a search must not
+    /// reveal whether there are hidden matches.
+    async fn check_documents(&self, among: Among, contained: &[String], found: &mut Found) -> Result<bool> {
         let (mut is_missed, mut documents) = (false, FIRST_DOCUMENTS);
         let nothing = (!matches!(among, Among::Products)).then(Vec::new);
         let mut next = found.next(documents).or(nothing);
         while let Some(numbers) = next {
             let (contains, count) = (Contains::new(search_texts::words, contained), numbers.len());
-            let looked = call!(self, search search::look(among, contains, numbers))?;
-            is_missed |= looked.len() < count;
-            found.add(looked);
+            let checked = call!(self, search search::look(among, contains, numbers))?;
+            is_missed |= checked.len() < count;
+            found.add(checked);
             documents = (documents * 4).min(MAX_DOCUMENTS);
             next = found.next(documents);
         }
@@ -94,7 +95,7 @@ impl Database {
     }
 }
 
-/// Returns a page of the things at its positions that are still there.
+/// Replaces the positions of a page by the things there, without those that no longer exist.
 fn page_of_things<T>(page: Page<Keyset>, things: Vec<T>, id: impl Fn(&T) -> Uuid) -> Page<T> {
     let mut things: HashMap<Uuid, T> = things.into_iter().map(|thing| (id(&thing), thing)).collect();
     page.filter_map(|key| things.remove(&key.id))

@@ -1,34 +1,36 @@
-//! How many searches of a kind there are at a time.
+//! A limit on concurrent searches of a kind.
 
 use std::sync::Arc;
 
 use agora_domain::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A limit on how many searches there are at a time, in the order in which they came.
+/// A limit on concurrent searches, with a bounded queue in order of arrival.
 pub(crate) struct SearchLimit {
+    /// The permits of running searches.
     pub(crate) turns: Arc<Semaphore>,
+    /// The places in the queue.
     pub(crate) line: Semaphore,
 }
 
 impl SearchLimit {
-    /// Creates the limit for so many at a time, while so many wait for their turn; one more is turned away at once.
-    pub(crate) fn new(at_a_time: usize, in_line: usize) -> Self {
-        Self { turns: Arc::new(Semaphore::new(at_a_time)), line: Semaphore::new(in_line) }
+    /// Creates a limit of so many concurrent searches and so many queued ones. Beyond that, searches are rejected at once.
+    pub(crate) fn new(concurrent: usize, queued: usize) -> Self {
+        Self { turns: Arc::new(Semaphore::new(concurrent)), line: Semaphore::new(queued) }
     }
 
-    /// Waits for the turn of a search, which lasts until the permit is dropped: by the search itself, which goes on when the
-    /// request that waits for it goes away.
+    /// Acquires a permit, waiting for one if necessary. The search itself holds and drops it, since it continues when the request
+    /// that waits for it is cancelled.
     ///
     /// # Errors
-    /// [`Error::Unavailable`], when too many wait.
+    /// [`Error::Unavailable`] if the queue is full.
     pub(crate) async fn acquire(&self) -> Result<OwnedSemaphorePermit> {
-        let _in_line = self.line.try_acquire().map_err(|_| too_many())?;
+        let _place = self.line.try_acquire().map_err(|_| too_many())?;
         Arc::clone(&self.turns).acquire_owned().await.map_err(Error::internal)
     }
 }
 
-/// Says that a search waits for too many others.
+/// Returns the error of a search that finds the queue full.
 pub(crate) fn too_many() -> Error {
     Error::unavailable("too many lists are read from the database")
 }

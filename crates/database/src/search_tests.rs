@@ -1,4 +1,4 @@
-//! What the search index keeps of things that are gone.
+//! Tests that the search index forgets deleted things, and does not reveal hidden ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::postgres::private_postgres;
 use crate::{CallMeter, CallOutcome, Database, Options, QueryInstrumentation, call};
 
-/// So many minutes from now.
+/// Returns the time that is so many minutes from now.
 #[allow(clippy::disallowed_methods, reason = "the databases have the time of the machine")]
 fn in_minutes(minutes: i64) -> Timestamp {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -64,7 +64,7 @@ async fn words(database: &Database) -> (i64, Vec<String>) {
     call!(database, read packing::list_words()).unwrap()
 }
 
-/// The words of some products in buckets that each have this many of them.
+/// Returns the words of buckets that contain the given products, sorted.
 fn words_of(buckets: &[&[u8]]) -> Vec<String> {
     let mut words = Vec::new();
     for products in buckets.iter().filter(|products| !products.is_empty()) {
@@ -75,7 +75,7 @@ fn words_of(buckets: &[&[u8]]) -> Vec<String> {
     words
 }
 
-async fn what_is_gone_is_forgotten(database: Database) {
+async fn expect_deleted_products_to_leave_the_index(database: Database) {
     let database = Arc::new(database.packing(4));
     let Repositories { search_index: index, products, catalog, .. } = Repositories::of(&database);
     for n in 0..12 {
@@ -93,7 +93,7 @@ async fn what_is_gone_is_forgotten(database: Database) {
     forget(&database).await;
     assert_eq!(words(&database).await, (2, words_of(&[&[0, 2, 3], &[4, 5, 7]])));
 
-    // What has the same words stays where it is.
+    // A product whose words do not change stays in its bucket.
     let cheaper = |n| CatalogChange::Update(Product { price: Price::from_hundredths(5).unwrap(), ..product(n) });
     let renamed = |n| CatalogChange::Update(Product { name: ProductName::parse("more").unwrap(), ..product(n) });
     let mut catalog = catalog.change().await.unwrap();
@@ -126,7 +126,7 @@ impl CallMeter for Counter {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_hidden_is_looked_for_in_as_many_calls_as_what_is_not_there() {
+async fn searching_for_something_hidden_takes_as_many_calls_as_for_something_absent() {
     let directory = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", directory.path().join("agora.db").display());
     let counter = Arc::new(Counter::default());
@@ -170,14 +170,14 @@ async fn what_is_hidden_is_looked_for_in_as_many_calls_as_what_is_not_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_index_on_sqlite_forgets_what_is_gone() {
+async fn the_index_on_sqlite_forgets_deleted_products() {
     let directory = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", directory.path().join("agora.db").display());
-    what_is_gone_is_forgotten(Database::open(&url, &Options::default()).await.unwrap()).await;
+    expect_deleted_products_to_leave_the_index(Database::open(&url, &Options::default()).await.unwrap()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_index_on_postgres_forgets_what_is_gone() {
+async fn the_index_on_postgres_forgets_deleted_products() {
     let url = spawn_blocking(private_postgres::fresh_database).await.unwrap();
-    what_is_gone_is_forgotten(Database::open(&url, &Options::default()).await.unwrap()).await;
+    expect_deleted_products_to_leave_the_index(Database::open(&url, &Options::default()).await.unwrap()).await;
 }

@@ -16,11 +16,11 @@ use crate::schema::{AuditRecord, SessionRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call};
 
-/// Of how many sessions it is said together that they were used: a write that takes longer has others wait.
-const SEEN_AT_ONCE: usize = 200;
+/// The number of sessions whose last use is stored in one write. A longer write would delay others.
+const SEEN_BATCH: usize = 200;
 
-/// How long a used ticket is kept after it has expired: another node's clock may be behind.
-const CLOCKS_DIFFER_MILLIS: i64 = 60_000;
+/// How long a used ticket is kept after it has expired, since the clock of another node may be behind.
+const CLOCK_SKEW_MILLIS: i64 = 60_000;
 
 #[async_trait]
 impl SessionRepository for Database {
@@ -43,7 +43,7 @@ impl SessionRepository for Database {
     }
 
     async fn use_ticket(&self, id: TicketId, expires_at: Timestamp, now: Timestamp) -> Result<bool> {
-        let expired_before = DbInstant(now.plus_millis(-CLOCKS_DIFFER_MILLIS));
+        let expired_before = DbInstant(now.plus_millis(-CLOCK_SKEW_MILLIS));
         call!(self, write sessions::use_ticket(DbId(id.uuid()), DbInstant(expires_at), expired_before))
     }
 
@@ -65,7 +65,7 @@ impl SessionRepository for Database {
         }
         for (hour, ids) in hours {
             let hour = DbInstant(Timestamp::from_unix_millis(hour));
-            for some in ids.chunks(SEEN_AT_ONCE) {
+            for some in ids.chunks(SEEN_BATCH) {
                 let some = some.to_vec();
                 call!(self, write sessions::set_seen(some, hour))?;
             }

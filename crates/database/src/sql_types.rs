@@ -1,4 +1,4 @@
-//! The only place where the types of the two databases differ.
+//! Column types, and their encoding in each database. No other module depends on these differences.
 
 use std::io::Write;
 
@@ -66,9 +66,9 @@ where
 pub struct DbInstant(pub Timestamp);
 
 impl DbInstant {
-    /// Before every instant that is stored: the first of the year -4000.
+    /// An instant before all stored ones: the beginning of the year -4000.
     pub const MIN: Self = Self(Timestamp::from_unix_millis(-188_395_027_200_000));
-    /// After every instant that is stored: the first of the year 200000. Both databases can hold it.
+    /// An instant after all stored ones: the beginning of the year 200000. Both databases can represent it.
     pub const MAX: Self = Self(Timestamp::from_unix_millis(6_249_223_094_400_000));
 }
 
@@ -84,7 +84,7 @@ impl<'de> Deserialize<'de> for DbInstant {
     }
 }
 
-/// PostgreSQL counts microseconds from 2000 on.
+/// PostgreSQL's epoch, 2000-01-01, in microseconds since 1970.
 const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
 
 impl DbInstant {

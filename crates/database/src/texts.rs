@@ -1,4 +1,4 @@
-//! The texts whose entities are not extracted yet.
+//! The backlog of texts whose entities have not been extracted yet.
 
 use agora_domain::Result;
 use agora_domain::texts::{ResolvedText, TextBacklog, TextKind, UnresolvedText};

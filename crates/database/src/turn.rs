@@ -1,21 +1,21 @@
-//! What the nodes on one database take turns at.
+//! The background jobs that only one node on a database runs at a time.
 
-/// What one node at a time does.
+/// A background job that only one node on a database runs at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Collecting what nothing names any more.
+    /// Deletes unreferenced images and outdated rows.
     Sweep,
-    /// Sending mail.
+    /// Sends mail.
     Mail,
-    /// Erasing what belonged to deleted accounts.
+    /// Erases the data of deleted accounts.
     Erasure,
 }
 
 impl Turn {
-    /// All of them.
+    /// All jobs.
     pub(crate) const ALL: [Self; 3] = [Self::Sweep, Self::Mail, Self::Erasure];
 
-    /// Returns the word for it in the names of locks and leases.
+    /// Returns the name of the job in the names of locks and leases.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Sweep => "sweep",

@@ -1,4 +1,4 @@
-//! What users take along.
+//! The data that users export.
 
 use agora_domain::export::RelationKind;
 use diesel::{BoolExpressionMethods, ExpressionMethods, NullableExpressionMethods, QueryDsl, SelectableHelper};

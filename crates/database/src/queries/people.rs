@@ -20,12 +20,12 @@ use crate::sql_types::{DbId, DbInstant};
 /// The columns of a [`PersonRow`] as `viewer` sees it.
 macro_rules! person {
     ($viewer:expr) => {{
-        use $crate::counted::{Counted, FollowedCounted, FollowersCounted, PostsCounted};
+        use $crate::counted::{CounterSum, FollowedCount, FollowerCount, PostCounts};
         use $crate::schema::{blocks, follows, mutes};
 
-        const POSTS: PostsCounted = (Counted, Counted, Counted);
-        const FOLLOWED: FollowedCounted = Counted;
-        const FOLLOWERS: FollowersCounted = Counted;
+        const POSTS: PostCounts = (CounterSum, CounterSum, CounterSum);
+        const FOLLOWED: FollowedCount = CounterSum;
+        const FOLLOWERS: FollowerCount = CounterSum;
         let viewer: $crate::sql_types::DbId = $viewer;
         let (to, from) = diesel::alias!(follows as to_user, follows as from_user);
         let follower = to.field(follows::follower_id).eq(viewer);
