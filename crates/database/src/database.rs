@@ -7,7 +7,7 @@ use std::thread;
 use crate::backend::Backend;
 use crate::calls::{Calls, QueryInstrumentation};
 use crate::error::OpenError;
-use crate::feeds::Feeds;
+use crate::feeds::FeedCache;
 use crate::figures::Figures;
 use crate::options::Options;
 use crate::postgres;
@@ -38,7 +38,7 @@ pub fn check_replica_url(url: &str) -> Result<(), OpenError> {
 /// An open database. It implements every port of the domain that is about stored rows, so an `Arc` of it serves as any of them.
 pub struct Database {
     pub(crate) backend: Backend,
-    pub(crate) feeds: Arc<Feeds>,
+    pub(crate) feeds: Arc<FeedCache>,
     pub(crate) calls: Arc<Calls>,
     pub(crate) packing: Packing,
 }
@@ -113,7 +113,7 @@ impl Database {
     async fn open_to(opening: Opening, url: &str, options: &Options) -> Result<Self, OpenError> {
         if is_postgres(url) {
             let postgres = Postgres::open(opening, url, options).await?;
-            let feeds = if postgres.is_distributed() { Feeds::forgetful() } else { Feeds::default() };
+            let feeds = if postgres.is_distributed() { FeedCache::disabled() } else { FeedCache::default() };
             return Ok(Self { feeds: Arc::new(feeds), ..Self::of(Backend::Postgres(Arc::new(postgres))) });
         }
         let file = Self::named_file(url).ok_or(OpenError::Scheme)?;

@@ -49,7 +49,7 @@ impl Database {
             let Chunk { candidates, last, absent, next } =
                 call!(self, search search::candidates(kind, wanted, slice, buckets))?;
             first_made_since = first_made_since.or(next);
-            found.begin(candidates, last.is_some());
+            found.begin_chunk(candidates, last.is_some());
             is_missed |= self.check_documents(among, contained, &mut found).await?;
             if last.is_none() || found.is_complete() {
                 break;
@@ -67,7 +67,7 @@ impl Database {
             found.add_tail(tail().await?);
             let (wanted, since) = (needles.clone(), Buckets::Since(first_made_since.unwrap_or_default()));
             let Chunk { candidates, .. } = call!(self, search search::candidates(kind, wanted, slice, since))?;
-            found.begin(candidates, false);
+            found.begin_chunk(candidates, false);
             if self.check_documents(among, contained, &mut found).await? {
                 found.add_tail(tail().await?);
             }

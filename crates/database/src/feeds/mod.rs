@@ -1,15 +1,13 @@
-//! The following feed, without a look at each followed author's posts.
+//! A cache of following feeds, which avoids an index lookup for each followed author.
 //!
-//! To find the newest posts of a thousand authors takes a thousand looks into an index. So the positions of the newest
-//! posts of a viewer's feed are remembered once they were read. The database is asked each time what has changed
-//! since, in a statement whose cost depends on neither the number of authors nor that of posts: which state the
-//! viewer's follows and mutes are in, and which posts came in since anybody on this node last asked. So what one node remembers
-//! is as good as what it would read, whatever other nodes write.
+//! Finding the newest posts of a thousand authors takes a thousand index lookups. So once the positions of the newest posts of a
+//! viewer's feed are read, they are cached. Each request then asks the database what has changed since, in a statement whose cost
+//! depends on neither the number of authors nor that of posts: the version of the viewer's follows and mutes, and the posts that
+//! were added since any request on this node last asked. So the cache of a node is never stale, whatever other nodes write.
 //!
-//! What is remembered are candidates: of each the row is read, and shown when it is there, when its author is followed
-//! and when the viewer may see it. Only a post that is missing among them would be a mistake. Posts that the viewer may
-//! not see are no candidates, so that a page costs what is on it, whatever is hidden between; one that is shown later
-//! comes in like a new one.
+//! The cached positions are candidates: the row of each is read, and shown if it exists, if its author is followed and if the
+//! viewer may see it. Only a missing candidate would be an error. Posts that the viewer may not see are no candidates, so that
+//! the cost of a page does not depend on hidden posts in between. A post that becomes visible later is added like a new one.
 
 mod recent;
 mod timeline;
@@ -37,137 +35,136 @@ use crate::run;
 use crate::sql_types::DbId;
 use crate::values::Visible;
 
-/// How many bytes the feeds that are remembered take at most, about.
-const CAPACITY: u64 = 16 * 1024 * 1024;
+/// The approximate maximum size of all cached feeds, in bytes.
+const CAPACITY_BYTES: u64 = 16 * 1024 * 1024;
 
-/// About how many feeds that is.
-const FEEDS: usize = 8 * 1024;
+/// The approximate number of feeds that fit.
+const ESTIMATED_FEEDS: usize = 8 * 1024;
 
-/// In how many parts these are locked: in few, so that one feed may take much of a part.
+/// The number of shards of the cache. It is small, so that a single feed may take much of the capacity of a shard.
 const SHARDS: usize = 8;
 
-/// How long a feed is remembered. What it holds is asked about each time; this bounds what it costs if that were ever
-/// answered wrongly, as after a database was put back in time.
+/// The maximum age of a cached feed. Changes are read on each request; this bounds the damage if that ever fails to report one,
+/// as after the database is restored to an earlier state.
 const MAX_AGE: Duration = Duration::from_secs(600);
 
-/// How many posts may have come in since somebody last asked; beyond that, feeds are read anew.
+/// The maximum number of posts added between two requests for changes. Beyond that, feeds are reloaded.
 pub(crate) const MAX_CHANGES: usize = 4096;
 
-/// Whose feeds are remembered: those who follow no more than so many.
+/// The maximum number of accounts that a viewer may follow for their feed to be cached.
 pub(crate) const MAX_FOLLOWED: usize = 20_000;
 
-/// How many older positions are read at a time, at least.
-const CHUNK: usize = 64;
+/// The minimum number of older positions to read at a time.
+const MIN_POSITIONS: usize = 64;
 
-/// How many positions are read at a time, at most.
-const MAX_CANDIDATES: usize = 4096;
+/// The maximum number of positions to read at a time.
+const MAX_POSITIONS: usize = 4096;
 
-/// How often a page is tried whose feed changes meanwhile.
-const ATTEMPTS: usize = 5;
+/// How often making a page from the cache is attempted while the feed keeps changing.
+const MAX_ATTEMPTS: usize = 5;
 
-/// What has changed since a snapshot.
+/// The changes since a snapshot.
 pub(crate) struct Changes {
-    /// Which state the viewer's follows and mutes are in; nothing when there is no such user.
+    /// The version of the viewer's follows and mutes, or `None` if there is no such user.
     pub(crate) version: Option<i64>,
-    /// The posts that came to be seen since, [`MAX_CHANGES`] at most.
+    /// The posts that became visible since then, [`MAX_CHANGES`] at most.
     pub(crate) posts: Vec<NewPost>,
-    /// By which snapshot they were read.
+    /// The snapshot in which they were read.
     pub(crate) now: Snapshot,
 }
 
-/// Which posts are read.
+/// The posts to read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FeedQuery {
     pub(crate) viewer: DbViewer,
     pub(crate) visible: Visible,
-    /// In which order, the first ones first.
+    /// The order of the posts.
     pub(crate) toward: Toward,
-    /// How many.
+    /// The maximum number of posts.
     pub(crate) limit: usize,
 }
 
-/// Returns a number of rows as the value of a query.
+/// Converts a number of rows to the value of a query.
 pub(crate) fn limit(of: usize) -> i64 {
     i64::try_from(of).unwrap_or(i64::MAX)
 }
 
-/// Returns the posts at these positions.
+/// Returns the ids of the posts at these positions.
 pub(crate) fn ids(keys: Vec<Keyset>) -> Vec<DbId> {
     keys.into_iter().map(|key| DbId(key.id)).collect()
 }
 
-type Remembered = Arc<Mutex<Timeline>>;
+type SharedTimeline = Arc<Mutex<Timeline>>;
 
-/// What the cache holds: its weight must stay what it was when it was put there.
+/// An entry of the cache. Its weight must not change while it is in the cache, whereas the timeline may grow.
 #[derive(Clone)]
-struct Weighed {
-    timeline: Remembered,
+struct CachedTimeline {
+    timeline: SharedTimeline,
     weight: u64,
 }
 
 #[derive(Clone)]
 struct ByWeight;
 
-impl Weighter<DbId, Weighed> for ByWeight {
-    fn weight(&self, _: &DbId, weighed: &Weighed) -> u64 {
-        weighed.weight
+impl Weighter<DbId, CachedTimeline> for ByWeight {
+    fn weight(&self, _: &DbId, cached: &CachedTimeline) -> u64 {
+        cached.weight
     }
 }
 
-/// What is remembered of feeds.
-pub(crate) struct Feeds {
-    /// Whether anything is: it takes numbers of transactions.
-    is_on: bool,
-    timelines: Cache<DbId, Weighed, ByWeight>,
+/// The cache of feeds.
+pub(crate) struct FeedCache {
+    /// Whether feeds are cached, which needs transaction ids of the database.
+    is_enabled: bool,
+    timelines: Cache<DbId, CachedTimeline, ByWeight>,
     recent: RwLock<Recent>,
 }
 
-impl Default for Feeds {
+impl Default for FeedCache {
     fn default() -> Self {
         let mut options = OptionsBuilder::new();
-        options.estimated_items_capacity(FEEDS).weight_capacity(CAPACITY).shards(SHARDS);
+        options.estimated_items_capacity(ESTIMATED_FEEDS).weight_capacity(CAPACITY_BYTES).shards(SHARDS);
         let timelines = match options.build() {
             Ok(options) => {
                 Cache::with_options(options, ByWeight, DefaultHashBuilder::default(), DefaultLifecycle::default())
             }
-            // Every option that it needs is given.
-            Err(_) => Cache::with_weighter(FEEDS, CAPACITY, ByWeight),
+            // Not reached: every required option is set.
+            Err(_) => Cache::with_weighter(ESTIMATED_FEEDS, CAPACITY_BYTES, ByWeight),
         };
-        Self { is_on: true, timelines, recent: RwLock::default() }
+        Self { is_enabled: true, timelines, recent: RwLock::default() }
     }
 }
 
-impl Feeds {
-    /// Remembers nothing: each page is made from a look at each followed author's posts.
-    pub(crate) fn forgetful() -> Self {
-        Self { is_on: false, ..Self::default() }
+impl FeedCache {
+    /// Creates a cache that caches nothing: each page takes an index lookup for each followed author.
+    pub(crate) fn disabled() -> Self {
+        Self { is_enabled: false, ..Self::default() }
     }
 }
 
-/// What became of an attempt to make a page of what is remembered.
+/// The result of an attempt to make a page from the cache.
 enum Attempt {
     Done(Vec<PostView>),
-    /// What is remembered has changed, or is forgotten.
-    Again,
-    /// What is remembered is as of a moment since the request began: what came in after that need not be shown.
-    Current,
-    /// More of the candidates turned out not to be shown than expected.
-    Short,
-    /// It cannot be made of what is remembered.
+    /// The cached feed has changed, or was evicted.
+    Retry,
+    /// The cached feed now includes all posts added before the request began; later ones need not be shown.
+    UpToDate,
+    /// Fewer of the candidates are visible than expected.
+    TooFewVisible,
+    /// The page cannot be made from the cache.
     Uncacheable,
 }
 
-/// The part of a feed that a page is made of, and what was known when it was taken.
-struct Taken {
+/// The part of a feed from which a page is made, and the state of the cache when it was taken.
+struct TakenPart {
     part: Part,
     version: i64,
     known: Snapshot,
     generation: u64,
 }
 
-impl Feeds {
-    /// Returns the posts of a page of the viewer's feed as they are come upon from its position, and one more if there
-    /// is one.
+impl FeedCache {
+    /// Returns the posts of a page of the viewer's feed in reading direction from its position, and one more if there is one.
     pub(crate) async fn page(
         &self,
         backend: &Backend,
@@ -177,15 +174,15 @@ impl Feeds {
     ) -> Result<Vec<PostView>> {
         let window = Window::of(feed);
         let wanted = FeedQuery { viewer, visible, toward: window.toward, limit: feed.page.overfetch() };
-        // Some of the candidates are gone, or not for this viewer.
+        // Some of the candidates may be deleted, or not visible to this viewer.
         let mut candidates = wanted.limit + wanted.limit / 4;
-        let mut is_current = false;
-        for _ in 0..if self.is_on { ATTEMPTS } else { 0 } {
-            match self.attempt(backend, wanted, &window, candidates, is_current).await? {
+        let mut is_up_to_date = false;
+        for _ in 0..if self.is_enabled { MAX_ATTEMPTS } else { 0 } {
+            match self.attempt(backend, wanted, &window, candidates, is_up_to_date).await? {
                 Attempt::Done(posts) => return Ok(posts),
-                Attempt::Again => {}
-                Attempt::Current => is_current = true,
-                Attempt::Short => candidates *= 2,
+                Attempt::Retry => {}
+                Attempt::UpToDate => is_up_to_date = true,
+                Attempt::TooFewVisible => candidates *= 2,
                 Attempt::Uncacheable => break,
             }
         }
@@ -198,24 +195,26 @@ impl Feeds {
         wanted: FeedQuery,
         window: &Window,
         candidates: usize,
-        is_current: bool,
+        is_up_to_date: bool,
     ) -> Result<Attempt> {
         let epoch = backend.epoch();
         if self.recent().epoch < epoch {
-            self.recent_mut().renew(epoch);
+            self.recent_mut().restart_in_epoch(epoch);
         }
         let viewer = wanted.viewer.id;
-        let remembered = self.timelines.get(&viewer).map(|weighed| weighed.timeline);
-        let remembered = match remembered.filter(|remembered| lock(remembered).is_of(wanted.visible, MAX_AGE)) {
-            Some(remembered) => remembered,
+        let cached = self.timelines.get(&viewer).map(|cached| cached.timeline);
+        let cached = match cached.filter(|cached| lock(cached).is_of(wanted.visible, MAX_AGE)) {
+            Some(cached) => cached,
             None => return self.load(backend, wanted, candidates).await,
         };
-        let Some(Taken { part, version, known, generation }) = self.take(&remembered, window, candidates) else {
-            return Ok(self.forget(viewer));
+        let Some(TakenPart { part, version, known, generation }) = self.take_part(&cached, window, candidates) else {
+            return Ok(self.evict(viewer));
         };
         let keys = match part {
             Part::Enough(keys) => keys,
-            Part::Beyond(end) => return self.extend(backend, wanted, &remembered, end, candidates.max(CHUNK)).await,
+            Part::Beyond(end) => {
+                return self.extend(backend, wanted, &cached, end, candidates.max(MIN_POSITIONS)).await;
+            }
             Part::Elsewhere => return Ok(Attempt::Uncacheable),
         };
         let are_all = keys.len() < candidates;
@@ -224,45 +223,49 @@ impl Feeds {
             run!(backend, list feeds::read_with_changes(wanted, keys, since))?
         };
         if changes.now.end < known.end || changes.posts.len() >= MAX_CHANGES {
-            // Transactions are counted anew, in another database perhaps; or too much came in to follow.
+            // The transaction ids went back, perhaps in another database; or too many posts were added.
             let mut recent = self.recent_mut();
             if recent.generation == generation {
-                recent.start(Some(changes.now));
+                recent.restart(Some(changes.now));
             }
-            return Ok(Attempt::Again);
+            return Ok(Attempt::Retry);
         }
         if changes.version != Some(version) {
-            return Ok(self.forget(viewer));
+            return Ok(self.evict(viewer));
         }
-        let looked_at =
-            keys.last().filter(|_| !are_all).map_or(*window, |last| Window { until: Some(*last), ..*window });
+        let covered = keys.last().filter(|_| !are_all).map_or(*window, |last| Window { until: Some(*last), ..*window });
         let has_changed = {
-            let timeline = lock(&remembered);
-            changes.posts.iter().any(|post| timeline.is_missing(post, &keys, &looked_at))
+            let timeline = lock(&cached);
+            changes.posts.iter().any(|post| timeline.is_missing(post, &keys, &covered))
         };
         if !changes.posts.is_empty() || changes.now != known {
             self.recent_mut().extend(generation, changes.posts, changes.now);
         }
         Ok(match posts {
-            _ if backend.epoch() != epoch => Attempt::Again,
-            _ if has_changed && !is_current => Attempt::Current,
+            _ if backend.epoch() != epoch => Attempt::Retry,
+            _ if has_changed && !is_up_to_date => Attempt::UpToDate,
             posts if posts.len() >= wanted.limit || are_all => Attempt::Done(posts),
-            _ => Attempt::Short,
+            _ => Attempt::TooFewVisible,
         })
     }
 
-    /// Returns the positions of a window, with what came in up to now; nothing when that is not known any more.
-    fn take(&self, remembered: &Remembered, window: &Window, candidates: usize) -> Option<Taken> {
+    /// Returns the positions of a window after adding the recent posts to the timeline; `None` if some of these were dropped.
+    fn take_part(&self, cached: &SharedTimeline, window: &Window, candidates: usize) -> Option<TakenPart> {
         let recent = self.recent();
-        let mut timeline = lock(remembered);
+        let mut timeline = lock(cached);
         if timeline.generation != recent.generation {
             return None;
         }
         let next = timeline.next;
-        timeline.absorb(recent.since(next)?);
+        timeline.add(recent.since(next)?);
         timeline.next = recent.next();
         let part = timeline.part(window, candidates);
-        Some(Taken { part, version: timeline.version, known: recent.known()?.clone(), generation: recent.generation })
+        Some(TakenPart {
+            part,
+            version: timeline.version,
+            known: recent.known()?.clone(),
+            generation: recent.generation,
+        })
     }
 
     async fn load(
@@ -271,7 +274,7 @@ impl Feeds {
         FeedQuery { viewer: DbViewer { id: viewer, .. }, visible, .. }: FeedQuery,
         limit: usize,
     ) -> Result<Attempt> {
-        // Before it is read: what comes in from here on may be missing in it.
+        // Before the feed is read: posts that are added from here on may be missing in it.
         let (generation, next, was_known) = {
             let recent = self.recent();
             (recent.generation, recent.next(), recent.known().is_some())
@@ -279,42 +282,42 @@ impl Feeds {
         let Some(loaded) = run!(backend, search feeds::load(viewer, visible, limit))? else {
             return Ok(Attempt::Uncacheable);
         };
-        if !self.recent_mut().join(generation, was_known, &loaded.snapshot) {
-            return Ok(Attempt::Again);
+        if !self.recent_mut().register_read(generation, was_known, &loaded.snapshot) {
+            return Ok(Attempt::Retry);
         }
-        self.remember(viewer, &Arc::new(Mutex::new(Timeline::new(loaded, visible, limit, (generation, next)))));
-        Ok(Attempt::Current)
+        self.insert(viewer, &Arc::new(Mutex::new(Timeline::new(loaded, visible, limit, (generation, next)))));
+        Ok(Attempt::UpToDate)
     }
 
     async fn extend(
         &self,
         backend: &Backend,
         FeedQuery { viewer: DbViewer { id: viewer, .. }, visible, .. }: FeedQuery,
-        remembered: &Remembered,
+        cached: &SharedTimeline,
         end: Keyset,
         limit: usize,
     ) -> Result<Attempt> {
-        let next = lock(remembered).next;
+        let next = lock(cached).next;
         let slice = Slice::new(Toward::Older, Some(end), limit);
         let older = run!(backend, search feeds::positions(viewer, visible, slice))?;
-        let has_room = lock(remembered).extend(end, older, limit, next);
-        self.remember(viewer, remembered);
-        Ok(if has_room { Attempt::Again } else { Attempt::Uncacheable })
+        let has_room = lock(cached).extend(end, older, limit, next);
+        self.insert(viewer, cached);
+        Ok(if has_room { Attempt::Retry } else { Attempt::Uncacheable })
     }
 
-    fn remember(&self, viewer: DbId, timeline: &Remembered) {
+    fn insert(&self, viewer: DbId, timeline: &SharedTimeline) {
         let weight = lock(timeline).weight();
-        self.timelines.insert(viewer, Weighed { timeline: Arc::clone(timeline), weight });
+        self.timelines.insert(viewer, CachedTimeline { timeline: Arc::clone(timeline), weight });
     }
 
-    fn forget(&self, viewer: DbId) -> Attempt {
+    fn evict(&self, viewer: DbId) -> Attempt {
         self.timelines.remove(&viewer);
-        Attempt::Again
+        Attempt::Retry
     }
 
-    /// Says that a post is stored, or shown to others than before, where every one that is so is said.
+    /// Reports that a post was stored, or became visible to more people. Called on SQLite only, for each such post.
     pub(crate) fn announce(&self, post: &Post) {
-        if !self.is_on {
+        if !self.is_enabled {
             return;
         }
         let (author, visibility) = (DbId(post.author.uuid()), visibility_code(post.visibility));
@@ -331,7 +334,7 @@ impl Feeds {
     }
 }
 
-/// Makes a page from a look at each followed author's posts.
+/// Makes a page without the cache, by an index lookup for each followed author.
 async fn page_from_authors(
     backend: &Backend,
     mut wanted: FeedQuery,
@@ -351,7 +354,7 @@ async fn page_from_authors(
         if are_all || wanted.limit == 0 {
             return Ok(found);
         }
-        // Most of them are not for this viewer: the next look goes further, and no list grows without end.
-        candidates = (candidates * 2).min(MAX_CANDIDATES);
+        // Most of them are not visible to this viewer: the next read takes more, up to a limit.
+        candidates = (candidates * 2).min(MAX_POSITIONS);
     }
 }

@@ -1,4 +1,4 @@
-//! The posts that came in lately, numbered in the order in which this node learned of them.
+//! The recently added posts, numbered in the order in which this node learned of them.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -8,13 +8,14 @@ use uuid::Uuid;
 
 use crate::sql_types::DbId;
 
-/// Which transactions are seen at a moment: those below an end, but for those still running then. Of two moments of one
-/// database, the later one sees all that the earlier one does. SQLite, where nobody else writes, needs only one.
+/// A snapshot of the database: the set of transactions that are visible at a moment, which are those with ids below an end,
+/// except those still running. Of two snapshots of one database, the later one sees all that the earlier one does. SQLite has a
+/// single writer and needs only one snapshot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, FromSqlRow)]
 pub(crate) struct Snapshot {
-    /// No transaction from here on is seen.
+    /// The first transaction id that is not visible; nor are any after it.
     pub(crate) end: u64,
-    /// Those below it that were running.
+    /// The ids below `end` of transactions that were running.
     pub(crate) running: Vec<u64>,
 }
 
@@ -23,43 +24,43 @@ impl Snapshot {
         transaction < self.end && !self.running.contains(&transaction)
     }
 
-    /// Returns whether it sees all that another one does.
+    /// Returns whether this snapshot sees all transactions that another one does.
     pub(super) fn sees_all_of(&self, other: &Self) -> bool {
         self.end >= other.end && self.running.iter().all(|running| !other.sees(*running))
     }
 }
 
-/// A post that came in, or that is shown to others than before.
+/// A post that was added, or that became visible to more people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NewPost {
-    /// What stored it; 0 on SQLite.
+    /// The id of the transaction that stored it; 0 on SQLite.
     pub(crate) transaction: u64,
     pub(crate) author: DbId,
     pub(crate) key: Keyset,
     pub(crate) visibility: i16,
 }
 
-/// How many posts are kept: what comes in between two looks at one feed. Whoever looks less often is read anew.
-const KEPT: usize = 16 * 1024;
+/// The maximum number of posts kept. A feed is reloaded if more posts were added since it was last requested.
+const MAX_POSTS: usize = 16 * 1024;
 
-/// All posts that came to be seen from a first snapshot on, up to the one that is known, but for those dropped.
+/// All posts that became visible between a first snapshot and the `known` one, except those dropped.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     posts: VecDeque<NewPost>,
     /// The number of the first post that is kept.
     first: u64,
     known: Option<Snapshot>,
-    /// What was taken in of transactions that `known` does not see: a replica tells of posts beyond its snapshot, and does so again
-    /// until the transactions before them have ended.
+    /// The posts that were added although `known` does not see their transactions. A replica returns posts beyond its snapshot,
+    /// and returns them again until the transactions before them have ended.
     early: HashSet<(u64, Uuid, i16)>,
-    /// Counts how often it began anew: what was read before has nothing to do with what comes after.
+    /// The number of restarts. Data read in one generation is not valid in another.
     pub(super) generation: u64,
-    /// Of which database all this is.
+    /// The epoch of the database that the posts come from.
     pub(super) epoch: u64,
 }
 
 impl Recent {
-    /// Up to where posts are known.
+    /// Returns the snapshot up to which all posts are known.
     pub(super) fn known(&self) -> Option<&Snapshot> {
         self.known.as_ref()
     }
@@ -69,8 +70,8 @@ impl Recent {
         self.first + self.posts.len() as u64
     }
 
-    /// Begins anew.
-    pub(super) fn start(&mut self, known: Option<Snapshot>) {
+    /// Drops all posts and begins a new generation.
+    pub(super) fn restart(&mut self, known: Option<Snapshot>) {
         self.first = self.next();
         self.posts.clear();
         self.early.clear();
@@ -78,44 +79,45 @@ impl Recent {
         self.generation += 1;
     }
 
-    /// Begins anew when there may be another database in the place of the one that was there.
-    pub(super) fn renew(&mut self, epoch: u64) {
+    /// Restarts if the epoch has grown, which means that the connections may lead to another database than before.
+    pub(super) fn restart_in_epoch(&mut self, epoch: u64) {
         if self.epoch < epoch {
             self.epoch = epoch;
-            self.start(None);
+            self.restart(None);
         }
     }
 
-    /// Says what was read by a snapshot in the given generation, when `next` was the next number and perhaps nothing was
-    /// known; whether all that comes in later has that number or a larger one.
-    pub(super) fn join(&mut self, generation: u64, was_known: bool, read: &Snapshot) -> bool {
+    /// Registers a read of a feed in the given snapshot and generation, begun when no snapshot was known unless `was_known`.
+    /// Returns whether every post that the read has not seen gets at least the number that was next when the read began.
+    pub(super) fn register_read(&mut self, generation: u64, was_known: bool, read: &Snapshot) -> bool {
         if self.generation != generation {
             return false;
         }
-        // What was known when the read began, it has seen.
+        // The read has seen everything that was known when it began.
         was_known || read.sees_all_of(self.known.get_or_insert_with(|| read.clone()))
     }
 
-    /// Takes in all posts that `now` sees and what was known in the given generation did not.
+    /// Adds the posts that `now` sees and that the known snapshot does not, and makes `now` the known one. Does nothing in
+    /// another generation.
     pub(super) fn extend(&mut self, generation: u64, posts: Vec<NewPost>, now: Snapshot) {
         let Some(known) = self.known.as_ref().filter(|known| now.sees_all_of(known)) else { return };
         if self.generation != generation {
             return;
         }
-        let same = |post: &NewPost| (post.transaction, post.key.id, post.visibility);
-        let is_new = |post: &NewPost| !known.sees(post.transaction) && !self.early.contains(&same(post));
+        let identity = |post: &NewPost| (post.transaction, post.key.id, post.visibility);
+        let is_new = |post: &NewPost| !known.sees(post.transaction) && !self.early.contains(&identity(post));
         let new: Vec<_> = posts.into_iter().filter(is_new).collect();
-        self.early.extend(new.iter().map(same));
+        self.early.extend(new.iter().map(identity));
         self.early.retain(|(transaction, ..)| !now.sees(*transaction));
         self.known = Some(now);
         self.add(new);
     }
 
-    /// Takes in posts, where each is said. Where there are [`KEPT`], the next comes in the place of the first: with one
-    /// more, the queue would take twice the memory.
+    /// Adds posts. If there are [`MAX_POSTS`], it drops the first one for each: the queue would otherwise grow to twice its
+    /// memory.
     pub(super) fn add(&mut self, posts: impl IntoIterator<Item = NewPost>) {
         for post in posts {
-            if self.posts.len() == KEPT {
+            if self.posts.len() == MAX_POSTS {
                 self.posts.pop_front();
                 self.first += 1;
             }
@@ -123,7 +125,7 @@ impl Recent {
         }
     }
 
-    /// Returns the posts from a number on; nothing when some of them were dropped.
+    /// Returns the posts from a number on, or `None` if some of them were dropped.
     pub(super) fn since(&self, number: u64) -> Option<impl Iterator<Item = &NewPost>> {
         let skipped = usize::try_from(number.checked_sub(self.first)?).ok()?;
         (skipped <= self.posts.len()).then(|| self.posts.range(skipped..))
@@ -161,9 +163,9 @@ mod tests {
     }
 
     #[test]
-    fn each_post_comes_in_once_also_when_it_was_late() {
+    fn each_post_is_added_once_even_if_its_transaction_committed_late() {
         let mut recent = Recent::default();
-        recent.start(Some(snapshot(10, &[8])));
+        recent.restart(Some(snapshot(10, &[8])));
         let now = recent.generation;
         recent.extend(now, vec![post(11), post(12)], snapshot(14, &[8, 13]));
         recent.extend(now, vec![post(11)], snapshot(12, &[8]));
@@ -176,11 +178,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_snapshot_of_a_replica_comes_in_once() {
+    fn a_post_beyond_the_snapshot_of_a_replica_is_added_once() {
         let mut recent = Recent::default();
-        recent.start(Some(snapshot(10, &[])));
+        recent.restart(Some(snapshot(10, &[])));
         let now = recent.generation;
-        // A transaction of number 10 goes on.
+        // The transaction with id 10 is still running.
         recent.extend(now, vec![post(11), post(12)], snapshot(10, &[]));
         recent.extend(now, vec![post(11), post(12), post(13)], snapshot(10, &[]));
         assert_eq!(transactions(&recent, 0), Some(vec![11, 12, 13]));
@@ -188,34 +190,34 @@ mod tests {
         assert_eq!(transactions(&recent, 0), Some(vec![11, 12, 13, 10]));
         assert!(recent.early.is_empty());
         recent.extend(now, vec![post(14)], snapshot(14, &[]));
-        recent.start(Some(snapshot(14, &[])));
+        recent.restart(Some(snapshot(14, &[])));
         recent.extend(recent.generation, vec![post(14)], snapshot(15, &[]));
         assert_eq!(transactions(&recent, recent.first), Some(vec![14]), "known anew");
     }
 
     #[test]
-    fn what_was_read_before_a_new_beginning_does_not_count() {
+    fn reads_begun_before_a_restart_are_ignored() {
         let mut recent = Recent::default();
-        recent.start(Some(snapshot(10, &[])));
+        recent.restart(Some(snapshot(10, &[])));
         let before = recent.generation;
-        recent.renew(1);
-        assert!(!recent.join(before, true, &snapshot(11, &[])));
-        assert!(recent.join(recent.generation, false, &snapshot(20, &[])), "the first to say what is known");
-        assert!(!recent.join(recent.generation, false, &snapshot(19, &[])), "read before it");
+        recent.restart_in_epoch(1);
+        assert!(!recent.register_read(before, true, &snapshot(11, &[])));
+        assert!(recent.register_read(recent.generation, false, &snapshot(20, &[])), "the first to say what is known");
+        assert!(!recent.register_read(recent.generation, false, &snapshot(19, &[])), "read before it");
         recent.extend(before, vec![post(21)], snapshot(22, &[]));
         assert_eq!(transactions(&recent, 0), Some(vec![]));
-        recent.renew(1);
+        recent.restart_in_epoch(1);
         assert_eq!(recent.known(), Some(&snapshot(20, &[])), "the same epoch");
     }
 
     #[test]
-    fn what_is_dropped_is_not_known() {
+    fn dropped_posts_are_not_returned() {
         let mut recent = Recent::default();
-        recent.start(Some(snapshot(0, &[])));
-        let many = KEPT as u64 + 10;
+        recent.restart(Some(snapshot(0, &[])));
+        let many = MAX_POSTS as u64 + 10;
         recent.extend(recent.generation, (0..many).map(post).collect(), snapshot(many, &[]));
         assert_eq!(transactions(&recent, 9), None);
-        assert_eq!(transactions(&recent, 10).unwrap().len(), KEPT);
-        assert_eq!(recent.posts.capacity(), KEPT, "no room for more than is kept");
+        assert_eq!(transactions(&recent, 10).unwrap().len(), MAX_POSTS);
+        assert_eq!(recent.posts.capacity(), MAX_POSTS, "no room for more than is kept");
     }
 }

@@ -1,4 +1,4 @@
-//! What a feed is made of, for one viewer.
+//! The cached feed of one viewer.
 
 use std::time::{Duration, Instant};
 
@@ -10,29 +10,30 @@ use crate::rows::Toward;
 use crate::sql_types::DbId;
 use crate::values::Visible;
 
-/// How many positions are kept at most: what twenty pages of ordinary size take.
-const KEPT: usize = 420;
+/// The maximum number of positions kept: enough for twenty pages of ordinary size.
+const MAX_POSITIONS: usize = 420;
 
-/// The positions of the newest posts of those whom a viewer follows: every such post of some visibilities down to an end
-/// is here, and perhaps some that are gone or hidden, or whose author is no longer followed.
+/// The positions of the newest posts of the accounts that a viewer follows. It contains every such post of some visibilities down
+/// to the oldest position kept, and possibly posts that are deleted or hidden, or whose author is no longer followed.
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    /// Which state of the viewer's follows it is of.
+    /// The version of the viewer's follows and mutes that it was read with.
     pub(super) version: i64,
     visible: Visible,
-    /// Whom the viewer follows: the random half of each identifier, in order.
+    /// The accounts that the viewer follows: the random half of each identifier, sorted.
     followed: Box<[u64]>,
     /// Newest first.
     keys: Vec<Keyset>,
     /// Whether there are no older posts.
     is_whole: bool,
-    /// Which generation of posts that came in follows on it, and the number of the next one to take in.
+    /// The generation of the recent posts that continue it.
     pub(super) generation: u64,
+    /// The number of the next recent post to add.
     pub(super) next: u64,
     read_at: Instant,
 }
 
-/// What is read of a viewer's feed when nothing is known of it, as of one moment.
+/// A viewer's feed as it is read from the database if it is not cached, as of one snapshot.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) version: i64,
@@ -45,11 +46,11 @@ pub(crate) struct Loaded {
 /// The part of a feed that a page needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// As many positions as were asked for, in the order they are come upon, or fewer, which are all that there are.
+    /// The requested number of positions in reading direction, or fewer if there are no more.
     Enough(Vec<Keyset>),
-    /// What is older than this has to be read first.
+    /// Positions older than this one must be read first.
     Beyond(Keyset),
-    /// It is too far from what is kept.
+    /// The page is too far from the positions kept.
     Elsewhere,
 }
 
@@ -58,45 +59,46 @@ fn random_half(id: DbId) -> u64 {
 }
 
 impl Timeline {
-    /// From what was read, with so many positions asked for, before the post of a number came in.
-    pub(super) fn new(loaded: Loaded, visible: Visible, asked: usize, (generation, next): (u64, u64)) -> Self {
+    /// Creates a timeline from a read that requested a number of positions. The read began when `next` was the number of the next
+    /// recent post of the generation.
+    pub(super) fn new(loaded: Loaded, visible: Visible, requested: usize, (generation, next): (u64, u64)) -> Self {
         let mut followed: Box<[u64]> = loaded.followed.into_iter().map(random_half).collect();
         followed.sort_unstable();
-        let is_whole = loaded.keys.len() < asked;
+        let is_whole = loaded.keys.len() < requested;
         let (version, keys) = (loaded.version, loaded.keys);
         Self { version, visible, followed, keys, is_whole, generation, next, read_at: Instant::now() }
     }
 
-    /// Returns whether it has the posts of these visibilities, and was read no longer ago.
+    /// Returns whether it has the posts of these visibilities, and is younger than `age`.
     pub(super) fn is_of(&self, visible: Visible, age: Duration) -> bool {
         self.visible == visible && self.read_at.elapsed() < age
     }
 
-    /// About how many bytes it takes, when it has grown.
+    /// Returns its approximate size in bytes.
     pub(super) fn weight(&self) -> u64 {
         let bytes = size_of::<Self>() + self.followed.len() * size_of::<u64>() + self.keys.len() * size_of::<Keyset>();
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
-    /// Takes in posts that came in.
-    pub(super) fn absorb<'a>(&mut self, posts: impl Iterator<Item = &'a NewPost>) {
+    /// Adds recent posts.
+    pub(super) fn add<'a>(&mut self, posts: impl Iterator<Item = &'a NewPost>) {
         for post @ NewPost { key, .. } in posts {
             if !self.is_candidate(post) {
                 continue;
             }
             let Err(place) = self.keys.binary_search_by(|kept| key.cmp(kept)) else { continue };
-            // What is older than what is kept is found when that is read.
+            // Posts older than those kept are found when older positions are read.
             if place < self.keys.len() || self.is_whole {
                 self.keys.insert(place, *key);
             }
         }
-        if self.keys.len() > KEPT {
-            self.keys.truncate(KEPT);
+        if self.keys.len() > MAX_POSITIONS {
+            self.keys.truncate(MAX_POSITIONS);
             self.is_whole = false;
         }
     }
 
-    /// Returns whether a post belongs among positions, all that there are in a window, and is not there.
+    /// Returns whether a post is missing among `among`, the positions of a candidate page in a window.
     pub(super) fn is_missing(&self, post: &NewPost, among: &[Keyset], window: &Window) -> bool {
         window.contains(post.key) && self.is_candidate(post) && !among.contains(&post.key)
     }
@@ -105,12 +107,12 @@ impl Timeline {
         self.visible.contains(&post.visibility) && self.followed.binary_search(&random_half(post.author)).is_ok()
     }
 
-    /// So many positions of a window, from its beginning on.
+    /// Returns up to `wanted` positions of a window, from its beginning on.
     pub(super) fn part(&self, window: &Window, wanted: usize) -> Part {
         let (below, above) = window.bounds();
         let first = below.map_or(0, |below| self.keys.partition_point(|key| *key >= below));
         let end = above.map_or(self.keys.len(), |above| self.keys.partition_point(|key| *key > above));
-        // A window without anything in it may end before it begins.
+        // The range of an empty window may end before it begins.
         let part = self.keys.get(first..end).unwrap_or_default();
         let oldest = self.keys.last().copied();
         let is_kept = |key| oldest.is_some_and(|oldest| key >= oldest);
@@ -118,9 +120,9 @@ impl Timeline {
             (Toward::Older, _) if part.len() >= wanted || self.is_whole => {
                 Part::Enough(part.iter().take(wanted).copied().collect())
             }
-            // The position itself may be the oldest that is kept; what is older was never looked at.
+            // The position itself may be the oldest one kept; older ones were never read.
             (Toward::Older, Some(oldest)) if first < self.keys.len() || below == Some(oldest) => Part::Beyond(oldest),
-            // All that is newer than the oldest that is kept is there.
+            // All positions newer than the oldest one kept are there.
             (Toward::Newer, _) if self.is_whole || above.is_some_and(is_kept) => {
                 Part::Enough(part.iter().rev().take(wanted).copied().collect())
             }
@@ -128,19 +130,20 @@ impl Timeline {
         }
     }
 
-    /// Adds positions older than its end, all that there are or so many as were asked for, which were read before the
-    /// post of a number came in; whether there is room.
-    pub(super) fn extend(&mut self, end: Keyset, older: Vec<Keyset>, asked: usize, next: u64) -> bool {
-        // Somebody else added to it meanwhile, or it was trimmed.
+    /// Adds positions older than `end`, of which `requested` were requested. The read began when `next` was the number of the
+    /// next recent post. Returns `false` if there is no room for them.
+    pub(super) fn extend(&mut self, end: Keyset, older: Vec<Keyset>, requested: usize, next: u64) -> bool {
+        // Another request has extended it meanwhile, or it was trimmed.
         if self.keys.last() != Some(&end) {
             return true;
         }
-        if self.keys.len() + older.len() > KEPT {
+        if self.keys.len() + older.len() > MAX_POSITIONS {
             return false;
         }
-        // A post that was taken in since, and left out as older than the end, may have come after these were read.
+        // A recent post may have been skipped as older than the end, and stored after these positions were read: it is added
+        // again.
         self.next = self.next.min(next);
-        self.is_whole = older.len() < asked;
+        self.is_whole = older.len() < requested;
         self.keys.extend(older);
         true
     }
@@ -165,11 +168,11 @@ mod tests {
         NewPost { transaction: 0, author: author(by), key: key(n), visibility: 1 }
     }
 
-    /// The feed of somebody who follows 1 and 2, with posts of these instants read, so many asked for.
-    fn timeline(instants: &[i64], asked: usize) -> Timeline {
+    /// Returns the timeline of a viewer who follows 1 and 2, read with posts of these instants when so many were requested.
+    fn timeline(instants: &[i64], requested: usize) -> Timeline {
         let keys = instants.iter().copied().map(key).collect();
         let loaded = Loaded { version: 1, snapshot: Snapshot::default(), followed: vec![author(2), author(1)], keys };
-        Timeline::new(loaded, [0, 1, 0], asked, (0, 0))
+        Timeline::new(loaded, [0, 1, 0], requested, (0, 0))
     }
 
     fn enough(instants: &[i64]) -> Part {
@@ -188,7 +191,7 @@ mod tests {
     const FROM_END: Window = Window { toward: Toward::Newer, after: None, until: None };
 
     #[test]
-    fn a_page_is_what_comes_after_a_position() {
+    fn a_page_has_the_posts_after_a_position() {
         let timeline = timeline(&[9, 7, 5, 3], 5);
         assert_eq!(timeline.part(&FROM_START, 3), enough(&[9, 7, 5]));
         assert_eq!(timeline.part(&after(7), 3), enough(&[5, 3]));
@@ -197,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_before_a_position_is_what_is_nearest_to_it() {
+    fn a_page_before_a_position_has_the_nearest_posts() {
         let mut timeline = timeline(&[9, 7, 5, 3], 5);
         assert_eq!(timeline.part(&before(3), 2), enough(&[5, 7]));
         assert_eq!(timeline.part(&before(4), 9), enough(&[5, 7, 9]));
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_kept_is_read_from_where_it_ends() {
+    fn older_posts_are_read_from_the_oldest_position_kept() {
         let mut timeline = timeline(&[9, 7, 5, 3], 4);
         assert_eq!(timeline.part(&FROM_START, 4), enough(&[9, 7, 5, 3]));
         assert_eq!(timeline.part(&FROM_START, 5), Part::Beyond(key(3)));
@@ -225,18 +228,18 @@ mod tests {
     }
 
     #[test]
-    fn new_posts_of_the_followed_take_their_place() {
+    fn new_posts_of_followed_authors_are_inserted_in_order() {
         let mut timeline = timeline(&[9, 7, 5], 3);
         let hidden = NewPost { visibility: 2, ..post(1, 8) };
         let posts = [post(1, 10), post(3, 11), post(2, 6), post(1, 9), post(2, 4), hidden];
-        timeline.absorb(posts.iter());
-        timeline.absorb(posts.iter());
+        timeline.add(posts.iter());
+        timeline.add(posts.iter());
         assert_eq!(timeline.part(&FROM_START, 5), enough(&[10, 9, 7, 6, 5]), "4 is beyond the end");
         assert_eq!(timeline.part(&FROM_START, 6), Part::Beyond(key(5)));
     }
 
     #[test]
-    fn only_what_belongs_into_a_stretch_is_missing_there() {
+    fn only_candidates_within_the_window_are_missing() {
         let timeline = timeline(&[9, 7, 5], 9);
         for window in [Window { until: Some(key(5)), ..after(8) }, Window { until: Some(key(8)), ..before(5) }] {
             let is_missing = |post| timeline.is_missing(&post, &[key(7)], &window);
@@ -251,11 +254,11 @@ mod tests {
     }
 
     #[test]
-    fn it_does_not_grow_beyond_bounds() {
+    fn a_timeline_does_not_grow_beyond_its_limit() {
         let mut timeline = timeline(&[5], 9);
         let posts: Vec<_> = (0..1000).map(|n| post(1, 10 + n)).collect();
-        timeline.absorb(posts.iter());
-        assert_eq!(timeline.keys.len(), KEPT);
+        timeline.add(posts.iter());
+        assert_eq!(timeline.keys.len(), MAX_POSITIONS);
         assert_eq!(timeline.part(&after(20), 1), Part::Elsewhere, "no longer whole");
         let end = *timeline.keys.last().unwrap();
         assert!(!timeline.extend(end, vec![key(1)], 9, 0));

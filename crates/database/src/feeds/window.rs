@@ -1,22 +1,22 @@
-//! The part of a feed in which a page is looked for.
+//! The range of a feed that a page is taken from.
 
 use agora_domain::page::{Keyset, Position};
 use agora_domain::posts::FeedRequest;
 
 use crate::rows::Toward;
 
-/// The positions between two bounds, which do not belong to it, and the way they are come upon.
+/// The positions between two exclusive bounds, and the direction in which they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(super) toward: Toward,
-    /// All come after this.
+    /// The bound where the window begins, in reading direction.
     pub(super) after: Option<Keyset>,
-    /// All come before this.
+    /// The bound where the window ends, in reading direction.
     pub(super) until: Option<Keyset>,
 }
 
 impl Window {
-    /// What a page of a feed is made of, from its position on. It never reaches beyond the feed's beginning.
+    /// Returns the window of a page of a feed, from its position on. It never extends beyond the beginning of the feed.
     pub(crate) fn of(feed: FeedRequest) -> Self {
         let start = feed.made_before.map(Keyset::before);
         let (toward, after, until) = match feed.page.from {
@@ -28,7 +28,7 @@ impl Window {
         Self { toward, after, until }
     }
 
-    /// Returns the bound that all are older than, and the one that all are newer than.
+    /// Returns the upper and the lower bound: all positions are older than the first and newer than the second.
     pub(super) fn bounds(&self) -> (Option<Keyset>, Option<Keyset>) {
         match self.toward {
             Toward::Older => (self.after, self.until),
@@ -54,7 +54,8 @@ mod tests {
         Keyset { at: Timestamp::from_unix_millis(millis), id: Uuid::from_u128(5) }
     }
 
-    /// Which of the positions 1 to 9 a page is made of, of posts made before 7 if so asked for.
+    /// Returns which of the positions 1 to 9 the window of a page contains. If `is_bounded`, the feed has only posts made before
+    /// 7.
     fn positions(from: Position, is_bounded: bool) -> Vec<i64> {
         let made_before = is_bounded.then(|| Timestamp::from_unix_millis(7));
         let window = Window::of(FeedRequest { made_before, page: PageRequest { from, ..PageRequest::FIRST } });
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_made_of_what_comes_after_its_position() {
+    fn a_window_contains_what_comes_after_its_position() {
         assert_eq!(positions(Position::Start, false), [1, 2, 3, 4, 5, 6, 7, 8, 9]);
         assert_eq!(positions(Position::After(key(4)), false), [1, 2, 3]);
         assert_eq!(positions(Position::Before(key(4)), false), [5, 6, 7, 8, 9]);
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn no_page_reaches_beyond_where_the_feed_begins() {
+    fn no_window_extends_beyond_the_beginning_of_the_feed() {
         assert_eq!(positions(Position::Start, true), [1, 2, 3, 4, 5, 6]);
         assert_eq!(positions(Position::After(key(4)), true), [1, 2, 3]);
         assert_eq!(positions(Position::After(key(8)), true), [1, 2, 3, 4, 5, 6]);
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_is_cut_before_and_after_a_position() {
+    fn a_window_can_be_cut_before_and_after_a_position() {
         let of = |from| Window::of(FeedRequest { made_before: None, page: PageRequest { from, ..PageRequest::FIRST } });
         let contained = |window: Window| (1..10).filter(|n| window.contains(key(*n))).collect::<Vec<_>>();
         let (older, newer) = (of(Position::After(key(8))), of(Position::Before(key(2))));

@@ -11,7 +11,7 @@ use super::{Conn, RunQueryDsl, is_packed, lock_oldest, lock_packing, number_in, 
 use crate::error::Outcome;
 use crate::feeds::limit;
 use crate::schema::{search_buckets, search_deletions, search_postings, search_tail, search_texts};
-use crate::search_index::{BUCKET, PackedBucket, Packing, PostingRow, kind_code, without};
+use crate::search_index::{BUCKET, PackedBucket, Packing, PostingRow, kind_code, remove_documents};
 use crate::sql_types::DbInstant;
 
 /// How many postings a statement adds or deletes at most.
@@ -116,7 +116,7 @@ pub(crate) async fn forget(conn: &mut Conn<'_>, (kind, bucket): (i16, i64), befo
     let of_bucket =
         || search_postings::table.filter(search_postings::kind.eq(kind)).filter(search_postings::bucket.eq(bucket));
     let postings: Vec<PostingRow> = of_bucket().select(PostingRow::as_select()).load(conn).await?;
-    let (words, left) = without(postings, &deleted);
+    let (words, left) = remove_documents(postings, &deleted);
     for words in words.chunks(AT_ONCE) {
         diesel::delete(of_bucket().filter(word_in(search_postings::word, words.to_vec()))).execute(conn).await?;
     }

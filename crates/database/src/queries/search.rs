@@ -18,7 +18,8 @@ use crate::feeds::limit;
 use crate::rows::{After, AuthorRow, PostRow, Slice, Toward, visibility_code};
 use crate::schema::{posts, search_buckets, search_postings, search_tail, search_texts, users};
 use crate::search_index::{
-    Among, BucketPlace, BucketRow, Buckets, Chunk, Contains, Looked, Posting, beyond, kind_code, narrow,
+    Among, BucketPlace, BucketRow, Buckets, CheckedDocument, Chunk, Contains, Posting, beyond, kind_code,
+    retain_matching,
 };
 use crate::sql_types::{DbId, DbInstant};
 
@@ -126,7 +127,7 @@ pub(crate) async fn candidates(
         let words = [prefix.clone(), end_of(&prefix)];
         let rows = postings_between(conn, kind_code(kind), left, words, BEGINNINGS).await?;
         if limit(rows.len()) < BEGINNINGS {
-            narrow(&mut candidates, rows);
+            retain_matching(&mut candidates, rows);
         }
     }
     let last = candidates.last().map(|bucket| bucket.place).filter(|_| is_more);
@@ -213,7 +214,7 @@ pub(crate) async fn look(
     among: Among,
     contains: Contains<search_texts::words>,
     numbers: Vec<i64>,
-) -> Outcome<Vec<Looked>> {
+) -> Outcome<Vec<CheckedDocument>> {
     Ok(texts!(search_texts, among, |texts, is_found| {
         let (at, id, document) = (search_texts::created_at, search_texts::id, search_texts::document);
         let among = texts.filter(number_in(document, numbers));

@@ -1,4 +1,4 @@
-//! Buckets: documents by their words.
+//! Buckets: groups of documents, with an inverted index of their words.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,11 +11,11 @@ use crate::rows::{After, Slice, Toward, keyset};
 use crate::schema::{search_buckets, search_postings};
 use crate::sql_types::{DbId, DbInstant};
 
-/// How many pairs of a document and a word a bucket has at most, unless it has one document: what is packed at once keeps
-/// others waiting who write.
+/// The maximum number of pairs of a document and a word in a bucket, unless it has a single document. Packing more at once would
+/// delay other writes.
 const MAX_PAIRS: usize = 50_000;
 
-/// Which documents of a bucket have a word.
+/// The documents of a bucket that have a word.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Insertable)]
 #[diesel(table_name = search_postings, treat_none_as_default_value = false)]
 pub(crate) struct PostingRow {
@@ -25,7 +25,7 @@ pub(crate) struct PostingRow {
     pub(crate) documents: Vec<u8>,
 }
 
-/// A bucket: how many documents it has, and between which positions.
+/// A bucket: the number of its documents, and the range of their positions.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Insertable)]
 #[diesel(table_name = search_buckets, treat_none_as_default_value = false)]
 pub(crate) struct BucketRow {
@@ -38,7 +38,7 @@ pub(crate) struct BucketRow {
     pub(crate) newest_id: DbId,
 }
 
-/// Where a bucket stands among those that are gone through one after the other.
+/// The place of a bucket in the order in which a search reads buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BucketPlace {
     pub(crate) at: DbInstant,
@@ -56,7 +56,7 @@ impl BucketRow {
     }
 }
 
-/// Returns those of some buckets that have entries beyond a position, in the order in which they are come upon.
+/// Returns the buckets that have documents beyond the position of a slice, in reading direction.
 pub(crate) fn beyond(mut buckets: Vec<BucketRow>, Slice { after: After(at, id), toward, .. }: Slice) -> Vec<BucketRow> {
     buckets.retain(|row| match toward {
         Toward::Older => (row.oldest_at, row.oldest_id) < (at, id),
@@ -72,17 +72,17 @@ pub(crate) fn beyond(mut buckets: Vec<BucketRow>, Slice { after: After(at, id), 
     buckets
 }
 
-/// A bucket made of documents.
+/// A new bucket with its postings.
 pub(crate) struct PackedBucket {
     pub(crate) row: BucketRow,
-    /// In the order of their words.
+    /// The postings, sorted by word.
     pub(crate) postings: Vec<PostingRow>,
-    /// The documents, in the order of their numbers.
+    /// The ids of the documents, in the order of their numbers.
     pub(crate) ids: Vec<DbId>,
 }
 
 impl PackedBucket {
-    /// Packs documents, the oldest of them first, as many as a bucket may have; nothing without any.
+    /// Packs documents, given from the oldest on, as many as a bucket may have. Returns `None` if there are none.
     pub(crate) fn of(kind: Kind, bucket: i64, documents: Vec<(DbInstant, DbId, String)>) -> Option<Self> {
         let kind = kind_code(kind);
         let position = |(at, id, words)| ((at, id), IndexedText::restore(words));
@@ -114,7 +114,7 @@ impl PackedBucket {
     }
 }
 
-/// The places of documents in a bucket, in order.
+/// The places of documents within a bucket, sorted.
 type Places = Vec<u16>;
 
 fn bytes(places: Places) -> Vec<u8> {
@@ -125,8 +125,9 @@ fn places(documents: &[u8]) -> Places {
     documents.as_chunks().0.iter().map(|two| u16::from_le_bytes(*two)).collect()
 }
 
-/// Takes documents out of the postings of a bucket: the words whose postings are others then, and what is left of these.
-pub(crate) fn without(postings: Vec<PostingRow>, documents: &[i64]) -> (Vec<String>, Vec<PostingRow>) {
+/// Removes documents from the postings of a bucket. Returns the words whose postings change, and the changed postings that are
+/// not empty.
+pub(crate) fn remove_documents(postings: Vec<PostingRow>, documents: &[i64]) -> (Vec<String>, Vec<PostingRow>) {
     let gone: HashSet<u16> = documents.iter().filter_map(|number| (number % BUCKET).try_into().ok()).collect();
     let (mut words, mut left) = (Vec::new(), Vec::new());
     for posting in postings {
@@ -143,45 +144,45 @@ pub(crate) fn without(postings: Vec<PostingRow>, documents: &[i64]) -> (Vec<Stri
     (words, left)
 }
 
-/// Which buckets to look at.
+/// A selection of buckets to search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Buckets {
-    /// Those after one, or the first, so many at most.
+    /// The next buckets after a place, or the first ones; at most the given number.
     Next(Option<BucketPlace>, i64),
-    /// Those with these numbers.
+    /// The buckets with these numbers.
     Numbered(Vec<i64>),
-    /// Those with this number or a higher one: they are made in the order of their numbers.
+    /// The buckets made since, which have this number or a higher one.
     Since(i64),
 }
 
-/// What some buckets have of what is looked for.
+/// The candidates of some buckets for a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Chunk {
-    /// In the order in which they are come upon.
+    /// The candidates of each bucket, in reading direction.
     pub(crate) candidates: Vec<Candidates>,
-    /// After which bucket there may be others.
+    /// The place of the last bucket, if there may be others after it.
     pub(crate) last: Option<BucketPlace>,
-    /// The words that some of the buckets have not, so that they may be rare.
+    /// The words that some of the buckets lack, so that they may be rare.
     pub(crate) absent: Vec<String>,
-    /// The number that the next bucket will have, if these are the first.
+    /// The number that the next new bucket will get, if these are the first buckets of the search.
     pub(crate) next: Option<i64>,
 }
 
-/// What a bucket has of what is looked for.
+/// The candidates of a bucket for a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Candidates {
     pub(crate) place: BucketPlace,
-    /// Before what nothing of it comes.
+    /// A bound: no candidate of the bucket comes before this position in reading direction.
     pub(crate) nearest: Keyset,
-    /// The numbers of the documents that may be found, the nearest first.
+    /// The numbers of the documents that may match, the nearest first.
     pub(crate) documents: Vec<i64>,
 }
 
-/// A posting as it is read: the bucket, the word, and which documents have it.
+/// A posting as it is read: the bucket, the word, and the documents that have it.
 pub(crate) type Posting = (i64, String, Vec<u8>);
 
-/// Returns the documents of buckets that have every word, given the postings of these; all when there is no word. And which
-/// words some of the buckets have not.
+/// Returns the documents of buckets that have every word, given the postings of the words, or all documents if there are no
+/// words; and the words that some of the buckets lack.
 pub(crate) fn candidates(
     buckets: Vec<BucketRow>,
     words: Vec<String>,
@@ -216,8 +217,8 @@ pub(crate) fn candidates(
     (candidates, absent)
 }
 
-/// Keeps the candidates that have at least one of some words, given which documents have one.
-pub(crate) fn narrow(candidates: &mut [Candidates], postings: Vec<(i64, Vec<u8>)>) {
+/// Keeps the candidates that have at least one of some words, given the postings of these words.
+pub(crate) fn retain_matching(candidates: &mut [Candidates], postings: Vec<(i64, Vec<u8>)>) {
     let mut by_bucket: HashMap<i64, Places> = HashMap::new();
     for (bucket, documents) in postings {
         by_bucket.entry(bucket).or_default().extend(places(&documents));
@@ -233,7 +234,7 @@ pub(crate) fn narrow(candidates: &mut [Candidates], postings: Vec<(i64, Vec<u8>)
     }
 }
 
-/// Returns what two lists have in common, the first of which is the shorter one.
+/// Returns the intersection of two lists, of which the first is the shorter one.
 fn intersection(mut one: Places, other: Places) -> Places {
     one.retain(|place| other.binary_search(place).is_ok());
     one
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_has_documents_by_their_words() {
+    fn a_bucket_lists_the_documents_of_each_word() {
         let bucket = pack(&[" a b ", " b ", " c a "]);
         let row = |word: &str, documents: &[u8]| PostingRow {
             kind: 0,
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_with_very_many_words_fill_a_bucket_before() {
+    fn documents_with_very_many_words_fill_a_bucket_early() {
         let words: String = (0..20_000).map(|n| format!(" {n}")).collect();
         assert_eq!(pack(&[&words, &words, &words, " a "]).ids.len(), 2);
         let many: String = (0..60_000).map(|n| format!(" {n}")).collect();
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn candidates_have_every_word() {
+    fn candidates_have_every_word_of_the_query() {
         let bucket = pack(&[" a b ", " b ", " c a ", " a b c "]);
         let ask = |words: &[&str], prefix: Option<&str>, toward| {
             let of = |is_wanted: &dyn Fn(&str) -> bool| {
@@ -294,7 +295,10 @@ mod tests {
             assert!(absent.iter().eq(words.iter().filter(|word| !is_there(word))));
             if let Some(prefix) = prefix {
                 let rows = of(&|word| word.starts_with(prefix));
-                narrow(&mut found, rows.into_iter().map(|(bucket, _, documents)| (bucket, documents)).collect());
+                retain_matching(
+                    &mut found,
+                    rows.into_iter().map(|(bucket, _, documents)| (bucket, documents)).collect(),
+                );
             }
             let first = 7 * BUCKET;
             found.pop().unwrap().documents.into_iter().map(|number| number - first).collect::<Vec<_>>()

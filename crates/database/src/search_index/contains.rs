@@ -1,4 +1,4 @@
-//! Whether a text has what is looked for in it.
+//! The condition that a text contains the needles of a search.
 
 use diesel::QueryResult;
 use diesel::backend::Backend;
@@ -10,7 +10,8 @@ use diesel::sql_types::{Bool, HasSqlType, Text};
 use diesel::sqlite::Sqlite;
 
 use crate::expression::expression;
-/// Whether a column contains each of some texts, by their bytes.
+
+/// The condition that a column contains each of some texts, compared bytewise.
 #[derive(Debug, Clone)]
 pub(crate) struct Contains<C> {
     column: C,
@@ -18,7 +19,8 @@ pub(crate) struct Contains<C> {
 }
 
 impl<C> Contains<C> {
-    /// Empty texts, which are everywhere, fill up to a power of two: a statement is prepared for each number of them.
+    /// Creates the condition. Empty texts, which every text contains, pad the needles to a power of two: a statement is prepared
+    /// for each number of needles.
     pub(crate) fn new(column: C, needles: &[String]) -> Self {
         let mut needles = needles.to_vec();
         needles.resize(needles.len().next_power_of_two(), String::new());
@@ -26,7 +28,7 @@ impl<C> Contains<C> {
     }
 }
 
-// Its text is not always the same.
+// The SQL depends on the number of needles.
 impl<C> QueryId for Contains<C> {
     type QueryId = ();
 

@@ -1,4 +1,4 @@
-//! What the queries of searches are given, and the rows they store.
+//! Parameters of the search queries, and the rows they store.
 
 use agora_domain::search::{IndexedText, Kind};
 use diesel::Insertable;
@@ -8,28 +8,29 @@ use crate::codes::codes;
 use crate::schema::search_tail;
 use crate::sql_types::{DbId, DbInstant};
 
-/// How many numbers of documents there are for a bucket: it has so many documents at most.
+/// The number of document numbers reserved for each bucket, and so the maximum number of its documents.
 pub(crate) const BUCKET: i64 = 1024;
 
-/// How documents are packed, and looked for in what is packed.
+/// Parameters of packing documents into buckets and of searching them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packing {
-    /// How many documents a bucket has. When the tail has twice as many, the oldest half is packed.
+    /// The number of documents in a bucket. When the tail has twice as many, its older half is packed.
     pub(crate) documents: i64,
-    /// How many bytes the texts of a bucket have at most, unless it has one document; and the tail twice as many.
+    /// The maximum size of the texts of a bucket in bytes, unless it has a single document. The tail may have twice as many.
     pub(crate) bytes: i64,
-    /// In how many buckets a rare word is at most: these are looked at without the others, and all at once.
+    /// The maximum number of buckets that have a word for it to count as rare. A search for a rare word reads only these buckets,
+    /// all in one statement.
     pub(crate) rare: i64,
 }
 
 impl Packing {
-    /// How the service does it.
+    /// The parameters of the service.
     pub(crate) const SERVICE: Self = Self { documents: BUCKET, bytes: 4 << 20, rare: 64 };
 }
 
 codes! { kind_code: Kind { Post = 0, Account = 1, Product = 2 } }
 
-/// The text by which a thing is found that is in no bucket.
+/// The indexed text of a document in the tail.
 #[derive(Debug, Clone, Insertable)]
 #[diesel(table_name = search_tail, treat_none_as_default_value = false)]
 pub(crate) struct TextRow {
@@ -45,12 +46,12 @@ impl TextRow {
     }
 }
 
-/// What is looked for: things of a kind, and which of them whoever looks may find.
+/// The kind of documents to search, and the viewer, who may find only some of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Among {
     /// Posts that a viewer may find.
     Posts { viewer: DbViewer },
-    /// Accounts that a viewer may find, but one.
+    /// Accounts that a viewer may find, except one.
     Accounts { viewer: DbViewer, except: DbId },
     /// Products.
     Products,
