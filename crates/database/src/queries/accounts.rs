@@ -45,7 +45,7 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<UserRo
     Ok(there.select(UserRow::as_select()).get_result(conn).await.optional()?)
 }
 
-/// Returns the id, password hash and enabled flag of the account named.
+/// Returns the id, password hash and enabled flag of the account with a username or email address.
 pub(crate) async fn find_login(conn: &mut Conn<'_>, login: LoginIdentifier) -> Outcome<Option<(DbId, String, bool)>> {
     let columns = (users::id, users::password_hash, users::enabled);
     let found = match login {
@@ -57,7 +57,7 @@ pub(crate) async fn find_login(conn: &mut Conn<'_>, login: LoginIdentifier) -> O
     Ok(found.await.optional()?)
 }
 
-/// Returns the accounts with these keys of usernames, each with its key.
+/// Returns the ids of the accounts with these username keys, each with its key, without those blocked for the author or deleted.
 pub(crate) async fn find_ids(conn: &mut Conn<'_>, keys: Vec<String>, author: DbViewer) -> Outcome<Vec<(String, DbId)>> {
     let named = users::table.filter(word_in(users::username_key, keys)).filter(not(is_user_blocked_or_deleted(author)));
     Ok(named.select((users::username_key, users::id)).load(conn).await?)
@@ -87,7 +87,7 @@ pub(crate) async fn has_admin(conn: &mut Conn<'_>) -> Outcome<bool> {
     Ok(diesel::select(exists(users::table.filter(users::is_admin))).get_result(conn).await?)
 }
 
-/// Returns an account that was not deleted, locked against changes by others.
+/// Locks an account against changes by others, and returns it. Fails if the account does not exist or was deleted.
 pub(super) async fn lock_account(conn: &mut Conn<'_>, id: DbId) -> Outcome<UserRow> {
     match super::lock_user(conn, id).await? {
         Some((row, false)) => Ok(row),
@@ -95,7 +95,7 @@ pub(super) async fn lock_account(conn: &mut Conn<'_>, id: DbId) -> Outcome<UserR
     }
 }
 
-/// Returns an account whose password is still the one that was verified, locked against changes by others.
+/// Locks an account against changes by others, and returns it. Fails if its password is no longer the one that was verified.
 pub(super) async fn lock_confirmed(conn: &mut Conn<'_>, confirmed: Confirmed) -> Outcome<UserRow> {
     let id = DbId(confirmed.user.uuid());
     let row = lock_account(conn, id).await?;
@@ -104,9 +104,9 @@ pub(super) async fn lock_confirmed(conn: &mut Conn<'_>, confirmed: Confirmed) ->
     if is_same { Ok(row) } else { Err(Failure::Rule(wrong_password())) }
 }
 
-/// Applies a rule of the domain about roles or disabling to the stored account, given how many other enabled accounts
-/// have ADMIN.
-async fn change_standing(
+/// Applies a domain rule about roles or disabling to the stored account. The rule gets the account and the number of other
+/// enabled accounts with the role ADMIN.
+async fn change_with_rule(
     conn: &mut Conn<'_>,
     id: DbId,
     rule: impl FnOnce(Account, u64) -> agora_domain::Result<Account> + Send,
@@ -131,16 +131,16 @@ async fn change_standing(
 
 /// Applies the domain's rule of role changes to the stored account.
 pub(crate) async fn change_role(conn: &mut Conn<'_>, id: DbId, change: RoleChange, entry: AuditRecord) -> Outcome<()> {
-    change_standing(conn, id, |account, other_admins| account.with_role_change(change, other_admins), entry).await
+    change_with_rule(conn, id, |account, other_admins| account.with_role_change(change, other_admins), entry).await
 }
 
 /// Applies the domain's rule of disabling to the stored account.
 pub(crate) async fn set_enabled(conn: &mut Conn<'_>, id: DbId, enabled: bool, entry: AuditRecord) -> Outcome<()> {
     let at = entry.created_at;
-    change_standing(conn, id, |account, other_admins| account.with_enabled(enabled, other_admins), entry).await?;
+    change_with_rule(conn, id, |account, other_admins| account.with_enabled(enabled, other_admins), entry).await?;
     if !enabled {
         revoke_sessions(conn, id, None, at).await?;
-        super::mail_tokens::forget_all(conn, id).await?;
+        super::mail_tokens::delete_all(conn, id).await?;
     }
     Ok(())
 }
@@ -184,8 +184,8 @@ pub(crate) async fn update_profile(
     Ok(UpdatedProfile { account, replaced_picture })
 }
 
-/// Stores a new password in place of the one verified and revokes the account's sessions but `keep`; whether it was
-/// still that one.
+/// Replaces the verified password by a new one, and revokes the account's sessions except `keep`. Returns `false`, and changes
+/// nothing, if the password was no longer the verified one.
 pub(crate) async fn change_password(conn: &mut Conn<'_>, change: PasswordChange) -> Outcome<bool> {
     let PasswordChange { user, verified, new, keep, at, entry } = change;
     let user = DbId(user.uuid());
@@ -194,21 +194,21 @@ pub(crate) async fn change_password(conn: &mut Conn<'_>, change: PasswordChange)
         return Ok(false);
     }
     revoke_sessions(conn, user, keep.map(|session| DbId(session.uuid())), DbInstant(at)).await?;
-    super::mail_tokens::forget_changes(conn, user).await?;
+    super::mail_tokens::delete_reset_and_change(conn, user).await?;
     if let Some(entry) = entry {
         audit::record(conn, AuditRecord::of(&entry)).await?;
     }
     Ok(true)
 }
 
-/// Stores another hash of the same password, if that is still the account's.
+/// Stores another hash of the same password, if the account still has the verified one.
 pub(crate) async fn renew_password_hash(conn: &mut Conn<'_>, user: DbId, verified: String, new: String) -> Outcome<()> {
     let verified = users::table.find(user).filter(users::password_hash.eq(verified));
     diesel::update(verified).set(users::password_hash.eq(new)).execute(conn).await?;
     Ok(())
 }
 
-/// Revokes every live session of the account but `keep`; how many.
+/// Revokes every live session of the account except `keep`. Returns the number of revoked sessions.
 pub(crate) async fn revoke_sessions(
     conn: &mut Conn<'_>,
     user: DbId,

@@ -1,4 +1,4 @@
-//! What administrators did.
+//! The audit log.
 
 use agora_domain::audit::Actor;
 use agora_domain::audit_log::AuditFilter;
@@ -14,13 +14,13 @@ use crate::rows::{PreviewRow, Slice};
 use crate::schema::{AuditRecord, audit, users};
 use crate::sql_types::DbId;
 
-/// Stores an entry, in the transaction of the act.
+/// Stores an entry, in the transaction of the action.
 pub(crate) async fn record(conn: &mut Conn<'_>, entry: AuditRecord) -> Outcome<()> {
     diesel::insert_into(audit::table).values(entry).execute(conn).await?;
     Ok(())
 }
 
-/// Returns a part of the entries that pass a filter, each with the account that acted.
+/// Returns a slice of the entries that match a filter, each with the account that acted, if it was one that still exists.
 pub(crate) async fn list(
     conn: &mut Conn<'_>,
     filter: AuditFilter,

@@ -1,4 +1,4 @@
-//! Who blocks and who mutes whom.
+//! Blocks and mutes.
 
 use std::collections::BTreeSet;
 
@@ -21,29 +21,30 @@ use crate::rows::Slice;
 use crate::schema::{BlockRecord, MuteRecord, blocks, mutes, users};
 use crate::sql_types::{DbId, DbInstant};
 
-/// How many mutes that have ended are taken back at once.
-const ENDED_AT_ONCE: i64 = 100;
+/// The number of ended mutes that one transaction deletes.
+const ENDED_MUTES_BATCH: i64 = 100;
 
-/// Locks two accounts against follows and other changes, whoever locks them.
-async fn lock(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
+/// Locks two accounts, in the order of their ids, against follows and other changes.
+async fn lock_pair(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
     for id in [one.min(other), one.max(other)] {
         lock_account(conn, id).await?;
     }
     Ok(())
 }
 
-/// Does so and waits for the transactions in which either acts, so that what they tell is there to be taken out. Of those, the ones
-/// that lock an account as well have done so before they act: none of them waits for this.
-async fn lock_whole(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
-    lock(conn, one, other).await?;
+/// Locks two accounts as [`lock_pair`] does, and waits for the transactions in which either acts, so that their notifications are
+/// there to be removed. Those of these transactions that lock an account do so before they act, so none of them waits for this
+/// one.
+async fn lock_whole_pair(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
+    lock_pair(conn, one, other).await?;
     for id in [one.min(other), one.max(other)] {
         super::lock_whole_user(conn, id).await?;
     }
     Ok(())
 }
 
-/// The row that says that one user blocks another, or that another blocks the user.
-fn of(user: DbId, other: DbId, block: Option<(DbId, DbInstant)>) -> BlockRecord {
+/// Returns the row of `user` for a block between two users. It has the id and time of the block if `user` is the blocker.
+fn block_row(user: DbId, other: DbId, block: Option<(DbId, DbInstant)>) -> BlockRecord {
     let (id, created_at) = block.unzip();
     BlockRecord { user_id: user, other_id: other, id, created_at }
 }
@@ -54,7 +55,7 @@ pub(crate) async fn block(
     blocked: DbId,
     (id, at): (DbId, DbInstant),
 ) -> Outcome<()> {
-    lock_whole(conn, blocker, blocked).await?;
+    lock_whole_pair(conn, blocker, blocked).await?;
     let pair = blocks::table.find((blocker, blocked));
     match pair.select(blocks::id).get_result::<Option<DbId>>(conn).await.optional()? {
         Some(Some(_)) => return Ok(()),
@@ -63,8 +64,8 @@ pub(crate) async fn block(
             diesel::update(pair).set(block).execute(conn).await?;
         }
         None => {
-            // One row at a time: a statement with several is prepared anew each time.
-            for row in [of(blocker, blocked, Some((id, at))), of(blocked, blocker, None)] {
+            // One row at a time: a statement with several rows would be prepared again for each execution.
+            for row in [block_row(blocker, blocked, Some((id, at))), block_row(blocked, blocker, None)] {
                 diesel::insert_into(blocks::table).values(row).execute(conn).await?;
             }
             let both = [(blocker, blocked), (blocked, blocker)];
@@ -73,9 +74,10 @@ pub(crate) async fn block(
                     follows::count_change(conn, one).await?;
                 }
             }
-            // Once the follows are counted no longer: others who take back theirs of the same people count before they forget.
+            // After the counts of the follows have changed: others who unfollow the same people also count before they remove
+            // notifications.
             for (one, other) in both {
-                notices::forget(conn, one, other, false).await?;
+                notices::remove_acts_of_actor(conn, one, other, false).await?;
             }
         }
     }
@@ -89,18 +91,18 @@ pub(crate) async fn block(
 }
 
 pub(crate) async fn unblock(conn: &mut Conn<'_>, blocker: DbId, blocked: DbId) -> Outcome<bool> {
-    lock(conn, blocker, blocked).await?;
+    lock_pair(conn, blocker, blocked).await?;
     let (pair, back) = (blocks::table.find((blocker, blocked)), blocks::table.find((blocked, blocker)));
     let blocks = pair.filter(blocks::id.is_not_null());
     if diesel::select(exists(back.filter(blocks::id.is_not_null()))).get_result(conn).await? {
         let none = (blocks::id.eq(None::<DbId>), blocks::created_at.eq(None::<DbInstant>));
         return Ok(diesel::update(blocks).set(none).execute(conn).await? > 0);
     }
-    let there_was = diesel::delete(blocks).execute(conn).await? > 0;
-    if there_was {
+    let existed = diesel::delete(blocks).execute(conn).await? > 0;
+    if existed {
         diesel::delete(back).execute(conn).await?;
     }
-    Ok(there_was)
+    Ok(existed)
 }
 
 pub(crate) async fn list_blocked(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice) -> Outcome<Vec<RelatedPerson>> {
@@ -116,7 +118,7 @@ pub(crate) async fn list_blocked(conn: &mut Conn<'_>, viewer: DbViewer, slice: S
 
 pub(crate) async fn mute(conn: &mut Conn<'_>, mute: MuteRecord) -> Outcome<()> {
     let (muter, muted, ends_at) = (mute.muter_id, mute.muted_id, mute.ends_at);
-    lock_whole(conn, muter, muted).await?;
+    lock_whole_pair(conn, muter, muted).await?;
     let again = diesel::update(mutes::table.find((muter, muted))).set(mutes::ends_at.eq(ends_at));
     if again.execute(conn).await? > 0 {
         return Ok(());
@@ -128,23 +130,23 @@ pub(crate) async fn mute(conn: &mut Conn<'_>, mute: MuteRecord) -> Outcome<()> {
         return Err(Failure::Rule(TOO_MANY_MUTED));
     }
     follows::count_change(conn, muter).await?;
-    notices::forget(conn, muter, muted, true).await
+    notices::remove_acts_of_actor(conn, muter, muted, true).await
 }
 
 pub(crate) async fn unmute(conn: &mut Conn<'_>, muter: DbId, muted: DbId) -> Outcome<bool> {
     super::lock_user(conn, muter).await?;
     let mutes = mutes::table.find((muter, muted)).filter(not(is_account_deleted(mutes::muted_id)));
-    let there_was = diesel::delete(mutes).execute(conn).await? > 0;
-    if there_was {
+    let existed = diesel::delete(mutes).execute(conn).await? > 0;
+    if existed {
         follows::count_change(conn, muter).await?;
     }
-    Ok(there_was)
+    Ok(existed)
 }
 
-/// When a mute ends, when it was made and its id, then whom it is of.
-pub(crate) type Muted = (Option<DbInstant>, DbInstant, DbId, PersonRow);
+/// The end of a mute, its creation time and id, then the muted person.
+pub(crate) type MutedPerson = (Option<DbInstant>, DbInstant, DbId, PersonRow);
 
-pub(crate) async fn list_muted(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice) -> Outcome<Vec<Muted>> {
+pub(crate) async fn list_muted(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice) -> Outcome<Vec<MutedPerson>> {
     let muted = mutes::table
         .inner_join(users::table.on(users::id.eq(mutes::muted_id)))
         .filter(mutes::muter_id.eq(viewer.id))
@@ -154,19 +156,20 @@ pub(crate) async fn list_muted(conn: &mut Conn<'_>, viewer: DbViewer, slice: Sli
     Ok(super::load!(muted, mutes, slice, conn)?)
 }
 
-/// Takes back some of the mutes that have ended; how many.
+/// Deletes some of the mutes that have ended. Returns the number of deleted mutes.
 pub(crate) async fn end_mutes(conn: &mut Conn<'_>, now: DbInstant) -> Outcome<usize> {
-    let ended = mutes::table.filter(mutes::ends_at.le(now)).order(mutes::ends_at).limit(ENDED_AT_ONCE);
+    let ended = mutes::table.filter(mutes::ends_at.le(now)).order(mutes::ends_at).limit(ENDED_MUTES_BATCH);
     let ended: Vec<(DbId, DbId)> = ended.select((mutes::id, mutes::muter_id)).load(conn).await?;
     let (ended, muters): (Vec<_>, BTreeSet<_>) = ended.into_iter().unzip();
-    // All of them before the first is changed: the foreign key of a follow may wait for a change of the followed, not for a lock.
+    // All accounts are locked before the first is changed: the foreign key check of a follow waits for a change of the followed
+    // account, but not for a lock.
     for muter in &muters {
         super::lock_user(conn, *muter).await?;
     }
     for muter in muters {
         follows::count_change(conn, muter).await?;
     }
-    // One that has got another end meanwhile stays.
+    // A mute whose end was changed meanwhile stays.
     let ended = mutes::table.filter(id_in(mutes::id, ended)).filter(mutes::ends_at.le(now));
     Ok(diesel::delete(ended).execute(conn).await?)
 }

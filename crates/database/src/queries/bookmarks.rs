@@ -1,4 +1,4 @@
-//! Posts that users keep for themselves.
+//! Bookmarks of posts.
 
 use std::collections::HashMap;
 
@@ -39,11 +39,10 @@ pub(crate) async fn unset(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcom
     Ok(diesel::delete(bookmarks::table.find((user, post))).execute(conn).await? > 0)
 }
 
-/// When the bookmark was made and its id, its post, and whether that is visible.
+/// The time and id of a bookmark, its post, and whether the post is visible.
 type Entry = (DbInstant, DbId, DbId, bool);
 
-/// Returns a part of the bookmarks whose posts are visible, at most so many: when each was made and its id, then the post as
-/// its viewer sees it.
+/// Returns at most `most` of the bookmarks in a slice whose posts are visible, with the posts; and where the next part begins.
 pub(crate) async fn list(
     conn: &mut Conn<'_>,
     VisiblePosts { viewer, followed, others }: VisiblePosts,

@@ -25,13 +25,13 @@ use crate::schema::{AuditRecord, CommentLikeRecord, comment_likes, comments, pos
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::ThreadedRow;
 
-/// How many likes and comments, how many bookmarks and how many likes of comments are deleted with their post at once, and
-/// how many of others' are erased at a time: a write that takes longer has others wait.
-pub(super) const ERASED_AT_ONCE: i64 = 500;
+/// The maximum number of likes and comments, of bookmarks and of likes of comments that are deleted with their post in one write;
+/// and the number of rows that one write erases. Longer writes would delay others.
+pub(super) const ERASURE_BATCH: i64 = 500;
 
 const NO_COMMENT: Failure = Failure::Rule(Error::NotFound(Resource::Comment));
 
-/// Returns the comment that `caller` names, unless its post is deleted.
+/// Returns what decides whether `caller` may access a comment; `None` if it does not exist, or its post is deleted.
 pub(crate) async fn find_access(
     conn: &mut Conn<'_>,
     target: CommentTarget,
@@ -87,9 +87,9 @@ pub(crate) async fn find_access(
     found.map(access).transpose()
 }
 
-/// Stores a comment that answers another one, and counts it.
+/// Stores a reply to a comment, and updates the counts.
 pub(crate) async fn insert_reply(conn: &mut Conn<'_>, row: CommentRow, told: Vec<Notice>) -> Outcome<()> {
-    // The post first, as whoever deletes a comment of it does: from here on its comments stay.
+    // Locks the post first, as a deletion of its comments does: from here on, no comment of it can be deleted.
     let post = posts::table.find(row.post_id).filter(posts::deleted_at.is_null());
     let counted = diesel::update(post).set(posts::comment_count.eq(posts::comment_count + 1));
     let counted = prepared(counted).execute(conn).await?;
@@ -119,7 +119,7 @@ pub(crate) async fn update(
     entities: String,
     at: DbInstant,
 ) -> Outcome<()> {
-    // The post first, as whoever deletes it does: the second change of the comment looks whether it is there.
+    // Locks the post first, as a deletion does: the second update of the comment makes the database check that the post exists.
     super::lock_counters_of(conn, id).await?;
     let updated = diesel::update(comments::table.find(id).filter(not(comments::is_hidden)))
         .set((comments::content.eq(content), comments::updated_at.eq(at)))
@@ -128,14 +128,14 @@ pub(crate) async fn update(
     if updated == 0 {
         return Err(NO_COMMENT);
     }
-    // Whatever changes a text has forgotten them.
+    // Stored after the text, since a trigger resets the entities of a changed text.
     diesel::update(comments::table.find(id)).set(comments::entities.eq(Some(entities))).execute(conn).await?;
     Ok(())
 }
 
-/// Hides a comment, or shows it again, and counts what is shown then.
+/// Hides a comment, or shows it again, and updates the counts of visible comments.
 pub(crate) async fn set_hidden(conn: &mut Conn<'_>, id: DbId, hidden: bool, entry: AuditRecord) -> Outcome<()> {
-    // The post first: nobody answers or deletes meanwhile.
+    // Locks the post first, so that nobody replies or deletes meanwhile.
     super::lock_counters_of(conn, id).await?;
     if !is_there(conn, id).await? {
         return Err(NO_COMMENT);
@@ -155,16 +155,16 @@ pub(crate) async fn set_hidden(conn: &mut Conn<'_>, id: DbId, hidden: bool, entr
         diesel::update(comments::table.find(thread)).set(count).execute(conn).await?;
     }
     if hidden_thread.is_none() {
-        // What stands in a thread goes with its top; a reply has none below it.
+        // The replies of a thread are hidden with its top comment; a reply has no replies itself.
         let count = posts::comment_count.eq(posts::comment_count + shown * (1 + reply_count));
         diesel::update(posts::table.find(post)).set(count).execute(conn).await?;
     }
     super::audit::record(conn, entry).await
 }
 
-/// Deletes some of a comment's thread, and in the end the comment.
+/// Deletes a batch of a comment's thread, and the comment itself with the last batch.
 pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<Deletion> {
-    // The post first: nobody answers meanwhile.
+    // Locks the post first, so that nobody replies meanwhile.
     super::lock_counters_of(conn, id).await?;
     let erasable = (comments::id, comments::like_count, comments::is_hidden);
     let found = comments::table.find(id).select((comments::post_id, comments::parent_id, hidden_thread(), erasable));
@@ -172,12 +172,12 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<Deletion> {
     type Found = (DbId, Option<DbId>, Option<DbId>, (DbId, i64, bool));
     let (post, parent, hidden_thread, top): Found = found.ok_or(NO_COMMENT)?;
     let (.., is_hidden) = top;
-    let replies = comments::table.filter(comments::parent_id.eq(id)).limit(ERASED_AT_ONCE);
+    let replies = comments::table.filter(comments::parent_id.eq(id)).limit(ERASURE_BATCH);
     let mut rows: Vec<(DbId, i64, bool)> = replies.select(erasable).load(conn).await?;
     rows.push(top);
     let erased = erase(conn, rows.iter().map(|(id, likes, _)| (*id, *likes)).collect()).await?;
     let is_done = erased.contains(&id);
-    // What is hidden was not counted.
+    // Hidden comments were not counted.
     let erased: HashSet<DbId> = erased.into_iter().collect();
     let shown = rows.iter().filter(|(id, _, is_hidden)| !is_hidden && erased.contains(id)).count();
     let count = i64::try_from(shown).unwrap_or(i64::MAX);
@@ -198,19 +198,20 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId) -> Outcome<Deletion> {
     Ok(if is_done { Deletion::Done } else { Deletion::InPart })
 }
 
-/// Deletes the first of some comments, each given with how many like it, or some likes of the first: no more rows than
-/// others can wait for. Returns which comments are deleted.
+/// Deletes as many of some comments, from the first on, as fit into a batch together with their likes. If the first comment alone
+/// has too many likes, it deletes a batch of these instead. Each comment is given with its number of likes. Returns the ids of
+/// the deleted comments.
 pub(super) async fn erase(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>) -> Outcome<Vec<DbId>> {
     let [(first, _), ..] = rows[..] else { return Ok(Vec::new()) };
     let mut count = 0;
     let few = rows.into_iter().take_while(|(_, likes)| {
         count += 1 + likes;
-        count <= ERASED_AT_ONCE
+        count <= ERASURE_BATCH
     });
     let few: Vec<DbId> = few.map(|(id, _)| id).collect();
     if few.is_empty() {
         super::lock_comment(conn, first).await?;
-        let some = comment_likes::table.filter(comment_likes::comment_id.eq(first)).limit(ERASED_AT_ONCE);
+        let some = comment_likes::table.filter(comment_likes::comment_id.eq(first)).limit(ERASURE_BATCH);
         let some: Vec<DbId> = some.select(comment_likes::user_id).load(conn).await?;
         let some = comment_likes::table
             .filter(comment_likes::comment_id.eq(first))
@@ -270,7 +271,7 @@ pub(crate) async fn unset_like(conn: &mut Conn<'_>, id: DbId, user: DbId) -> Out
     Ok(deleted.is_some())
 }
 
-/// When the like was made and its id, then who made it.
+/// Returns a slice of the likes of a comment: the time and id of each, then the user.
 pub(crate) async fn list_likers(
     conn: &mut Conn<'_>,
     id: DbId,
@@ -286,8 +287,8 @@ pub(crate) async fn list_likers(
     Ok(super::load!(of_comment, comment_likes, slice, conn)?)
 }
 
-/// Whether the viewer likes a comment: asked for each comment by itself, where PostgreSQL may read all that the viewer likes
-/// for EXISTS.
+/// The condition that the viewer likes a comment. A scalar subquery for each comment: with EXISTS, PostgreSQL may read everything
+/// that the viewer likes.
 #[auto_type]
 fn liked_by(viewer: DbId) -> _ {
     let like = comment_likes::table.filter(comment_likes::comment_id.eq(comments::id));
@@ -314,7 +315,7 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome
     Ok(built(found).get_result(conn).await.optional()?)
 }
 
-/// Returns what a part of a list of comments shows to a viewer, at most so many.
+/// Returns the comments of a part of a list that are shown to a viewer, at most `$most`, and where the next part begins.
 macro_rules! threaded_part {
     ($comments:expr, $viewer:expr, $slice:expr, $most:expr, $conn:expr) => {{
         let is_shown = not(is_user_blocked_or_deleted($viewer)).and(comment_shown_to($viewer));
@@ -324,7 +325,7 @@ macro_rules! threaded_part {
     }};
 }
 
-/// Returns a part of the comments on a post that answer none, at most so many.
+/// Returns at most `most` of the top-level comments of a post in a slice, and where the next part begins.
 pub(crate) async fn list_top_level(
     conn: &mut Conn<'_>,
     post: DbId,
@@ -336,7 +337,7 @@ pub(crate) async fn list_top_level(
     threaded_part!(top_level, viewer, slice, most, conn)
 }
 
-/// Returns a part of the replies in a thread, at most so many.
+/// Returns at most `most` of the replies of a thread in a slice, and where the next part begins.
 pub(crate) async fn list_replies(
     conn: &mut Conn<'_>,
     thread: DbId,
@@ -347,7 +348,7 @@ pub(crate) async fn list_replies(
     threaded_part!(comments::parent_id.eq(thread), viewer, slice, most, conn)
 }
 
-/// Returns a part of all comments on a post, at most so many.
+/// Returns at most `most` of all comments on a post in a slice, and where the next part begins.
 pub(crate) async fn list(
     conn: &mut Conn<'_>,
     post: DbId,

@@ -1,4 +1,4 @@
-//! Accounts that are deleted at once, and erased some rows at a time.
+//! Deletion of accounts, which takes effect at once, and the erasure of their data, batch by batch.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use agora_domain::page::Keyset;
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl};
 
 use super::accounts::{lock_confirmed, revoke_sessions};
-use super::comments::ERASED_AT_ONCE;
-use super::kept_names::{Name, keep};
+use super::comments::ERASURE_BATCH;
+use super::kept_names::{Name, reserve};
 use super::{Conn, RunQueryDsl, built, comments as all_comments, id_in, images, notices, posts as all_posts};
 use crate::error::Outcome;
 use crate::notices::Gathered;
@@ -22,13 +22,14 @@ use crate::schema::{
 };
 use crate::sql_types::{DbId, DbInstant};
 
-/// How many comments, likes of comments, and follows are deleted at once, each by several statements.
-const ACTS_AT_ONCE: usize = 20;
+/// The number of comments, likes of comments or follows deleted in one transaction. Each takes several statements.
+const ACTIVITY_BATCH: usize = 20;
 
-/// How many likes are deleted at once.
-const LIKES_AT_ONCE: usize = 100;
+/// The number of likes deleted in one transaction.
+const LIKE_BATCH: usize = 100;
 
-/// Deletes an account for everybody, whatever belongs to it; the picture it lost.
+/// Deletes an account: it disappears for everybody, however much data belongs to it. Returns its picture, which is no longer in
+/// use.
 pub(crate) async fn delete(conn: &mut Conn<'_>, account: Confirmed, at: DbInstant) -> Outcome<Option<String>> {
     let id = DbId(account.user.uuid());
     super::lock_admins(conn, id).await?;
@@ -39,7 +40,7 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, account: Confirmed, at: DbInstan
     let picture = row.picture.profile_picture.clone();
     let account = row.account()?;
     account.ensure_deletable(others)?;
-    // No key has capital letters: nobody ever names the account so.
+    // Keys have no capital letters, so that nobody can ever refer to the account by this name.
     let nobody = format!("DELETED {}", id.0);
     diesel::update(users::table.find(id))
         .set((
@@ -56,7 +57,7 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, account: Confirmed, at: DbInstan
     let kept_until = DbInstant(at.0.plus_millis(NAMES_KEPT_MILLIS));
     let (username, email) = (account.username.key(), account.email.key());
     for name in [Name::Username(&username), Name::Email(&email)] {
-        keep(conn, name, kept_until).await?;
+        reserve(conn, name, kept_until).await?;
     }
     revoke_sessions(conn, id, None, at).await?;
     diesel::delete(mail_tokens::table.filter(mail_tokens::user_id.eq(id))).execute(conn).await?;
@@ -65,16 +66,17 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, account: Confirmed, at: DbInstan
     Ok(picture)
 }
 
-/// Returns the account that was deleted first of those of which something is left.
+/// Returns the account deleted first among those whose erasure is not complete.
 pub(crate) async fn next_unerased(conn: &mut Conn<'_>) -> Outcome<Option<DbId>> {
     let first = erasures::table.order((erasures::deleted_at, erasures::user_id)).select(erasures::user_id).limit(1);
     Ok(first.get_result(conn).await.optional()?)
 }
 
-/// Deletes the rows of a table that a column of keys names, of those that belong to an account; returns how many, if any did.
-macro_rules! some_of {
+/// Deletes a batch of the rows of a table that belong to an account, found by a column of keys. If there were any, returns their
+/// number from the calling function.
+macro_rules! delete_batch {
     ($conn:expr, $table:ident, $owner:expr, $key:expr) => {{
-        let some: Vec<DbId> = $table::table.filter($owner).select($key).limit(ERASED_AT_ONCE).load($conn).await?;
+        let some: Vec<DbId> = $table::table.filter($owner).select($key).limit(ERASURE_BATCH).load($conn).await?;
         if !some.is_empty() {
             let these = $table::table.filter($owner).filter(id_in($key, some));
             let count = diesel::delete(these).execute($conn).await?;
@@ -83,8 +85,8 @@ macro_rules! some_of {
     }};
 }
 
-/// What an account may have very many of, in the order in which it is erased: its posts, one visibility after the other, those of them that are
-/// left marked, and what it did to what belongs to others, where it is counted or told.
+/// The kinds of data of which an account may have very many, in the order of erasure: its posts by visibility, then those marked
+/// as deleted, and its activity on what belongs to others, which appears in counts and notifications.
 const STEPS: [Step; 8] = [
     Step::Posts(0),
     Step::Posts(1),
@@ -106,15 +108,16 @@ enum Step {
     Follows,
 }
 
-/// Erases some of what belonged to a deleted account, and in the end the account.
+/// Erases a batch of the data of a deleted account, and the account itself in the end.
 ///
-/// It goes on behind what is gone: PostgreSQL would pass over all of that each time until it is vacuumed.
+/// It continues after the position of the previous batch: PostgreSQL would otherwise read over all deleted rows each time until
+/// it vacuums them.
 pub(crate) async fn erase(conn: &mut Conn<'_>, user: DbId, from: ErasurePosition, at: DbInstant) -> Outcome<Erased> {
-    // What another node still lets the account write is there by now, or never.
+    // From here on, rows that another node still lets the account write are either committed or will never be.
     super::lock_whole_user(conn, user).await?;
     for (number, step) in (0..).zip(STEPS).skip(from.step.into()) {
         let after = from.after.filter(|_| number == from.step);
-        let erased = step.erase_some(conn, user, after, at).await?;
+        let erased = step.erase_batch(conn, user, after, at).await?;
         if erased.count > 0 {
             return Ok(Erased { next: ErasurePosition { step: number, ..erased.next }, ..erased });
         }
@@ -130,25 +133,26 @@ pub(crate) async fn erase(conn: &mut Conn<'_>, user: DbId, from: ErasurePosition
     Ok(Erased { count, is_done: true, ..Erased::default() })
 }
 
-/// Erases some of what an account has a bounded number of, or what is looked up by others; how much, if any is left.
+/// Erases a batch of the remaining data: rows of which an account has a bounded number, and rows that other accounts look up.
+/// Returns the number of rows, or `None` if nothing is left.
 async fn erase_rest(conn: &mut Conn<'_>, user: DbId) -> Outcome<Option<usize>> {
-    some_of!(conn, follows, follows::followed_id.eq(user), follows::follower_id);
-    some_of!(conn, bookmarks, bookmarks::user_id.eq(user), bookmarks::post_id);
-    some_of!(conn, blocks, blocks::user_id.eq(user), blocks::other_id);
-    some_of!(conn, blocks, blocks::other_id.eq(user), blocks::user_id);
-    some_of!(conn, mutes, mutes::muter_id.eq(user), mutes::muted_id);
-    some_of!(conn, mutes, mutes::muted_id.eq(user), mutes::muter_id);
-    some_of!(conn, sessions, sessions::user_id.eq(user), sessions::id);
-    some_of!(conn, reports, reports::reporter_id.eq(user), reports::id);
+    delete_batch!(conn, follows, follows::followed_id.eq(user), follows::follower_id);
+    delete_batch!(conn, bookmarks, bookmarks::user_id.eq(user), bookmarks::post_id);
+    delete_batch!(conn, blocks, blocks::user_id.eq(user), blocks::other_id);
+    delete_batch!(conn, blocks, blocks::other_id.eq(user), blocks::user_id);
+    delete_batch!(conn, mutes, mutes::muter_id.eq(user), mutes::muted_id);
+    delete_batch!(conn, mutes, mutes::muted_id.eq(user), mutes::muter_id);
+    delete_batch!(conn, sessions, sessions::user_id.eq(user), sessions::id);
+    delete_batch!(conn, reports, reports::reporter_id.eq(user), reports::id);
     let of_user = idempotency::caller.eq(user).and(idempotency::outcome.is_not_null());
-    some_of!(conn, idempotency, of_user, idempotency::attempt);
-    some_of!(conn, notifications, notifications::actor_id.eq(user), notifications::id);
+    delete_batch!(conn, idempotency, of_user, idempotency::attempt);
+    delete_batch!(conn, notifications, notifications::actor_id.eq(user), notifications::id);
     let count = super::notifications::delete_of(conn, user).await?;
     Ok((count > 0).then_some(count))
 }
 
-/// Loads the keys of some rows that an account made after one, with when each was made.
-macro_rules! some_after {
+/// Loads the keys of a batch of an account's rows after a position, with the time and id of each; and the position of the last.
+macro_rules! load_batch_after {
     ($conn:expr, $table:ident, $owner:expr, $key:expr, $after:expr, $most:expr) => {{
         let rows = $table::table.filter($owner).select(($key, $table::created_at, $table::id));
         let slice = Slice::new(Toward::Newer, $after, $most);
@@ -158,14 +162,14 @@ macro_rules! some_after {
     }};
 }
 
-/// So many things are gone, up to one of them.
-fn gone(count: usize, after: Option<Keyset>) -> Erased {
+/// Returns the result of a batch that erased `count` things up to a position.
+fn progress(count: usize, after: Option<Keyset>) -> Erased {
     Erased { count, next: ErasurePosition { step: 0, after }, ..Erased::default() }
 }
 
 impl Step {
-    /// Erases some of these things after one.
-    async fn erase_some(
+    /// Erases a batch of this kind of data after a position.
+    async fn erase_batch(
         self,
         conn: &mut Conn<'_>,
         user: DbId,
@@ -176,62 +180,63 @@ impl Step {
             Self::Posts(visibility) => {
                 let shown = posts::author_id.eq(user).and(posts::visibility.eq(visibility));
                 let shown = shown.and(posts::deleted_at.is_null());
-                // One alone: with it go so many likes and comments that it is a write of its own.
-                let (some, last): (Vec<(DbId, _, _)>, _) = some_after!(conn, posts, shown, posts::id, after, 1);
+                // One post per batch: with its likes and comments it is a large write already.
+                let (some, last): (Vec<(DbId, _, _)>, _) = load_batch_after!(conn, posts, shown, posts::id, after, 1);
                 let [(post, ..)] = some[..] else { return Ok(Erased::default()) };
                 let deleted = all_posts::delete(conn, post, at).await?;
                 let images = deleted.attachments.into_iter().map(|attachment| attachment.key).collect();
-                Ok(Erased { images, ..gone(1, last) })
+                Ok(Erased { images, ..progress(1, last) })
             }
             Self::MarkedPosts => {
                 let marked = posts::table.filter(posts::author_id.eq(user).and(posts::deleted_at.is_not_null()));
                 let marked = marked.select(posts::id).limit(1).get_result::<DbId>(conn).await.optional()?;
                 let Some(marked) = marked else { return Ok(Erased::default()) };
-                Ok(gone(all_posts::erase_post(conn, marked).await?, None))
+                Ok(progress(all_posts::erase_post(conn, marked).await?, None))
             }
-            Self::Comments => comments_of(conn, user, after).await,
+            Self::Comments => erase_comments(conn, user, after).await,
             Self::Likes => {
                 let (some, last) =
-                    some_after!(conn, likes, likes::user_id.eq(user), likes::post_id, after, LIKES_AT_ONCE);
+                    load_batch_after!(conn, likes, likes::user_id.eq(user), likes::post_id, after, LIKE_BATCH);
                 let posts: Vec<DbId> = some.into_iter().map(|(post, ..)| post).collect();
-                Ok(gone(take_likes_back(conn, user, posts).await?, last))
+                Ok(progress(remove_likes(conn, user, posts).await?, last))
             }
             Self::CommentLikes => {
                 let of_user = comment_likes::user_id.eq(user);
                 let (some, last) =
-                    some_after!(conn, comment_likes, of_user, comment_likes::comment_id, after, ACTS_AT_ONCE);
+                    load_batch_after!(conn, comment_likes, of_user, comment_likes::comment_id, after, ACTIVITY_BATCH);
                 let comments: Vec<DbId> = some.into_iter().map(|(comment, ..)| comment).collect();
-                Ok(gone(take_comment_likes_back(conn, user, comments).await?, last))
+                Ok(progress(remove_comment_likes(conn, user, comments).await?, last))
             }
             Self::Follows => {
                 let of_user = follows::follower_id.eq(user);
-                let (some, last) = some_after!(conn, follows, of_user, follows::followed_id, after, ACTS_AT_ONCE);
+                let (some, last) =
+                    load_batch_after!(conn, follows, of_user, follows::followed_id, after, ACTIVITY_BATCH);
                 let followed: Vec<DbId> = some.into_iter().map(|(followed, ..)| followed).collect();
                 let these = follows::table.filter(of_user).filter(id_in(follows::followed_id, followed));
                 let these = diesel::delete(these).returning((follows::followed_id, follows::id, follows::created_at));
-                let taken: Vec<(DbId, DbId, DbInstant)> = these.load(conn).await?;
-                take_out(conn, NotificationKind::Follow, &taken).await?;
-                Ok(gone(taken.len(), last))
+                let removed: Vec<(DbId, DbId, DbInstant)> = these.load(conn).await?;
+                remove_from_notifications(conn, NotificationKind::Follow, &removed).await?;
+                Ok(progress(removed.len(), last))
             }
         }
     }
 }
 
-/// Deletes some comments of an account, with what stands in their threads.
-async fn comments_of(conn: &mut Conn<'_>, user: DbId, after: Option<Keyset>) -> Outcome<Erased> {
+/// Deletes a batch of an account's comments, with the replies in their threads.
+async fn erase_comments(conn: &mut Conn<'_>, user: DbId, after: Option<Keyset>) -> Outcome<Erased> {
     let deleted_with_it = comments::reply_count + comments::like_count;
     let key = (comments::id, deleted_with_it);
     let (some, _): (Vec<((DbId, i64), _, _)>, _) =
-        some_after!(conn, comments, comments::author_id.eq(user), key, after, ACTS_AT_ONCE);
-    let (mut rows, mut erased) = (0, gone(0, after));
+        load_batch_after!(conn, comments, comments::author_id.eq(user), key, after, ACTIVITY_BATCH);
+    let (mut rows, mut erased) = (0, progress(0, after));
     for ((id, deleted_with_it), made, _) in some {
-        // One with more is deleted in parts, by itself.
-        if rows > 0 && rows + 1 + deleted_with_it > ERASED_AT_ONCE {
+        // A comment with more rows than a batch is deleted in parts, in batches of its own.
+        if rows > 0 && rows + 1 + deleted_with_it > ERASURE_BATCH {
             break;
         }
         rows += 1 + deleted_with_it;
         erased.count += 1;
-        // What stands in a thread goes with its top.
+        // A reply may have been deleted with the top comment of its thread.
         let is_there = comments::table.find(id).select(comments::id);
         if is_there.get_result::<DbId>(conn).await.optional()?.is_some()
             && all_comments::delete(conn, id).await? == Deletion::InPart
@@ -243,43 +248,47 @@ async fn comments_of(conn: &mut Conn<'_>, user: DbId, after: Option<Keyset>) -> 
     Ok(erased)
 }
 
-/// Takes likes of some posts back; how many.
-async fn take_likes_back(conn: &mut Conn<'_>, user: DbId, liked: Vec<DbId>) -> Outcome<usize> {
+/// Removes the account's likes of some posts. Returns the number of removed likes.
+async fn remove_likes(conn: &mut Conn<'_>, user: DbId, liked: Vec<DbId>) -> Outcome<usize> {
     super::lock_all_counters(conn, liked.clone()).await?;
     let these = likes::table.filter(likes::user_id.eq(user)).filter(id_in(likes::post_id, liked));
-    let taken = diesel::delete(these).returning((likes::post_id, likes::id, likes::created_at));
-    let taken: Vec<(DbId, DbId, DbInstant)> = taken.load(conn).await?;
-    let posts: Vec<DbId> = taken.iter().map(|(post, ..)| *post).collect();
+    let removed = diesel::delete(these).returning((likes::post_id, likes::id, likes::created_at));
+    let removed: Vec<(DbId, DbId, DbInstant)> = removed.load(conn).await?;
+    let posts: Vec<DbId> = removed.iter().map(|(post, ..)| *post).collect();
     let counted = posts::table.filter(id_in(posts::id, posts));
     diesel::update(counted).set(posts::like_count.eq(posts::like_count - 1)).execute(conn).await?;
-    take_out(conn, NotificationKind::Like, &taken).await?;
-    Ok(taken.len())
+    remove_from_notifications(conn, NotificationKind::Like, &removed).await?;
+    Ok(removed.len())
 }
 
-/// Takes likes of some comments back; how many.
-async fn take_comment_likes_back(conn: &mut Conn<'_>, user: DbId, liked: Vec<DbId>) -> Outcome<usize> {
+/// Removes the account's likes of some comments. Returns the number of removed likes.
+async fn remove_comment_likes(conn: &mut Conn<'_>, user: DbId, liked: Vec<DbId>) -> Outcome<usize> {
     super::lock_comments(conn, liked.clone()).await?;
     let these = comment_likes::table.filter(comment_likes::user_id.eq(user));
     let these = these.filter(id_in(comment_likes::comment_id, liked));
-    let taken = (comment_likes::comment_id, comment_likes::id, comment_likes::created_at);
-    let taken: Vec<(DbId, DbId, DbInstant)> = diesel::delete(these).returning(taken).load(conn).await?;
-    let liked: Vec<DbId> = taken.iter().map(|(comment, ..)| *comment).collect();
+    let removed = (comment_likes::comment_id, comment_likes::id, comment_likes::created_at);
+    let removed: Vec<(DbId, DbId, DbInstant)> = diesel::delete(these).returning(removed).load(conn).await?;
+    let liked: Vec<DbId> = removed.iter().map(|(comment, ..)| *comment).collect();
     let counted = comments::table.filter(id_in(comments::id, liked));
     diesel::update(counted).set(comments::like_count.eq(comments::like_count - 1)).execute(conn).await?;
-    take_out(conn, NotificationKind::CommentLike, &taken).await?;
-    Ok(taken.len())
+    remove_from_notifications(conn, NotificationKind::CommentLike, &removed).await?;
+    Ok(removed.len())
 }
 
-/// Takes acts out of what others were told of them.
-async fn take_out(conn: &mut Conn<'_>, kind: NotificationKind, taken: &[(DbId, DbId, DbInstant)]) -> Outcome<()> {
+/// Removes likes or follows from the notifications that gather them.
+async fn remove_from_notifications(
+    conn: &mut Conn<'_>,
+    kind: NotificationKind,
+    removed: &[(DbId, DbId, DbInstant)],
+) -> Outcome<()> {
     let mut days = BTreeMap::<_, (Vec<_>, Vec<_>)>::new();
-    for (target, act, made) in taken {
+    for (target, act, made) in removed {
         let (targets, acts) = days.entry(Gathered::new(kind, *target, *made).day).or_default();
         targets.push(*target);
         acts.push(*act);
     }
     for (day, (targets, acts)) in days {
-        notices::take_out_all(conn, kind, day, targets, acts).await?;
+        notices::remove_acts_of_day(conn, kind, day, targets, acts).await?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Who may be told of events.
+//! The state that decides who receives events.
 
 use agora_domain::events::{CommentState, PostState};
 use diesel::dsl::not;
@@ -12,7 +12,7 @@ use crate::rows::{StoredVisibility, count, shown_visibility};
 use crate::schema::{blocks, comments, follows, mutes, posts, users};
 use crate::sql_types::DbId;
 
-/// Returns the state of those of some posts that are there.
+/// Returns the state of the posts with these ids that exist.
 pub(crate) async fn find_posts(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<Vec<PostState>> {
     let found = posts::table.inner_join(users::table).filter(post_in(ids)).filter(posts::deleted_at.is_null());
     let found = found.filter(not(is_account_deleted(posts::author_id)));
@@ -27,7 +27,7 @@ pub(crate) async fn find_posts(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<V
     found.into_iter().map(state).collect()
 }
 
-/// Returns the state of those of some comments that are there.
+/// Returns the state of the comments with these ids that exist.
 pub(crate) async fn find_comments(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<Vec<CommentState>> {
     let found = comments::table.filter(id_in(comments::id, ids)).filter(not(is_account_deleted(comments::author_id)));
     let deciding = (comments::id, comments::author_id, comments::parent_id, comments::is_hidden, hidden_thread());
@@ -41,21 +41,21 @@ pub(crate) async fn find_comments(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcom
     Ok(found.into_iter().map(state).collect())
 }
 
-/// Returns which of some users are apart from which of some others.
+/// Returns the pairs of one of the users and one of the others with a block between them.
 pub(crate) async fn find_apart(conn: &mut Conn<'_>, users: Vec<DbId>, others: Vec<DbId>) -> Outcome<Vec<(DbId, DbId)>> {
     let these = blocks::table.filter(id_in(blocks::user_id, users));
     let these = these.filter(id_in(blocks::other_id, others));
     Ok(these.select((blocks::user_id, blocks::other_id)).load(conn).await?)
 }
 
-/// Returns which of some users mute which of some others.
+/// Returns the pairs of a muter and a muted user among the given ones.
 pub(crate) async fn find_mutes(conn: &mut Conn<'_>, muters: Vec<DbId>, muted: Vec<DbId>) -> Outcome<Vec<(DbId, DbId)>> {
     let these = mutes::table.filter(id_in(mutes::muter_id, muters));
     let these = these.filter(id_in(mutes::muted_id, muted));
     Ok(these.select((mutes::muter_id, mutes::muted_id)).load(conn).await?)
 }
 
-/// Returns which of some users follow which of some others.
+/// Returns the pairs of a follower and a followed user among the given ones.
 pub(crate) async fn find_follows(
     conn: &mut Conn<'_>,
     followers: Vec<DbId>,

@@ -9,23 +9,23 @@ use crate::rows::{CommentRow, Slice};
 use crate::schema::{ReportRecord, blocks, bookmarks, comment_likes, comments, follows, likes, mutes, posts, reports};
 use crate::sql_types::{DbId, DbInstant};
 
-/// Returns a part of the comments of an author, but for those on deleted posts.
+/// Returns a slice of the comments of an author, except those on deleted posts.
 pub(crate) async fn comments(conn: &mut Conn<'_>, author: DbId, slice: Slice) -> Outcome<Vec<CommentRow>> {
     let written = comments::table.inner_join(posts::table).filter(posts::deleted_at.is_null());
     let written = written.filter(comments::author_id.eq(author)).select(CommentRow::as_select());
     Ok(super::load!(written, comments, slice, conn)?)
 }
 
-/// Returns a part of the reports of an account.
+/// Returns a slice of the reports of an account.
 pub(crate) async fn reports(conn: &mut Conn<'_>, reporter: DbId, slice: Slice) -> Outcome<Vec<ReportRecord>> {
     let made = reports::table.filter(reports::reporter_id.eq(reporter)).select(ReportRecord::as_select());
     Ok(super::load!(made, reports, slice, conn)?)
 }
 
-/// When a relation was made and its id, and to what it is.
+/// The time and id of a relation, and the id of its target.
 pub(crate) type Relation = (DbInstant, DbId, DbId);
 
-/// Returns a part of a user's relations of a kind.
+/// Returns a slice of a user's relations of a kind.
 pub(crate) async fn relations(
     conn: &mut Conn<'_>,
     user: DbId,

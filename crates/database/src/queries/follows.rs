@@ -17,8 +17,8 @@ use crate::schema::{FollowRecord, follows, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::Related;
 
-/// Turns the relation on if it is off, off if it is on. A node of the release before may toggle it between the two
-/// attempts; then it starts again.
+/// Follows if not following yet, else unfollows. A node of the previous release may toggle the relation between the two attempts;
+/// then it starts again.
 pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRecord, notice: Option<Notice>) -> Outcome<bool> {
     count_change(conn, follow.follower_id).await?;
     loop {
@@ -32,7 +32,7 @@ pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRecord, notice: Op
     }
 }
 
-/// Returns how a viewer stands to another user; nothing when there is no such user.
+/// Returns the standing of a viewer towards another user, or `None` if there is no such user.
 pub(crate) async fn find_standing(conn: &mut Conn<'_>, viewer: DbId, other: DbId) -> Outcome<Option<Standing>> {
     let relation = follows::table.filter(follows::follower_id.eq(viewer).and(follows::followed_id.eq(users::id)));
     let is_blocked = is_blocked(DbViewer::ordinary(viewer.0.into()), users::id);
@@ -62,7 +62,7 @@ pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -
     ensure_not_blocked(conn, follower, followed).await
 }
 
-/// Checks the domain's rule that to people apart from somebody that one is not there.
+/// Checks the domain's rule that users with a block between them do not exist for each other.
 async fn ensure_not_blocked(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
     match find_standing(conn, one, other).await? {
         None | Some(Standing::Apart) => Err(NO_USER),
@@ -70,7 +70,7 @@ async fn ensure_not_blocked(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outc
     }
 }
 
-/// Turns the relation on; whether it was off. Whoever calls counts the change.
+/// Stores the relation. Returns whether it is new; the caller then calls [`count_change`].
 async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord, notice: Option<Notice>) -> Outcome<bool> {
     let inserted = diesel::insert_into(follows::table)
         .values(follow)
@@ -86,8 +86,8 @@ async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord, notice: Option<Notic
     Ok(inserted > 0)
 }
 
-/// Checks the domain's rules of whom an account may follow and how many, the last one included. Whoever blocks locks both
-/// accounts: a block that is not seen here waits, and finds the relation.
+/// Checks the domain's rules of whom an account may follow and how many, after the new relation is stored. A block locks both
+/// accounts: one that is not visible here waits for this transaction, and then finds the relation.
 async fn ensure_may_follow(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<()> {
     let beyond = follows::table
         .filter(follows::follower_id.eq(follower))
@@ -104,7 +104,7 @@ async fn ensure_may_follow(conn: &mut Conn<'_>, follower: DbId, followed: DbId) 
     }
 }
 
-/// Turns the relation off; whether it was on. Whoever calls counts the change.
+/// Deletes the relation. Returns whether it existed; the caller then calls [`count_change`].
 pub(super) async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<bool> {
     let there = follows::table.find((follower, followed)).filter(not(is_account_deleted(follows::followed_id)));
     let deleted = diesel::delete(there).returning((follows::id, follows::created_at));
@@ -115,10 +115,10 @@ pub(super) async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) 
     Ok(deleted.is_some())
 }
 
-/// Says that what is remembered of the follower's feed is of an earlier state from now on.
+/// Increments the version of the follower's follows and mutes, which invalidates the cached feed.
 ///
-/// It locks the account, which every change of whom it follows or mutes does first: a block locks both accounts before it waits for
-/// whoever has changed something of theirs.
+/// This locks the account, as every change of its follows and mutes does first. A block locks both accounts before it waits for
+/// the transactions that have changed something of theirs.
 pub(super) async fn count_change(conn: &mut Conn<'_>, follower: DbId) -> Outcome<()> {
     let counted = users::follow_version.eq(users::follow_version + 1);
     prepared(diesel::update(users::table.find(follower)).set(counted)).execute(conn).await?;

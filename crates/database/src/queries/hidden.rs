@@ -1,4 +1,4 @@
-//! What is hidden of comments: the conditions of the lists.
+//! Conditions of lists that exclude hidden comments.
 
 use diesel::dsl::{auto_type, not};
 use diesel::sql_types::Bool;
@@ -10,7 +10,7 @@ use crate::sql_types::DbId;
 
 diesel::alias!(comments as threads: Threads, comments as others: Others);
 
-/// Who wrote the comment at the top of the thread that a comment is in, where that is hidden.
+/// The author of the top comment of the thread that a comment is in, if that top comment is hidden; else NULL.
 #[auto_type]
 pub(crate) fn hidden_thread() -> _ {
     let thread = threads.filter(threads.field(comments::id).nullable().eq(comments::parent_id));
@@ -18,14 +18,14 @@ pub(crate) fn hidden_thread() -> _ {
     thread.filter(threads.field(comments::is_hidden)).select(author).single_value()
 }
 
-/// Whether a comment itself is not hidden from a viewer.
+/// The condition that a comment itself is not hidden from a viewer.
 #[auto_type]
 pub(crate) fn comment_shown_to(viewer: DbViewer) -> _ {
     let (id, sees_all): (DbId, bool) = (viewer.id, viewer.sees_all);
     not(comments::is_hidden).or(comments::author_id.eq(id)).or(sees_all.into_sql::<Bool>())
 }
 
-/// Whether the thread that a comment is in is not hidden from a viewer.
+/// The condition that the thread that a comment is in is not hidden from a viewer.
 #[auto_type]
 pub(crate) fn thread_shown_to(viewer: DbViewer) -> _ {
     let (id, sees_all): (DbId, bool) = (viewer.id, viewer.sees_all);
@@ -35,7 +35,8 @@ pub(crate) fn thread_shown_to(viewer: DbViewer) -> _ {
     comments::parent_id.is_null().or(sees_all.into_sql::<Bool>()).or(not(is_hidden))
 }
 
-/// Whether no comment on a post is hidden: asked for once in a statement, before the thread of each comment is looked up.
+/// The condition that no comment on a post is hidden. It is checked once per statement, before the thread of each comment is
+/// looked up.
 #[auto_type]
 pub(crate) fn has_no_hidden(post: DbId) -> _ {
     let of_post = others.filter(others.field(comments::post_id).eq(post)).filter(others.field(comments::is_hidden));

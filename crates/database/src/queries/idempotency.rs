@@ -12,7 +12,7 @@ use crate::prepared::prepared;
 use crate::schema::idempotency;
 use crate::sql_types::{DbId, DbInstant};
 
-/// Puts an attempt on record, unless it meets one there.
+/// Records an attempt, unless there is a record of the same request already.
 pub(crate) async fn begin(
     conn: &mut Conn<'_>,
     name: RequestName,
@@ -39,18 +39,18 @@ pub(crate) async fn begin(
             forget_oldest(conn, caller).await?;
             return Ok(Begun::First);
         }
-        // If somebody else took it off the record meanwhile, its place is free.
-        let Some((met, record)) = find(conn, &name).await? else { continue };
-        if met.0 == attempt.0 {
-            // It was put there before, and the acknowledgement lost.
+        // If the record was deleted meanwhile, this attempt can be recorded.
+        let Some((recorded, record)) = find(conn, &name).await? else { continue };
+        if recorded.0 == attempt.0 {
+            // It was recorded before, and the acknowledgement was lost.
             return Ok(Begun::First);
         }
         let is_done = record.outcome.is_some();
         if let Some(lookup) = record.meet(fingerprints, now) {
             return Ok(Begun::Found(lookup));
         }
-        // What was lost may be found at the last moment: then it stays.
-        let replaced = idempotency::table.filter(idempotency::attempt.eq(met));
+        // An attempt that seems lost may complete at the last moment: then its record stays.
+        let replaced = idempotency::table.filter(idempotency::attempt.eq(recorded));
         if is_done {
             diesel::delete(replaced).execute(conn).await?;
         } else {
@@ -59,10 +59,10 @@ pub(crate) async fn begin(
     }
 }
 
-/// Takes off the record what an account has beyond its bound: a few at a time, so that it ends as quickly as it begins.
+/// Deletes a few of the oldest records that an account has beyond its limit: a few for each new one are enough to keep it there.
 async fn forget_oldest(conn: &mut Conn<'_>, caller: DbId) -> Outcome<()> {
-    const AT_ONCE: i64 = 4;
-    // Those of nobody are bounded by how often an address may register.
+    const BATCH: i64 = 4;
+    // Records without an account are limited by the rate limit of registrations for each address.
     if caller.0.is_nil() {
         return Ok(());
     }
@@ -70,7 +70,7 @@ async fn forget_oldest(conn: &mut Conn<'_>, caller: DbId) -> Outcome<()> {
         .filter(idempotency::caller.eq(caller).and(idempotency::outcome.is_not_null()))
         .order(idempotency::begun_at.desc())
         .select(idempotency::attempt)
-        .limit(AT_ONCE)
+        .limit(BATCH)
         .offset(limit(Record::MOST_PER_CALLER))
         .load(conn)
         .await?;
@@ -80,7 +80,7 @@ async fn forget_oldest(conn: &mut Conn<'_>, caller: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns the account that sends a request; that of nobody has the nil id.
+/// Returns the account that sends a request, or the nil id if there is none.
 fn caller(name: &RequestName) -> DbId {
     DbId(name.caller.map_or(Uuid::nil(), |caller| caller.uuid()))
 }
@@ -102,7 +102,7 @@ async fn find(conn: &mut Conn<'_>, name: &RequestName) -> Outcome<Option<(DbId, 
     Ok(Some((attempt, Record { fingerprint: Fingerprint(fingerprint), begun_at: begun_at.0, outcome })))
 }
 
-/// Stores what the writes of this transaction did as the outcome of an attempt.
+/// Stores the outcome of an attempt, in the transaction of its writes.
 pub(crate) async fn complete(conn: &mut Conn<'_>, attempt: DbId, done: Done) -> Outcome<()> {
     let running = idempotency::table.filter(idempotency::attempt.eq(attempt).and(idempotency::outcome.is_null()));
     let completed = diesel::update(running).set(idempotency::outcome.eq(Some(encode(done))));
@@ -119,15 +119,15 @@ pub(crate) async fn abandon(conn: &mut Conn<'_>, attempt: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// Deletes some of what began before an instant; how many records.
+/// Deletes a batch of the records begun before an instant. Returns the number of deleted records.
 pub(crate) async fn delete_begun_before(conn: &mut Conn<'_>, at: DbInstant, limit: i64) -> Outcome<usize> {
     let old = idempotency::table.filter(idempotency::begun_at.lt(at)).order(idempotency::begun_at).limit(limit);
     let attempts: Vec<DbId> = old.select(idempotency::attempt).load(conn).await?;
     Ok(diesel::delete(idempotency::table.filter(id_in(idempotency::attempt, attempts))).execute(conn).await?)
 }
 
-// What an outcome is stored as: which one it is, then whether it is on, or the id of what was created. A release that is
-// older stored answers, which begin with 0: they have no outcome any more.
+// An outcome is stored as one of these bytes, then whether the relation is on, or the id of what was created. An older release
+// stored responses, which begin with 0: these no longer have an outcome.
 const REGISTERED: u8 = b'R';
 const POST_CREATED: u8 = b'P';
 const LIKE_TOGGLED: u8 = b'L';
@@ -158,7 +158,7 @@ fn decode(stored: &[u8]) -> Outcome<Done> {
             REGISTERED => Some(Done::Registered(id()?.into())),
             POST_CREATED => Some(Done::PostCreated(id()?.into())),
             LIKE_TOGGLED => Some(Done::LikeToggled(value == [1])),
-            // A release before stored no id, and has no path that shows it.
+            // An earlier release stored no id, and had no path that shows it.
             COMMENT_CREATED if value.is_empty() => Some(Done::CommentCreated(Uuid::nil().into())),
             COMMENT_CREATED => Some(Done::CommentCreated(id()?.into())),
             FOLLOW_TOGGLED => Some(Done::FollowToggled(value == [1])),

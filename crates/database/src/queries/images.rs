@@ -20,21 +20,22 @@ pub(crate) async fn announce(conn: &mut Conn<'_>, key: String, at: DbInstant) ->
     Ok(())
 }
 
-/// Condemns some of the images recorded before an instant, or condemned before now, the oldest records first.
+/// Marks some of the images for deletion that were recorded before `cutoff`, or that were marked before now, the oldest records
+/// first.
 pub(crate) async fn mark_for_deletion(
     conn: &mut Conn<'_>,
     cutoff: DbInstant,
     now: DbInstant,
     limit: i64,
 ) -> Outcome<Vec<String>> {
-    let was_condemned = unnamed_images::condemned.and(unnamed_images::since.lt(now));
-    let is_old = unnamed_images::since.lt(cutoff).or(was_condemned);
+    let was_marked = unnamed_images::condemned.and(unnamed_images::since.lt(now));
+    let is_old = unnamed_images::since.lt(cutoff).or(was_marked);
     let oldest = unnamed_images::table.order((unnamed_images::since, unnamed_images::key)).limit(limit);
     let keys: Vec<String> = oldest.filter(is_old).select(unnamed_images::key).load(conn).await?;
     if keys.is_empty() {
         return Ok(keys);
     }
-    // A row may have come to name one since it was read: then its record is gone, and it is left alone.
+    // If a row has come to refer to an image since it was read, its record is gone, and the image is not marked.
     let recorded = word_in(unnamed_images::key, keys).and(is_old);
     Ok(diesel::update(unnamed_images::table.filter(recorded))
         .set((unnamed_images::since.eq(now), unnamed_images::condemned.eq(true)))
@@ -43,16 +44,16 @@ pub(crate) async fn mark_for_deletion(
         .await?)
 }
 
-/// Returns those of the images that are on record.
+/// Returns the images that are recorded as unreferenced, of those given.
 pub(crate) async fn recorded(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<String>> {
     let recorded = unnamed_images::table.filter(word_in(unnamed_images::key, keys));
     Ok(recorded.select(unnamed_images::key).load(conn).await?)
 }
 
-/// Returns the images of a folder that rows name, and whose they are.
+/// Returns the images of a folder that rows refer to, each with its owner.
 pub(crate) async fn named_in(conn: &mut Conn<'_>, folder: u8) -> Outcome<Vec<(String, DbId)>> {
     let from = format!("{folder:02x}");
-    // What comes after the last hexadecimal digit, after the last folder.
+    // After the last folder, `g`, which sorts after all hexadecimal digits.
     let to = folder.checked_add(1).map_or_else(|| "g".to_owned(), |next| format!("{next:02x}"));
     let first = posts::table.filter(posts::image.ge(from.clone()).and(posts::image.lt(to.clone())));
     let first = first.select((posts::image.assume_not_null(), posts::author_id));
@@ -64,7 +65,7 @@ pub(crate) async fn named_in(conn: &mut Conn<'_>, folder: u8) -> Outcome<Vec<(St
     Ok(first.union_all(others).union_all(pictures).load(conn).await?)
 }
 
-/// Returns those of the images that rows name.
+/// Returns the images that rows refer to, of those given.
 pub(crate) async fn named_of(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<String>> {
     let first = posts::table
         .filter(word_in(posts::image.assume_not_null(), keys.clone()))
@@ -75,7 +76,7 @@ pub(crate) async fn named_of(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<
     Ok(first.union_all(others).union_all(pictures).load(conn).await?)
 }
 
-/// Returns the images that rows of a kind name and that come after one of a name, in the order of their names.
+/// Returns a batch of the images that rows of a kind refer to, in the order of their names, after a name.
 pub(crate) async fn named_after(conn: &mut Conn<'_>, by: Naming, after: String, limit: i64) -> Outcome<Vec<String>> {
     Ok(match by {
         Naming::Post => {
@@ -99,35 +100,35 @@ fn posts_without_preview() -> _ {
     posts::table.filter(posts::image.is_not_null()).filter(posts::attachments.is_null())
 }
 
-/// Returns how many images of posts have no preview yet.
+/// Returns the number of images of posts without a preview yet.
 pub(crate) async fn count_without_preview(conn: &mut Conn<'_>) -> Outcome<i64> {
     Ok(posts_without_preview().count().get_result(conn).await?)
 }
 
-/// Returns the one of the newest post before one, and whose it is.
+/// Returns the newest post with an id before `before` whose image has no preview yet, and the image.
 pub(crate) async fn without_preview(conn: &mut Conn<'_>, before: DbId) -> Outcome<Option<(DbId, String)>> {
     let newest = posts_without_preview().filter(posts::id.lt(before)).order(posts::id.desc());
     let newest = newest.select((posts::id, posts::image.assume_not_null()));
     Ok(newest.limit(1).get_result(conn).await.optional()?)
 }
 
-/// The users of whose picture it is not known what is shown where it is small: as the index of them has it.
+/// The condition of users without a record of what to show as their small picture. The partial index has the same condition.
 const WITHOUT_SMALL_PICTURE: &str = "profile_picture IS NOT NULL AND \
     (small_picture IS NULL OR substr(small_picture, 1, length(profile_picture)) <> profile_picture)";
 
-/// Returns how many these are.
+/// Returns the number of users without a record of their small picture.
 pub(crate) async fn count_without_small_picture(conn: &mut Conn<'_>) -> Outcome<i64> {
     Ok(users::table.filter(sql::<Bool>(WITHOUT_SMALL_PICTURE)).count().get_result(conn).await?)
 }
 
-/// Returns the newest of them before one, and the picture.
+/// Returns the newest user with an id before `before` without a record of the small picture, and the picture.
 pub(crate) async fn without_small_picture(conn: &mut Conn<'_>, before: DbId) -> Outcome<Option<(DbId, String)>> {
     let newest = users::table.filter(sql::<Bool>(WITHOUT_SMALL_PICTURE)).filter(users::id.lt(before));
     let newest = newest.order(users::id.desc()).select((users::id, users::profile_picture.assume_not_null()));
     Ok(newest.limit(1).get_result(conn).await.optional()?)
 }
 
-/// Stores what is shown where the picture of a user is small, as [`describe`] does.
+/// Stores what to show as the small picture of a user, as [`describe`] does for a post.
 pub(crate) async fn describe_picture(
     conn: &mut Conn<'_>,
     user: DbId,
@@ -137,22 +138,22 @@ pub(crate) async fn describe_picture(
 ) -> Outcome<()> {
     let having = diesel::update(users::table.find(user).filter(users::profile_picture.eq(key.clone())));
     let count = having.set(users::small_picture.eq(Some(small))).execute(conn).await?;
-    give_up_unnamed(conn, count, key, at).await
+    record_if_unreferenced(conn, count, key, at).await
 }
 
-/// Stores the text of the one image of a post that has none; where that has other images meanwhile, puts the image on record,
-/// unless a row names it.
+/// Stores the metadata of the only image of a post that has none yet. If the post has other images meanwhile, records the image
+/// as unreferenced, unless a row refers to it.
 pub(crate) async fn describe(conn: &mut Conn<'_>, post: DbId, key: String, text: String, at: DbInstant) -> Outcome<()> {
     let having = posts::table.find(post).filter(posts::image.eq(key.clone()));
     let described = diesel::update(having.filter(posts::attachments.is_null()));
     let count = described.set(posts::attachments.eq(Some(text))).execute(conn).await?;
-    give_up_unnamed(conn, count, key, at).await
+    record_if_unreferenced(conn, count, key, at).await
 }
 
-/// Puts an image on record of which nothing was stored, unless a row names it.
-async fn give_up_unnamed(conn: &mut Conn<'_>, stored: usize, key: String, at: DbInstant) -> Outcome<()> {
+/// Records an image as unreferenced if nothing was stored for it and no row refers to it.
+async fn record_if_unreferenced(conn: &mut Conn<'_>, stored: usize, key: String, at: DbInstant) -> Outcome<()> {
     if stored == 0 && named_of(conn, vec![key.clone()]).await?.is_empty() {
-        give_up(conn, key, at).await?;
+        record_unreferenced(conn, key, at).await?;
     }
     Ok(())
 }
@@ -162,9 +163,9 @@ pub(crate) async fn forget(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<()
     Ok(())
 }
 
-/// Keeps the record in step with a row that named the images `old` and names `new` from now on.
+/// Updates the record of unreferenced images for a row that referred to the images `old` and now refers to `new`.
 pub(crate) async fn replace(conn: &mut Conn<'_>, old: &[&str], new: &[&str], at: DbInstant) -> Outcome<()> {
-    // In the order of their names: whoever changes the same ones at the same time waits, and does not stand in the way.
+    // In the order of their names, so that concurrent changes of the same images wait for each other instead of deadlocking.
     let mut named: Vec<&&str> = new.iter().filter(|new| !old.contains(new)).collect();
     named.sort_unstable();
     for new in named {
@@ -173,24 +174,25 @@ pub(crate) async fn replace(conn: &mut Conn<'_>, old: &[&str], new: &[&str], at:
             return Err(Failure::Rule(Error::unavailable(ImageCollected)));
         }
     }
-    let mut given_up: Vec<&&str> = old.iter().filter(|old| !new.contains(old)).collect();
-    given_up.sort_unstable();
-    for old in given_up {
-        give_up(conn, (*old).to_owned(), at).await?;
+    let mut unreferenced: Vec<&&str> = old.iter().filter(|old| !new.contains(old)).collect();
+    unreferenced.sort_unstable();
+    for old in unreferenced {
+        record_unreferenced(conn, (*old).to_owned(), at).await?;
     }
     Ok(())
 }
 
-/// Puts an image on record that a row named, also where a trigger has put it there before. It is about to be deleted: whoever found it on
-/// record before is not to name it any more.
-async fn give_up(conn: &mut Conn<'_>, key: String, at: DbInstant) -> Outcome<()> {
-    let given_up = (unnamed_images::since.eq(at), unnamed_images::condemned.eq(true));
-    let record = diesel::insert_into(unnamed_images::table).values((unnamed_images::key.eq(key), given_up));
-    record.on_conflict(unnamed_images::key).do_update().set(given_up).execute(conn).await?;
+/// Records an image that a row no longer refers to as marked for deletion, even if a trigger has recorded it before. From now on,
+/// no row may refer to it again.
+async fn record_unreferenced(conn: &mut Conn<'_>, key: String, at: DbInstant) -> Outcome<()> {
+    let unreferenced = (unnamed_images::since.eq(at), unnamed_images::condemned.eq(true));
+    let record = diesel::insert_into(unnamed_images::table).values((unnamed_images::key.eq(key), unreferenced));
+    record.on_conflict(unnamed_images::key).do_update().set(unreferenced).execute(conn).await?;
     Ok(())
 }
 
-/// Does so for a post that had the images `old` and has `new`, of which all but the first are rows of their own as well.
+/// Updates the record as [`replace`] does for a post that had the images `old` and now has `new`, and stores the rows of all
+/// images but the first.
 pub(crate) async fn replace_of_post(
     conn: &mut Conn<'_>,
     post: DbId,
@@ -232,7 +234,7 @@ pub(crate) async fn announce_upload(
     Ok(())
 }
 
-/// Returns the texts of those of an owner's uploads that are on record under these keys.
+/// Returns the metadata of an owner's uploads that are recorded under these keys and not marked for deletion.
 pub(crate) async fn find_uploads(conn: &mut Conn<'_>, owner: DbId, keys: Vec<String>) -> Outcome<Vec<String>> {
     let uploads = unnamed_images::table
         .filter(word_in(unnamed_images::key, keys))

@@ -1,4 +1,4 @@
-//! The texts by which things are found, each stored with its thing or later.
+//! The indexed texts of things, stored in the transaction of the thing or later in the background.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,25 +17,25 @@ use crate::schema::{ProductRow, posts, products, search_tail, users};
 use crate::search_index::TextRow;
 use crate::sql_types::{DbId, DbInstant};
 
-/// How many texts a statement adds at most.
-const AT_ONCE: usize = 1_000;
+/// The maximum number of texts that one statement inserts.
+const INSERT_BATCH: usize = 1_000;
 
 /// Stores the text of a thing that has none.
 pub(crate) async fn insert(conn: &mut Conn<'_>, text: TextRow) -> Outcome<()> {
-    // One row: a statement with several is prepared anew each time.
+    // A single row: a statement with several rows would be prepared again for each execution.
     diesel::insert_into(search_tail::table).values(text).execute(conn).await?;
     Ok(())
 }
 
 /// Stores the texts of things that have none.
 pub(crate) async fn insert_all(conn: &mut Conn<'_>, texts: Vec<TextRow>) -> Outcome<()> {
-    for texts in texts.chunks(AT_ONCE) {
+    for texts in texts.chunks(INSERT_BATCH) {
         diesel::insert_into(search_tail::table).values(texts).execute(conn).await?;
     }
     Ok(())
 }
 
-/// Stores the texts of those of some things that have none, as when the text by which one was found was changed.
+/// Stores the texts of the given things that have none, for instance because their text was changed.
 pub(crate) async fn renew(conn: &mut Conn<'_>, kind: Kind, mut texts: Vec<TextRow>) -> Outcome<()> {
     let claimed = claim(conn, kind, texts.iter().map(|text| text.id).collect()).await?;
     let claimed: HashSet<Uuid> = claimed.into_iter().map(|thing| thing.id).collect();
@@ -46,7 +46,7 @@ pub(crate) async fn renew(conn: &mut Conn<'_>, kind: Kind, mut texts: Vec<TextRo
     }
 }
 
-/// Returns how many things have no text.
+/// Returns the number of things without an indexed text.
 pub(crate) async fn count_unindexed(conn: &mut Conn<'_>) -> Outcome<i64> {
     let posts = posts::table.filter(not(posts::indexed)).filter(posts::deleted_at.is_null()).count();
     let posts: i64 = posts.get_result(conn).await?;
@@ -55,8 +55,9 @@ pub(crate) async fn count_unindexed(conn: &mut Conn<'_>) -> Outcome<i64> {
     Ok(posts + users + products)
 }
 
-/// A thing as it is read of its table.
+/// The columns from which the text of a post is made.
 type PostColumns = (DbId, DbInstant, String, DbId);
+/// The columns from which the text of an account is made.
 type AccountColumns = (DbId, DbInstant, String, Option<String>);
 
 fn unindexed_post((id, at, text, author): PostColumns) -> Unindexed {
@@ -79,7 +80,7 @@ fn unindexed_products(products: Vec<ProductRow>) -> Outcome<Vec<Unindexed>> {
     Ok(found.into_iter().map(thing).collect())
 }
 
-/// Returns the newest things of a kind that have no text.
+/// Returns the newest things of a kind without an indexed text.
 pub(crate) async fn list_unindexed(conn: &mut Conn<'_>, kind: Kind, most: i64) -> Outcome<Vec<Unindexed>> {
     macro_rules! newest {
         ($table:ident, $rows:expr, $columns:expr) => {{
@@ -102,7 +103,7 @@ pub(crate) async fn list_unindexed(conn: &mut Conn<'_>, kind: Kind, most: i64) -
     })
 }
 
-/// Has the rows of things of a kind that have no text on record as having one; what they are now.
+/// Marks the given things of a kind without an indexed text as indexed. Returns their current state.
 async fn claim(conn: &mut Conn<'_>, kind: Kind, ids: Vec<DbId>) -> Outcome<Vec<Unindexed>> {
     macro_rules! claim {
         ($table:ident, $rows:expr, $columns:expr) => {{
@@ -125,7 +126,7 @@ async fn claim(conn: &mut Conn<'_>, kind: Kind, ids: Vec<DbId>) -> Outcome<Vec<U
     })
 }
 
-/// Has the rows of things on record as having no text.
+/// Marks things as not indexed.
 async fn release(conn: &mut Conn<'_>, kind: Kind, ids: Vec<DbId>) -> Outcome<()> {
     macro_rules! release {
         ($table:ident) => {
@@ -143,7 +144,7 @@ async fn release(conn: &mut Conn<'_>, kind: Kind, ids: Vec<DbId>) -> Outcome<()>
     Ok(())
 }
 
-/// Stores the texts of things that have none and are still what they were; how many.
+/// Stores the texts of things that have none and have not changed since they were read. Returns the number of stored texts.
 pub(crate) async fn index(conn: &mut Conn<'_>, found: Vec<(Unindexed, IndexedText)>) -> Outcome<usize> {
     let mut count = 0;
     for kind in Kind::ALL {

@@ -1,4 +1,4 @@
-//! Names and addresses of deleted accounts, which are not given out for a while.
+//! Usernames and email addresses of deleted accounts, which are reserved for a while.
 
 use agora_domain::Error;
 use agora_domain::error::Conflict;
@@ -12,7 +12,7 @@ use crate::error::{Failure, Outcome};
 use crate::schema::{KeptNameRecord, kept_names};
 use crate::sql_types::{DbId, DbInstant};
 
-/// A name that an account has, by the key under which it is unique.
+/// A username or email address, in the form of its unique key.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Name<'a> {
     Username(&'a str),
@@ -20,28 +20,28 @@ pub(super) enum Name<'a> {
 }
 
 impl Name<'_> {
-    /// Returns what is kept of it: who knows a name can tell whether it is kept, and nobody else what it is.
+    /// Returns the digest that is stored. It shows whether a known name is reserved, but does not reveal the name.
     fn digest(self) -> DbId {
         let (kind, key) = match self {
             Self::Username(key) => ("username", key),
             Self::Email(key) => ("email", key),
         };
         let digest = Sha256::new().chain_update(kind).chain_update([0]).chain_update(key).finalize();
-        // Half of it is more than any two names have in common.
+        // 128 bits are enough to avoid collisions.
         DbId(Uuid::from_bytes(std::array::from_fn(|n| digest[n])))
     }
 }
 
-/// Keeps a name from being given out.
-pub(super) async fn keep(conn: &mut Conn<'_>, name: Name<'_>, kept_until: DbInstant) -> Outcome<()> {
+/// Reserves a name until an instant.
+pub(super) async fn reserve(conn: &mut Conn<'_>, name: Name<'_>, kept_until: DbInstant) -> Outcome<()> {
     let record = KeptNameRecord { digest: name.digest(), kept_until };
     diesel::delete(kept_names::table.find(record.digest)).execute(conn).await?;
     diesel::insert_into(kept_names::table).values(record).execute(conn).await?;
     Ok(())
 }
 
-/// Checks that a name is not kept. For one that an account has got in this transaction that is certain: whoever deletes an account
-/// commits both at once.
+/// Checks that a name is not reserved. The check is reliable for a name that an account got in this transaction: the deletion of
+/// an account releases its names and reserves them in the same commit.
 pub(super) async fn ensure_free(conn: &mut Conn<'_>, name: Name<'_>, now: DbInstant) -> Outcome<()> {
     let kept = kept_names::digest.eq(name.digest()).and(kept_names::kept_until.gt(now));
     if !diesel::select(exists(kept_names::table.filter(kept))).get_result::<bool>(conn).await? {
@@ -53,11 +53,11 @@ pub(super) async fn ensure_free(conn: &mut Conn<'_>, name: Name<'_>, now: DbInst
     })))
 }
 
-/// Forgets some of the names that are given out again; how many.
+/// Deletes a batch of the names whose reservation has ended. Returns the number of deleted names.
 pub(crate) async fn forget(conn: &mut Conn<'_>, now: DbInstant, limit: i64) -> Outcome<usize> {
     let free = kept_names::table.filter(kept_names::kept_until.le(now)).order(kept_names::kept_until).limit(limit);
     let free: Vec<DbId> = free.select(kept_names::digest).load(conn).await?;
-    // One may be kept anew meanwhile.
+    // A name may have been reserved again meanwhile.
     let free = id_in(kept_names::digest, free).and(kept_names::kept_until.le(now));
     Ok(diesel::delete(kept_names::table.filter(free)).execute(conn).await?)
 }

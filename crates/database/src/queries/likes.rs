@@ -30,7 +30,7 @@ pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> O
     delete(conn, post, user).await
 }
 
-/// Turns a like off that is on.
+/// Deletes a like. Fails as if the post did not exist if there is no like.
 pub(crate) async fn take_back_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<()> {
     if unset_like(conn, post, user).await? { Ok(()) } else { Err(NO_POST) }
 }
@@ -76,7 +76,7 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outco
     Ok(deleted.is_some())
 }
 
-/// When the like was made and its id, then who made it.
+/// Returns a slice of the likes of a post: the time and id of each, then the user.
 pub(crate) async fn list_likers(
     conn: &mut Conn<'_>,
     post: DbId,

@@ -1,4 +1,4 @@
-//! Mails that wait to be sent, and what the tokens in them are good for.
+//! The outbox of mails, and the redemption of the tokens in them.
 
 use agora_domain::Error;
 use agora_domain::accounts::{Confirmed, Email, Username};
@@ -11,7 +11,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, OptionalExtensio
 
 use super::accounts::{lock_account, lock_confirmed, revoke_sessions};
 use super::kept_names::{Name, ensure_free};
-use super::mail_tokens::{forget_all, forget_changes};
+use super::mail_tokens::{delete_all, delete_reset_and_change};
 use super::{Conn, RunQueryDsl, id_in, word_in};
 use crate::error::{Failure, Outcome};
 use crate::mail::{MailRow, kind, kind_code, status_code};
@@ -29,21 +29,26 @@ const fn after(at: DbInstant, millis: i64) -> DbInstant {
     DbInstant(at.0.plus_millis(millis))
 }
 
-/// Returns a mail that is due at once.
+/// Returns the row of a new mail, which is due at once.
 fn row(id: DbId, user_id: Option<DbId>, kind: i16, address: String, created_at: DbInstant) -> MailRow {
     let (due_at, give_up_at) = (created_at, after(created_at, PATIENCE_MILLIS));
     MailRow { id, created_at, user_id, kind, address, status: WAITING, attempts: 0, due_at, give_up_at, failure: None }
 }
 
-/// Stores that somebody asks to reset the password of whoever is named so.
+/// Stores a request to reset the password of the account with a username or email address. The account is looked up later.
 pub(crate) async fn request_reset(conn: &mut Conn<'_>, id: DbId, named: String, at: DbInstant) -> Outcome<()> {
     diesel::insert_into(mails::table).values(row(id, None, RESET, named, at)).execute(conn).await?;
     Ok(())
 }
 
-/// Returns when an account asked for the oldest of the mails of a kind that leave it no other within the hour, if there are as
-/// many.
-async fn used_up(conn: &mut Conn<'_>, user: DbId, kind: i16, now: DbInstant) -> Outcome<Option<DbInstant>> {
+/// Returns when the oldest mail was requested of those that exhaust an account's hourly limit for a kind; `None` if the limit is
+/// not exhausted.
+async fn oldest_in_exhausted_window(
+    conn: &mut Conn<'_>,
+    user: DbId,
+    kind: i16,
+    now: DbInstant,
+) -> Outcome<Option<DbInstant>> {
     let since = after(now, -MAILS_AN_HOUR.period_millis());
     let asked = mails::table.filter(mails::user_id.eq(user)).filter(mails::kind.eq(kind));
     let newest = asked.filter(mails::created_at.gt(since)).order(mails::created_at.desc());
@@ -54,10 +59,10 @@ async fn used_up(conn: &mut Conn<'_>, user: DbId, kind: i16, now: DbInstant) -> 
 pub(crate) async fn create(conn: &mut Conn<'_>, asked: Vec<NewMail>) -> Outcome<()> {
     for mail in asked {
         let (user, kind, at) = (DbId(mail.user.uuid()), kind_code(mail.kind), DbInstant(mail.created_at));
-        // Nobody else asks for one of the same account meanwhile.
+        // Locks the account, so that no other mail of it is requested meanwhile.
         lock_account(conn, user).await?;
         if mail.kind.is_limited()
-            && let Some(oldest) = used_up(conn, user, kind, at).await?
+            && let Some(oldest) = oldest_in_exhausted_window(conn, user, kind, at).await?
         {
             return Err(Failure::Rule(NewMail::too_many(oldest.0, mail.created_at)));
         }
@@ -80,7 +85,7 @@ pub(crate) async fn is_due(conn: &mut Conn<'_>, now: DbInstant) -> Outcome<bool>
     Ok(diesel::select(exists(due)).get_result(conn).await?)
 }
 
-/// Takes the mail that has been due for longest.
+/// Claims the mail that has been due for the longest time.
 pub(crate) async fn claim(conn: &mut Conn<'_>, token: String, now: DbInstant) -> Outcome<Claim> {
     let due = mails::table.filter(mails::status.eq(WAITING).and(mails::due_at.le(now)));
     let due = due.order((mails::due_at, mails::id)).limit(1).select(MailRow::as_select());
@@ -93,7 +98,7 @@ pub(crate) async fn claim(conn: &mut Conn<'_>, token: String, now: DbInstant) ->
     let attempts = mail.attempts.saturating_add(1);
     let tried = u32::try_from(attempts).unwrap_or(u32::MAX);
     let due_at = after(now, pause_millis(tried));
-    // Somebody else may have taken it meanwhile, though one at a time is to do so.
+    // Another node may have claimed it meanwhile, although only one at a time should send mail.
     let unclaimed = mails::table.filter(mails::id.eq(id).and(mails::due_at.eq(was_due_at)));
     let claimed = diesel::update(unclaimed)
         .set((
@@ -123,13 +128,14 @@ pub(crate) async fn claim(conn: &mut Conn<'_>, token: String, now: DbInstant) ->
     Ok(Claim::Mail(ClaimedMail { id, kind, address, username, attempts: tried, give_up_at }))
 }
 
-/// Returns whom a mail is about, where it goes and that user's name. A request to reset a password is looked up; nothing for one
-/// that makes no mail. The account is locked: whoever ends what it is mailed, or disables or deletes it, comes before this or after it.
+/// Returns the account of a mail, its address and its username, or `None` if no mail is to be sent. Looks up the account of a
+/// request to reset a password. The account is locked, so that cancelling its mails, disabling it or deleting it happens before
+/// or after this.
 async fn recipient(conn: &mut Conn<'_>, mail: &MailRow, now: DbInstant) -> Outcome<Option<(DbId, String, String)>> {
     let found = match mail.user_id {
         Some(user) => Some(user),
         None if mail.give_up_at.0 <= now.0 => None,
-        None => find_named(conn, mail.address.clone()).await?,
+        None => find_by_key(conn, mail.address.clone()).await?,
     };
     let Some(user) = found else { return Ok(None) };
     let account = match lock_account(conn, user).await {
@@ -139,12 +145,12 @@ async fn recipient(conn: &mut Conn<'_>, mail: &MailRow, now: DbInstant) -> Outco
     if mail.user_id.is_some() {
         return Ok(Some((user, mail.address.clone(), account.username)));
     }
-    let makes_mail = account.enabled && used_up(conn, user, RESET, mail.created_at).await?.is_none();
+    let makes_mail = account.enabled && oldest_in_exhausted_window(conn, user, RESET, mail.created_at).await?.is_none();
     Ok(makes_mail.then_some((user, account.email, account.username)))
 }
 
-/// Returns the account with the unique form of a name or of an address, which alone has an `@`.
-async fn find_named(conn: &mut Conn<'_>, key: String) -> Outcome<Option<DbId>> {
+/// Returns the account with a username key or an email key. Only the latter contains an `@`.
+async fn find_by_key(conn: &mut Conn<'_>, key: String) -> Outcome<Option<DbId>> {
     let found = if key.contains('@') {
         users::table.filter(users::email_key.eq(key)).select(users::id).get_result(conn).await
     } else {
@@ -154,9 +160,9 @@ async fn find_named(conn: &mut Conn<'_>, key: String) -> Outcome<Option<DbId>> {
 }
 
 pub(crate) async fn set_sent(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<()> {
-    let forgotten_at = after(at, SENT_KEPT_MILLIS);
+    let delete_at = after(at, SENT_KEPT_MILLIS);
     diesel::update(mails::table.find(id))
-        .set((mails::status.eq(SENT), mails::due_at.eq(forgotten_at), mails::failure.eq(None::<String>)))
+        .set((mails::status.eq(SENT), mails::due_at.eq(delete_at), mails::failure.eq(None::<String>)))
         .execute(conn)
         .await?;
     Ok(())
@@ -170,13 +176,13 @@ pub(crate) async fn set_failed(
     at: DbInstant,
 ) -> Outcome<()> {
     let (mail, failure) = (mails::table.find(id), mails::failure.eq(Some(failure)));
-    // One change: a second one of a row looks whether its account is there, and waits for whoever deletes that.
+    // A single update: a second one of the same row would check whether its account exists, and wait for a deletion of that.
     if is_dead {
-        let forgotten_at = after(at, DEAD_KEPT_MILLIS);
-        let is_dead = (mails::status.eq(DEAD), mails::due_at.eq(forgotten_at));
+        let delete_at = after(at, DEAD_KEPT_MILLIS);
+        let is_dead = (mails::status.eq(DEAD), mails::due_at.eq(delete_at));
         diesel::update(mail).set((failure, is_dead)).execute(conn).await?;
     } else {
-        // One that took longer than its pause waits behind those that became due meanwhile.
+        // If the attempt took longer than its pause, the mail is queued after those that became due meanwhile.
         let due_at = case_when(mails::due_at.lt(at), at.into_sql::<Instant>()).otherwise(mails::due_at);
         diesel::update(mail).set((failure, mails::due_at.eq(due_at))).execute(conn).await?;
     }
@@ -188,9 +194,9 @@ pub(crate) async fn list(conn: &mut Conn<'_>, status: i16, limit: i64) -> Outcom
     Ok(found.select(MailRow::as_select()).load(conn).await?)
 }
 
-/// Has a mail that was not sent tried again, or all of these; how many.
+/// Makes a mail that was not sent due now, or all such mails. Returns the number of these mails.
 pub(crate) async fn retry(conn: &mut Conn<'_>, id: Option<DbId>, now: DbInstant) -> Outcome<usize> {
-    let anew = (
+    let retry = (
         mails::status.eq(WAITING),
         mails::attempts.eq(0),
         mails::due_at.eq(now),
@@ -200,16 +206,16 @@ pub(crate) async fn retry(conn: &mut Conn<'_>, id: Option<DbId>, now: DbInstant)
     for status in [WAITING, DEAD] {
         let unsent = mails::table.filter(mails::status.eq(status));
         retried += match id {
-            Some(id) => diesel::update(unsent.filter(mails::id.eq(id))).set(anew).execute(conn).await?,
-            None => diesel::update(unsent).set(anew).execute(conn).await?,
+            Some(id) => diesel::update(unsent.filter(mails::id.eq(id))).set(retry).execute(conn).await?,
+            None => diesel::update(unsent).set(retry).execute(conn).await?,
         };
     }
     Ok(retried)
 }
 
-/// Deletes some mails that are kept no longer, and some tokens that have expired; how many of both.
+/// Deletes a batch of outdated mails and of expired tokens. Returns the number of rows deleted.
 pub(crate) async fn delete_outdated(conn: &mut Conn<'_>, now: DbInstant, limit: i64) -> Outcome<usize> {
-    // Tokens before mails, as where an account's are forgotten.
+    // Tokens before mails: the same order as when those of an account are deleted.
     let expired = mail_tokens::table.filter(mail_tokens::expires_at.le(now)).order(mail_tokens::expires_at);
     let expired: Vec<String> = expired.limit(limit).select(mail_tokens::digest).load(conn).await?;
     let expired = diesel::delete(mail_tokens::table.filter(word_in(mail_tokens::digest, expired)));
@@ -218,7 +224,7 @@ pub(crate) async fn delete_outdated(conn: &mut Conn<'_>, now: DbInstant, limit: 
         let is_outdated = mails::status.eq(status).and(mails::due_at.le(now));
         let first = mails::table.filter(is_outdated).order((mails::due_at, mails::id)).limit(limit).select(mails::id);
         let first: Vec<DbId> = first.load(conn).await?;
-        // One may be tried again meanwhile.
+        // A mail may be retried meanwhile.
         let outdated = mails::table.filter(id_in(mails::id, first).and(is_outdated));
         deleted += diesel::delete(outdated).execute(conn).await?;
     }
@@ -228,25 +234,25 @@ pub(crate) async fn delete_outdated(conn: &mut Conn<'_>, now: DbInstant, limit: 
 pub(crate) async fn find_reset(conn: &mut Conn<'_>, digest: String, now: DbInstant) -> Outcome<Option<DbId>> {
     let good = mail_tokens::digest.eq(digest).and(mail_tokens::kind.eq(RESET)).and(mail_tokens::expires_at.gt(now));
     let good = mail_tokens::table.inner_join(users::table).filter(good).filter(users::enabled.eq(true));
-    // Made for an address that is no longer the account's, it is good for nothing.
+    // A token is invalid if the account has another address by now.
     let good = good.filter(mail_tokens::address.eq(users::email));
     Ok(good.select(mail_tokens::user_id).get_result(conn).await.optional()?)
 }
 
-/// Uses a token; whether it was there to be used.
-async fn used(conn: &mut Conn<'_>, digest: &str) -> Outcome<bool> {
+/// Uses up a token. Returns whether it existed.
+async fn use_token(conn: &mut Conn<'_>, digest: &str) -> Outcome<bool> {
     Ok(diesel::delete(mail_tokens::table.find(digest.to_owned())).execute(conn).await? > 0)
 }
 
 pub(crate) async fn reset_password(conn: &mut Conn<'_>, digest: String, new: String, now: DbInstant) -> Outcome<bool> {
     let Some(user) = find_reset(conn, digest.clone(), now).await? else { return Ok(false) };
     lock_account(conn, user).await?;
-    if !used(conn, &digest).await? {
+    if !use_token(conn, &digest).await? {
         return Ok(false);
     }
     diesel::update(users::table.find(user)).set(users::password_hash.eq(new)).execute(conn).await?;
     revoke_sessions(conn, user, None, now).await?;
-    forget_changes(conn, user).await?;
+    delete_reset_and_change(conn, user).await?;
     Ok(true)
 }
 
@@ -258,7 +264,7 @@ pub(crate) async fn verify_email(conn: &mut Conn<'_>, digest: String, now: DbIns
         return Ok(false);
     };
     let account = lock_account(conn, user).await?;
-    if !account.enabled || !used(conn, &digest).await? {
+    if !account.enabled || !use_token(conn, &digest).await? {
         return Ok(false);
     }
     if kind == CHANGE {
@@ -276,10 +282,10 @@ pub(crate) async fn set_email(conn: &mut Conn<'_>, account: Confirmed, email: Em
     store_email(conn, user, &email, false, now).await
 }
 
-/// Gives an account an address. What was mailed to the one before is good for nothing any more.
+/// Changes the email address of an account. Tokens mailed to the previous address become invalid.
 async fn store_email(conn: &mut Conn<'_>, user: DbId, email: &Email, is_verified: bool, now: DbInstant) -> Outcome<()> {
     let address = (users::email.eq(email.as_str().to_owned()), users::email_key.eq(email.key()));
     diesel::update(users::table.find(user)).set((address, users::email_verified.eq(is_verified))).execute(conn).await?;
     ensure_free(conn, Name::Email(&email.key()), now).await?;
-    forget_all(conn, user).await
+    delete_all(conn, user).await
 }

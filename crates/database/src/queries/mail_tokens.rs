@@ -1,4 +1,4 @@
-//! What mails to an account are good for, taken back.
+//! Invalidation of the tokens mailed to an account.
 
 use agora_domain::mail::{MailKind, MailStatus};
 use diesel::{BoolExpressionMethods, ExpressionMethods, QueryDsl};
@@ -9,8 +9,8 @@ use crate::mail::{kind_code, status_code};
 use crate::schema::{mail_tokens, mails};
 use crate::sql_types::DbId;
 
-/// Ends what an account was mailed, or is going to be, of these kinds: tokens, and mails that were not sent.
-async fn forget(conn: &mut Conn<'_>, user: DbId, kinds: &[MailKind]) -> Outcome<()> {
+/// Deletes an account's tokens of these kinds, and its mails of these kinds that were not sent.
+async fn delete(conn: &mut Conn<'_>, user: DbId, kinds: &[MailKind]) -> Outcome<()> {
     for kind in kinds.iter().copied().map(kind_code) {
         let tokens = mail_tokens::table.filter(mail_tokens::user_id.eq(user).and(mail_tokens::kind.eq(kind)));
         diesel::delete(tokens).execute(conn).await?;
@@ -23,12 +23,12 @@ async fn forget(conn: &mut Conn<'_>, user: DbId, kinds: &[MailKind]) -> Outcome<
     Ok(())
 }
 
-/// Ends what would change the password or the address of an account by mail.
-pub(super) async fn forget_changes(conn: &mut Conn<'_>, user: DbId) -> Outcome<()> {
-    forget(conn, user, &[MailKind::PasswordReset, MailKind::EmailChange]).await
+/// Deletes the tokens and unsent mails that could change the password or the email address of an account.
+pub(super) async fn delete_reset_and_change(conn: &mut Conn<'_>, user: DbId) -> Outcome<()> {
+    delete(conn, user, &[MailKind::PasswordReset, MailKind::EmailChange]).await
 }
 
-/// Ends all that an account was mailed a token for.
-pub(super) async fn forget_all(conn: &mut Conn<'_>, user: DbId) -> Outcome<()> {
-    forget(conn, user, &[MailKind::PasswordReset, MailKind::EmailVerification, MailKind::EmailChange]).await
+/// Deletes all tokens of an account, and the unsent mails that would contain one.
+pub(super) async fn delete_all(conn: &mut Conn<'_>, user: DbId) -> Outcome<()> {
+    delete(conn, user, &[MailKind::PasswordReset, MailKind::EmailVerification, MailKind::EmailChange]).await
 }

@@ -1,8 +1,8 @@
 //! The queries, each written once and compiled for every database that mounts this folder.
 //!
-//! A function takes a connection and rows' values, and neither begins nor ends a transaction: whoever calls it has.
-//! The few steps that differ are functions of the same names in the database's own `dialect`, `statements`,
-//! `likers` and `feeds`.
+//! A query function takes a connection and values of rows. It neither begins nor ends a transaction; its caller does.
+//! The few steps that differ between databases are functions of the same names in each database's own `dialect`,
+//! `statements`, `likers` and `feeds`.
 
 pub(crate) use super::comments::list_comments;
 pub(crate) use super::dialect::{
@@ -51,7 +51,7 @@ pub(crate) mod timelines;
 pub(crate) mod transfer;
 pub(crate) mod views;
 
-/// Loads the rows of a slice of what a query selects, in the order in which they were made.
+/// Loads the rows of a slice of what a query selects, in the order of their creation.
 macro_rules! load {
     ($query:expr, $table:ident, $slice:expr, $conn:expr) => {
         $crate::rows::load_by!($query, $table::created_at, $table::id, $slice, $conn)

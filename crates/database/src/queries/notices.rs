@@ -1,4 +1,4 @@
-//! What a change tells whom, stored with it.
+//! Notifications, stored in the transaction of the change that they report.
 
 use agora_domain::events::Event;
 use agora_domain::id::NotificationId;
@@ -15,31 +15,33 @@ use crate::schema::{
 };
 use crate::sql_types::DbId;
 
-/// Returns whether the recipient is told: is there, neither mutes the actor nor is apart from them, and has no setting against it. A block
-/// keeps no report from an administrator.
-/// PostgreSQL's functions of the schema do not ask whether the recipient is there, and no foreign key refuses what tells nobody.
+/// Returns whether the recipient is notified: the account exists, there is no mute of the actor and no block between the two, and
+/// the settings allow it. Administrators are notified of reports in spite of a block.
+///
+/// The functions in PostgreSQL's schema do not check that the recipient exists, and there no foreign key rejects a notification
+/// without one.
 pub(crate) async fn is_wanted(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
     let (recipient, actor) = (DbId(notice.recipient.uuid()), DbId(notice.actor.uuid()));
     let follows = exists(follows::table.find((recipient, actor)));
-    let (is_muted, is_apart) =
+    let (is_muted, is_blocked) =
         (exists(mutes::table.find((recipient, actor))), exists(blocks::table.find((recipient, actor))));
     let setting = notification_settings::table.find((recipient, kind_code(notice.kind)));
     let setting = setting.select(notification_settings::policy).single_value();
     let is_there = exists(users::table.find(recipient).filter(not(users::is_deleted)));
-    let chosen = diesel::select((setting, follows, is_there, is_muted, is_apart)).get_result(conn).await?;
-    let (code, follows, is_there, is_muted, is_apart): (Option<i16>, bool, bool, bool, bool) = chosen;
-    let is_unheard = is_muted || (is_apart && notice.kind != NotificationKind::Report);
-    Ok(is_there && !is_unheard && policy(code.unwrap_or_default())?.admits(follows))
+    let chosen = diesel::select((setting, follows, is_there, is_muted, is_blocked)).get_result(conn).await?;
+    let (code, follows, is_there, is_muted, is_blocked): (Option<i16>, bool, bool, bool, bool) = chosen;
+    let is_silenced = is_muted || (is_blocked && notice.kind != NotificationKind::Report);
+    Ok(is_there && !is_silenced && policy(code.unwrap_or_default())?.admits(follows))
 }
 
-/// Returns the event that somebody is told of an act.
+/// Returns the event of a notification.
 pub(crate) fn told(notice: &Notice, id: NotificationId) -> Event {
     Event::Notified(notice.recipient, id, notice.kind)
 }
 
-/// Stores notices that stand alone.
+/// Stores notifications of a single act each, for the recipients who want them.
 pub(crate) async fn tell(conn: &mut Conn<'_>, notices: &[Notice]) -> Outcome<()> {
-    // Each by itself: a statement of several rows would be prepared anew at each execution.
+    // One row at a time: a statement with several rows would be prepared again for each execution.
     for notice in notices {
         if is_wanted(conn, notice).await? {
             diesel::insert_into(notifications::table).values(row(notice)).execute(conn).await?;
@@ -49,12 +51,17 @@ pub(crate) async fn tell(conn: &mut Conn<'_>, notices: &[Notice]) -> Outcome<()>
     Ok(())
 }
 
-/// Takes what somebody did out of what a recipient is told, who mutes them or is apart from them by now: but no report because of a block.
-pub(super) async fn forget(conn: &mut Conn<'_>, recipient: DbId, actor: DbId, is_muted: bool) -> Outcome<()> {
+/// Removes the acts of an actor from a recipient's notifications, after a mute or a block. A block alone does not remove reports.
+pub(super) async fn remove_acts_of_actor(
+    conn: &mut Conn<'_>,
+    recipient: DbId,
+    actor: DbId,
+    is_muted: bool,
+) -> Outcome<()> {
     let told = notifications::table.filter(notifications::recipient_id.eq(recipient));
     let is_forgotten = notifications::kind.ne(kind_code(NotificationKind::Report)).or(is_muted.into_sql::<Bool>());
     diesel::delete(told.filter(notifications::actor_id.eq(actor)).filter(is_forgotten)).execute(conn).await?;
-    // By the id of the act, which is in the key of what tells of it.
+    // Gathered acts are found by their ids, which are part of the key of `notification_actors`.
     macro_rules! acts {
         ($kind:ident of $table:ident($subject:ident, $by:ident)) => {{
             let target = notifications::target_id.eq($table::$subject.nullable());
@@ -70,11 +77,11 @@ pub(super) async fn forget(conn: &mut Conn<'_>, recipient: DbId, actor: DbId, is
         return Ok(());
     }
     let (told, acts) = acts.into_iter().unzip();
-    take_out_of(conn, told, acts).await
+    remove_acts(conn, told, acts).await
 }
 
-/// Takes likes or follows of a day that are gone out of what the recipients were told of it.
-pub(super) async fn take_out_all(
+/// Removes deleted likes or follows of a day from the notifications that gather them.
+pub(super) async fn remove_acts_of_day(
     conn: &mut Conn<'_>,
     kind: NotificationKind,
     day: i32,
@@ -85,11 +92,11 @@ pub(super) async fn take_out_all(
     let of_day = of_day.filter(notifications::kind.eq(kind_code(kind)));
     let told = of_day.filter(id_in(notifications::target_id.assume_not_null(), targets));
     let told: Vec<DbId> = told.select(notifications::id).load(conn).await?;
-    if told.is_empty() { Ok(()) } else { take_out_of(conn, told, acts).await }
+    if told.is_empty() { Ok(()) } else { remove_acts(conn, told, acts).await }
 }
 
-/// Takes acts out of notifications, each of which tells of one of them at most.
-async fn take_out_of(conn: &mut Conn<'_>, told: Vec<DbId>, acts: Vec<DbId>) -> Outcome<()> {
+/// Removes acts from notifications, each of which has at most one of these acts.
+async fn remove_acts(conn: &mut Conn<'_>, told: Vec<DbId>, acts: Vec<DbId>) -> Outcome<()> {
     let told = notification_actors::table.filter(id_in(notification_actors::notification_id, told));
     let told = diesel::delete(told.filter(id_in(notification_actors::id, acts)));
     let told: Vec<DbId> = told.returning(notification_actors::notification_id).load(conn).await?;

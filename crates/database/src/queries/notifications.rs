@@ -1,4 +1,4 @@
-//! What users are told, as they see it now, and what is no longer kept of it.
+//! Notifications as their recipients see them now, and the deletion of old ones.
 
 use std::collections::HashMap;
 
@@ -33,15 +33,15 @@ use crate::schema::{
 use crate::sql_types::{DbId, DbInstant, coalesce, coalesce_id};
 use crate::values::{Kinds, NotificationRow, NotificationViewRow, Visible, VisiblePosts};
 
-/// How many rows of what is no longer kept are deleted at once: a write that takes longer has others wait.
-const DELETED_AT_ONCE: i64 = 500;
+/// The number of rows that one write deletes. A longer write would delay others.
+const DELETE_BATCH: i64 = 500;
 
-/// How many recipients are looked at together.
-const LOOKED_AT_ONCE: i64 = 100;
+/// The number of users whose notifications are counted in one statement.
+const RECIPIENTS_BATCH: i64 = 100;
 
 diesel::alias!(notifications as kept: Kept);
 
-/// When the oldest of the newest [`MAX_NOTIFICATIONS`] of a recipient was updated: what is older is on its way to be deleted.
+/// The time of the oldest of the newest [`MAX_NOTIFICATIONS`] of a recipient. Older ones are about to be deleted.
 #[auto_type]
 fn oldest_kept(recipient: DbId) -> _ {
     let of_recipient = kept
@@ -55,7 +55,7 @@ fn oldest_kept(recipient: DbId) -> _ {
     coalesce(oldest.single_value(), first)
 }
 
-/// Whether a viewer may view a post, which is there.
+/// The condition that a post exists and a viewer may view it.
 #[auto_type]
 fn may_view(viewer: DbViewer, followed: Visible, visible_of_others: Visible) -> _ {
     let visible: visible_to = visible_to(viewer, followed, visible_of_others);
@@ -63,7 +63,8 @@ fn may_view(viewer: DbViewer, followed: Visible, visible_of_others: Visible) -> 
     posts::deleted_at.is_null().and(visible.and(not(is_blocked)))
 }
 
-/// Whether a comment is shown to a viewer, with the thread that it is in. Whoever wrote it may be no party to the notification.
+/// The condition that a comment, and the thread that it is in, is shown to a viewer. Its author may be neither the actor nor the
+/// recipient of the notification.
 #[auto_type]
 fn comment_shown(viewer: DbViewer) -> _ {
     let is_shown: comment_shown_to = comment_shown_to(viewer);
@@ -72,8 +73,8 @@ fn comment_shown(viewer: DbViewer) -> _ {
     is_shown.and(is_in_shown_thread).and(not(is_deleted))
 }
 
-/// Whether a notification is about nothing that is gone or that the recipient may not view: asked for each by itself, where
-/// PostgreSQL may join with all posts there are.
+/// The condition that the post and the comment of a notification exist and the recipient may view them. Scalar subqueries for
+/// each notification: PostgreSQL might otherwise join with all posts.
 #[auto_type]
 fn is_about_visible(viewer: DbViewer, followed: Visible, visible_of_others: Visible) -> _ {
     let may_view: may_view = may_view(viewer, followed, visible_of_others);
@@ -86,9 +87,9 @@ fn is_about_visible(viewer: DbViewer, followed: Visible, visible_of_others: Visi
     notifications::post_id.is_null().nullable().or(may_view_post.and(has_comment.nullable()))
 }
 
-/// Whether a notification is for the recipient as they are now: of reports, administrators are told.
+/// The condition that the recipient may still see a notification of its kind: only administrators see those of reports.
 #[auto_type]
-fn is_for(viewer: DbViewer) -> _ {
+fn may_see_kind(viewer: DbViewer) -> _ {
     let sees_all: bool = viewer.sees_all;
     let report: i16 = REPORT;
     notifications::kind.ne(report).or(sees_all.into_sql::<Bool>())
@@ -97,20 +98,21 @@ fn is_for(viewer: DbViewer) -> _ {
 const REPORT: i16 = kind_code(NotificationKind::Report);
 
 /// The notifications that a recipient sees.
-macro_rules! seen_by {
+macro_rules! visible_notifications {
     ($visible:expr) => {{
         let VisiblePosts { viewer, followed, others } = $visible;
         notifications::table
             .filter(notifications::recipient_id.eq(viewer.id))
             .filter(notifications::is_empty.eq(false))
             .filter(notifications::updated_at.ge(oldest_kept(viewer.id)))
-            .filter(is_for(viewer))
+            .filter(may_see_kind(viewer))
             .filter(not(or_muted(viewer, is_blocked_or_deleted(viewer, notifications::actor_id))))
             .filter(is_about_visible(viewer, followed, others))
     }};
 }
 
-/// Loads what those of some rows of a table say that are shown: it is asked once more, since they may have changed since they were found.
+/// Loads the given columns of rows of a table that are shown, by id. The condition is checked once more, since the rows may have
+/// changed since their notifications were found.
 macro_rules! subjects {
     ($table:ident($($column:ident),+), $shown:expr, $ids:expr, $conn:expr) => {{
         let mut ids: Vec<DbId> = $ids.collect();
@@ -141,15 +143,15 @@ fn is_one_of(kinds: Kinds) -> _ {
     first.or(second).or(notifications::kind.eq(seven))
 }
 
-/// Returns a part of what a recipient sees, each with its position, what it is about and the newest actors; nothing of what tells of
-/// nobody, or of nothing, any more.
+/// Returns a slice of the notifications that a recipient sees, each with its position, its subjects and the newest actors; `None`
+/// in place of one whose subjects or actors no longer exist.
 pub(crate) async fn list(
     conn: &mut Conn<'_>,
     visible: VisiblePosts,
     kinds: Kinds,
     slice: Slice,
 ) -> Outcome<Vec<(Keyset, Option<NotificationViewRow>)>> {
-    let seen = seen_by!(visible).filter(is_one_of(kinds)).select(NotificationRow::as_select());
+    let seen = visible_notifications!(visible).filter(is_one_of(kinds)).select(NotificationRow::as_select());
     let rows: Vec<NotificationRow> =
         crate::rows::load_by!(seen, notifications::updated_at, notifications::id, slice, conn)?;
     let (alone, gathered): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.actor_id.is_some());
@@ -169,7 +171,7 @@ pub(crate) async fn list(
             Some((content, image.filter(|_| hidden.is_none())))
         });
         let comment = row.comment_id.map(|id| comments.get(&id).cloned());
-        // What it is about, or whoever it tells of, may be deleted meanwhile.
+        // The subject or the actors may have been deleted meanwhile.
         let is_whole = post != Some(None) && comment != Some(None) && !actors.is_empty();
         (
             place,
@@ -189,7 +191,7 @@ async fn actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<DbId, Pr
     Ok(actors.into_iter().map(|actor| (actor.id, actor)).collect())
 }
 
-/// Returns the newest actors of notifications, the newest first: of one with many only these are read.
+/// Returns the newest actors of notifications, the newest first, without reading the other ones.
 async fn newest_actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<DbId, Vec<PreviewRow>>> {
     let mut actors: HashMap<DbId, Vec<PreviewRow>> = HashMap::with_capacity(ids.len());
     if ids.is_empty() {
@@ -202,7 +204,7 @@ async fn newest_actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<D
         .select(newest.field(notification_actors::id))
         .limit(1)
         .offset(SHOWN_ACTORS as i64 - 1);
-    // What decides is an expression of the notification alone: of a group with many actors, the index is entered there.
+    // The bound depends on the notification alone, so that the index of a group with many actors is entered at the bound.
     let oldest_shown = coalesce_id(oldest_shown.single_value(), DbId(Uuid::nil()));
     let shown = notifications::table
         .inner_join(notification_actors::table.inner_join(users::table))
@@ -218,14 +220,14 @@ async fn newest_actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<D
     Ok(actors)
 }
 
-/// Returns how many of what a recipient sees are unread.
+/// Returns the number of unread notifications that a recipient sees.
 pub(crate) async fn count_unread(conn: &mut Conn<'_>, visible: VisiblePosts) -> Outcome<i64> {
-    let unread = seen_by!(visible).filter(notifications::is_read.eq(false));
+    let unread = visible_notifications!(visible).filter(notifications::is_read.eq(false));
     Ok(built(unread.count()).get_result(conn).await?)
 }
 
-/// Returns how many of what a recipient sees are unread, and which of some, that were just made or changed and so are among the
-/// newest, the recipient sees.
+/// Returns the number of unread notifications that a recipient sees, and which of the given ones the recipient sees. The given
+/// ones were just created or updated, and so are among the newest.
 pub(crate) async fn find_state(
     conn: &mut Conn<'_>,
     visible: VisiblePosts,
@@ -236,24 +238,24 @@ pub(crate) async fn find_state(
         .filter(id_in(notifications::id, ids))
         .filter(notifications::recipient_id.eq(viewer.id))
         .filter(notifications::is_empty.eq(false))
-        .filter(is_for(viewer))
+        .filter(may_see_kind(viewer))
         .filter(not(or_muted(viewer, is_blocked_or_deleted(viewer, notifications::actor_id))))
         .filter(is_about_visible(viewer, followed, others))
         .select(notifications::id);
     let seen: Vec<DbId> = seen.load(conn).await?;
-    // Of nothing to tell it need not be known what is unread.
+    // The number of unread ones is not needed if none of them is to be reported.
     let unread = if seen.is_empty() { 0 } else { count_unread(conn, visible).await? };
     Ok((unread, seen))
 }
 
-/// Marks what a recipient sees as read, up to one, or up to where that was at an instant.
+/// Marks a recipient's notifications as read up to one, or up to the position that it had at an instant.
 pub(crate) async fn mark_read(
     conn: &mut Conn<'_>,
     recipient: DbId,
     up_to: DbId,
     updated_at: Option<DbInstant>,
 ) -> Outcome<()> {
-    // A block, a mute and another call like this change several as well, in whatever order they find them.
+    // Blocks, mutes and concurrent calls also update several notifications, in any order: the lock of the user avoids deadlocks.
     super::lock_user(conn, recipient).await?;
     let place = notifications::table.find(up_to).filter(notifications::recipient_id.eq(recipient));
     let place = place.select(notifications::updated_at).get_result(conn).await.optional()?;
@@ -263,22 +265,22 @@ pub(crate) async fn mark_read(
     let unread = notifications::table
         .filter(notifications::recipient_id.eq(recipient))
         .filter(notifications::is_empty.eq(false))
-        // What is older than the oldest kept may be kept again, until it is deleted.
+        // Includes those beyond the limit: until they are deleted, they may be within it again.
         .filter(older)
         .filter(notifications::is_read.eq(false));
     diesel::update(unread).set(notifications::is_read.eq(true)).execute(conn).await?;
     Ok(())
 }
 
-/// Returns a part of those of whose acts one of what a recipient sees tells, each after the id of the act; nothing when there is
-/// no such notification.
+/// Returns a slice of the actors of a notification that a recipient sees, each with the id of the act; `None` if there is no such
+/// notification.
 pub(crate) async fn list_actors(
     conn: &mut Conn<'_>,
     visible: VisiblePosts,
     id: DbId,
     Slice { toward, after: After(_, last), limit }: Slice,
 ) -> Outcome<Option<Vec<(DbId, PreviewRow)>>> {
-    let seen = seen_by!(visible).filter(notifications::id.eq(id)).select(notifications::actor_id);
+    let seen = visible_notifications!(visible).filter(notifications::id.eq(id)).select(notifications::actor_id);
     let Some(alone) = seen.get_result::<Option<DbId>>(conn).await.optional()? else { return Ok(None) };
     if let Some(alone) = alone {
         let is_within = match toward {
@@ -306,13 +308,13 @@ pub(crate) async fn list_actors(
     }))
 }
 
-/// Returns a user's settings.
+/// Returns a user's settings, as codes of kinds and policies.
 pub(crate) async fn settings(conn: &mut Conn<'_>, user: DbId) -> Outcome<Vec<(i16, i16)>> {
     let chosen = notification_settings::table.filter(notification_settings::user_id.eq(user));
     Ok(chosen.select((notification_settings::kind, notification_settings::policy)).load(conn).await?)
 }
 
-/// Changes a user's settings; all of them then.
+/// Changes some of a user's settings. Returns all settings.
 pub(crate) async fn change_settings(
     conn: &mut Conn<'_>,
     user: DbId,
@@ -335,17 +337,17 @@ pub(crate) async fn change_settings(
     settings(conn, user).await
 }
 
-/// Deletes some notifications that were made before an instant and have ids before one; how many rows.
+/// Deletes a batch of the notifications created before an instant and with ids before `id`. Returns the number of deleted rows.
 pub(crate) async fn delete_before(conn: &mut Conn<'_>, at: DbInstant, id: DbId) -> Outcome<usize> {
     let old = notifications::table.filter(notifications::id.lt(id)).filter(notifications::created_at.lt(at));
-    let old = old.order(notifications::id).limit(DELETED_AT_ONCE);
+    let old = old.order(notifications::id).limit(DELETE_BATCH);
     let old: Vec<(DbId, i64)> = old.select((notifications::id, notifications::count)).load(conn).await?;
     delete(conn, old, DbInstant::MAX).await
 }
 
-/// Looks at some users after one, in their order: the last of them, and those for whom more is kept than may be.
+/// Checks a batch of users with ids after `after`. Returns the last of them, and those with more notifications than the limit.
 pub(crate) async fn recipients(conn: &mut Conn<'_>, after: DbId) -> Outcome<(Option<DbId>, Vec<DbId>)> {
-    let next = users::table.filter(users::id.gt(after)).order(users::id).limit(LOOKED_AT_ONCE);
+    let next = users::table.filter(users::id.gt(after)).order(users::id).limit(RECIPIENTS_BATCH);
     let ids: Vec<DbId> = next.select(users::id).load(conn).await?;
     let beyond = kept
         .filter(kept.field(notifications::recipient_id).eq(users::id))
@@ -357,39 +359,40 @@ pub(crate) async fn recipients(conn: &mut Conn<'_>, after: DbId) -> Outcome<(Opt
     Ok((last, users::table.filter(id_in(users::id, ids)).filter(has_more).select(users::id).load(conn).await?))
 }
 
-/// Deletes some of what is kept of a recipient beyond what may be; how many rows.
+/// Deletes a batch of a recipient's notifications beyond the limit. Returns the number of deleted rows.
 pub(crate) async fn trim(conn: &mut Conn<'_>, recipient: DbId) -> Outcome<usize> {
     let beyond = notifications::table
         .filter(notifications::recipient_id.eq(recipient))
         .filter(notifications::is_empty.eq(false))
         .order((notifications::updated_at.desc(), notifications::id.desc()))
         .offset(limit(MAX_NOTIFICATIONS))
-        .limit(DELETED_AT_ONCE);
+        .limit(DELETE_BATCH);
     let columns = (notifications::id, notifications::count, notifications::updated_at);
     let beyond: Vec<(DbId, i64, DbInstant)> = beyond.select(columns).load(conn).await?;
     let newest = beyond.iter().map(|(.., updated_at)| *updated_at).max().unwrap_or(DbInstant::MIN);
     delete(conn, beyond.into_iter().map(|(id, count, _)| (id, count)).collect(), newest).await
 }
 
-/// Deletes some of what a recipient was told, whatever is kept; how many rows.
+/// Deletes a batch of a recipient's notifications, within the limit or not. Returns the number of deleted rows.
 pub(super) async fn delete_of(conn: &mut Conn<'_>, recipient: DbId) -> Outcome<usize> {
-    let told = notifications::table.filter(notifications::recipient_id.eq(recipient)).limit(DELETED_AT_ONCE);
+    let told = notifications::table.filter(notifications::recipient_id.eq(recipient)).limit(DELETE_BATCH);
     let told: Vec<(DbId, i64)> = told.select((notifications::id, notifications::count)).load(conn).await?;
     delete(conn, told, DbInstant::MAX).await
 }
 
-/// Deletes the first of some notifications, each given with of how many it tells, or some actors of the first: no more rows
-/// than others can wait for; how many. What has changed after an instant has moved up since it was found, and stays.
+/// Deletes as many of some notifications, from the first on, as fit into a batch together with their actors. If the first alone
+/// has too many actors, it deletes a batch of these instead. Each notification is given with its count of acts. One that was
+/// updated after `until` has moved up since it was found, and stays. Returns the number of deleted rows.
 async fn delete(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>, until: DbInstant) -> Outcome<usize> {
     let [(first, told), ..] = rows[..] else { return Ok(0) };
     let mut total = 0;
     let small = rows.into_iter().take_while(|(_, count)| {
         total += 1 + count;
-        total <= DELETED_AT_ONCE
+        total <= DELETE_BATCH
     });
     let small: Vec<DbId> = small.map(|(id, _)| id).collect();
     if !small.is_empty() {
-        // First, so that nobody adds an actor meanwhile.
+        // Notifications before their actors, so that nobody adds an actor meanwhile.
         let of_small = notifications::table.filter(id_in(notifications::id, small));
         let deleted = diesel::delete(of_small.filter(notifications::updated_at.le(until)));
         let deleted: Vec<DbId> = deleted.returning(notifications::id).load(conn).await?;
@@ -399,19 +402,19 @@ async fn delete(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>, until: DbInstant) -
         let of_deleted = notification_actors::table.filter(id_in(notification_actors::notification_id, deleted));
         return Ok(count + diesel::delete(of_deleted).execute(conn).await?);
     }
-    // First as well.
+    // Locks the notification before its actors, for the same reason.
     let first_row =
         notifications::table.filter(notifications::id.eq(first)).filter(notifications::updated_at.le(until));
     if diesel::update(first_row).set(notifications::count.eq(notifications::count)).execute(conn).await? == 0 {
         return Ok(0);
     }
     let actors = notification_actors::table.filter(notification_actors::notification_id.eq(first));
-    let some = actors.select(notification_actors::id).limit(DELETED_AT_ONCE);
+    let some = actors.select(notification_actors::id).limit(DELETE_BATCH);
     let some: Vec<DbId> = some.load(conn).await?;
     let deleted = diesel::delete(actors.filter(id_in(notification_actors::id, some))).execute(conn).await?;
-    // Of one that says that it tells of more than it does, nothing is left.
-    let is_more = limit(deleted) == DELETED_AT_ONCE;
-    let count = if is_more { told - DELETED_AT_ONCE } else { 0 };
+    // If fewer actors are left than the count says, it becomes 0.
+    let is_more = limit(deleted) == DELETE_BATCH;
+    let count = if is_more { told - DELETE_BATCH } else { 0 };
     diesel::update(notifications::table.find(first)).set(notifications::count.eq(count)).execute(conn).await?;
     Ok(deleted.max(1))
 }

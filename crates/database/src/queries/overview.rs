@@ -1,4 +1,4 @@
-//! How much there is of everything. Each counts the entries of an index, of the narrowest that there is.
+//! Totals for the overview. Each counts the entries of the narrowest suitable index.
 
 use agora_domain::reports::ReportStatus;
 use diesel::dsl::sql;
@@ -12,7 +12,7 @@ use crate::reports::status_code;
 use crate::schema::{comments, erasures, mails, products, reports, sessions, user_counts, users};
 use crate::sql_types::DbInstant;
 
-/// The first of the counters of a user that counts no posts.
+/// The first of a user's counters that does not count posts.
 const FOLLOWED_COUNTER: i16 = 3;
 
 pub(crate) async fn count_accounts(conn: &mut Conn<'_>) -> Outcome<i64> {
@@ -21,10 +21,10 @@ pub(crate) async fn count_accounts(conn: &mut Conn<'_>) -> Outcome<i64> {
     Ok(stored.saturating_sub(deleted))
 }
 
-/// Returns the number of posts, which is kept for each author.
+/// Returns the number of posts, as the sum of the counters of all authors.
 pub(crate) async fn count_posts(conn: &mut Conn<'_>) -> Outcome<i64> {
     let kept = user_counts::table.filter(user_counts::counter.lt(FOLLOWED_COUNTER));
-    // What the sum of large numbers is cast to, diesel has no word for.
+    // diesel cannot express the cast of the sum of `bigint` values.
     Ok(kept.select(sql::<BigInt>("CAST(COALESCE(sum(value), 0) AS bigint)")).get_result(conn).await?)
 }
 

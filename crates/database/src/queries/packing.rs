@@ -1,4 +1,4 @@
-//! Buckets of texts: made of those in none, and rid of those that are gone.
+//! Packing of texts into buckets, and removal of deleted ones from buckets.
 
 use agora_domain::search::Kind;
 use diesel::dsl::{exists, max, not, sql};
@@ -14,10 +14,10 @@ use crate::schema::{search_buckets, search_deletions, search_postings, search_ta
 use crate::search_index::{BUCKET, PackedBucket, Packing, PostingRow, kind_code, remove_documents};
 use crate::sql_types::DbInstant;
 
-/// How many postings a statement adds or deletes at most.
-const AT_ONCE: usize = 1_000;
+/// The maximum number of postings that one statement inserts or deletes.
+const POSTINGS_BATCH: usize = 1_000;
 
-/// Returns the number that the next bucket of a kind will have.
+/// Returns the number that the next bucket of a kind will get.
 pub(super) async fn next_number(conn: &mut Conn<'_>, kind: Kind) -> Outcome<i64> {
     let of_kind = search_buckets::table.filter(search_buckets::kind.eq(kind_code(kind)));
     let last: Option<i64> = of_kind.select(max(search_buckets::bucket)).get_result(conn).await?;
@@ -25,11 +25,11 @@ pub(super) async fn next_number(conn: &mut Conn<'_>, kind: Kind) -> Outcome<i64>
 }
 
 define_sql_function! {
-    /// How many bytes a text has.
+    /// Returns the number of bytes of a text.
     fn octet_length(text: Text) -> Integer
 }
 
-/// Returns how many bytes the texts of a kind have that are in no bucket, the oldest first, as many as may be packed twice.
+/// Returns the sizes in bytes of a kind's texts in the tail, the oldest first, for at most twice the texts of a bucket.
 async fn tail_sizes(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> Outcome<Vec<i64>> {
     let tail = search_tail::table
         .filter(search_tail::kind.eq(kind_code(kind)))
@@ -40,7 +40,7 @@ async fn tail_sizes(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> Outcom
     Ok(sizes.into_iter().map(i64::from).collect())
 }
 
-/// Returns how many texts of a kind are to be packed next: none unless twice as many are in no bucket.
+/// Returns the number of texts of a kind to pack next: 0 unless the tail has twice the texts or bytes of a bucket.
 pub(crate) async fn count_to_pack(conn: &mut Conn<'_>, kind: Kind, packing: Packing) -> Outcome<i64> {
     let sizes = tail_sizes(conn, kind, packing).await?;
     if limit(sizes.len()) < 2 * packing.documents && sizes.iter().sum::<i64>() < 2 * packing.bytes {
@@ -54,7 +54,7 @@ pub(crate) async fn count_to_pack(conn: &mut Conn<'_>, kind: Kind, packing: Pack
     Ok(limit(fitting.count()).clamp(1, packing.documents))
 }
 
-/// Makes a bucket of the oldest texts of a kind that are in none, so many at most, unless somebody else does so.
+/// Moves at most `count` of the oldest texts in the tail of a kind into a new bucket, unless another transaction is packing.
 pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, count: i64) -> Outcome<()> {
     if !lock_packing(conn).await? {
         return Ok(());
@@ -68,7 +68,7 @@ pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, count: i64) -> Outcome
         let tail = search_tail::table.filter(search_tail::kind.eq(kind)).filter(search_tail::created_at.le(newest_at));
         tail.filter(is_packed(&row, &ids))
     };
-    // Diesel has window functions, but adds nothing to what they give.
+    // diesel has window functions, but cannot add to their results.
     let number = sql::<BigInt>(&format!("{first} - 1 + row_number() OVER (ORDER BY created_at, id)"));
     let documents = (search_tail::kind, number, search_tail::created_at, search_tail::id, search_tail::words);
     let columns = {
@@ -80,11 +80,11 @@ pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, count: i64) -> Outcome
     diesel::delete(moved()).execute(conn).await?;
     diesel::insert_into(search_buckets::table).values(&row).execute(conn).await?;
     insert_postings(conn, &postings).await?;
-    // The one before is the last no more.
+    // The previous bucket is no longer the last, and is deleted if empty.
     delete_empty(conn, kind, row.bucket - 1).await
 }
 
-/// Documents of a bucket, by their numbers.
+/// The rows of a table that belong to a bucket, by their document numbers.
 macro_rules! of_bucket {
     ($table:ident, $kind:expr, $bucket:expr) => {
         $table::table
@@ -94,7 +94,7 @@ macro_rules! of_bucket {
     };
 }
 
-/// Returns a bucket whose postings have a document that was deleted before an instant: its kind and number.
+/// Returns the kind and number of a bucket whose postings contain a document that was deleted before an instant.
 pub(crate) async fn find_deletion(conn: &mut Conn<'_>, before: DbInstant) -> Outcome<Option<(i16, i64)>> {
     let first = search_deletions::table
         .filter(search_deletions::deleted_at.lt(before))
@@ -105,8 +105,8 @@ pub(crate) async fn find_deletion(conn: &mut Conn<'_>, before: DbInstant) -> Out
     Ok(first.map(|(kind, document)| (kind, document / BUCKET)))
 }
 
-/// Takes the documents of a bucket that were deleted before an instant out of its postings, unless somebody else is at work on
-/// buckets; whether nobody is.
+/// Removes the documents of a bucket that were deleted before an instant from its postings. Returns `false`, and changes nothing,
+/// if another transaction is changing buckets.
 pub(crate) async fn forget(conn: &mut Conn<'_>, (kind, bucket): (i16, i64), before: DbInstant) -> Outcome<bool> {
     if !lock_packing(conn).await? {
         return Ok(false);
@@ -117,18 +117,18 @@ pub(crate) async fn forget(conn: &mut Conn<'_>, (kind, bucket): (i16, i64), befo
         || search_postings::table.filter(search_postings::kind.eq(kind)).filter(search_postings::bucket.eq(bucket));
     let postings: Vec<PostingRow> = of_bucket().select(PostingRow::as_select()).load(conn).await?;
     let (words, left) = remove_documents(postings, &deleted);
-    for words in words.chunks(AT_ONCE) {
+    for words in words.chunks(POSTINGS_BATCH) {
         diesel::delete(of_bucket().filter(word_in(search_postings::word, words.to_vec()))).execute(conn).await?;
     }
     insert_postings(conn, &left).await?;
-    let are_out = search_deletions::table.filter(search_deletions::kind.eq(kind));
-    let are_out = are_out.filter(number_in(search_deletions::document, deleted));
-    diesel::delete(are_out).execute(conn).await?;
+    let removed = search_deletions::table.filter(search_deletions::kind.eq(kind));
+    let removed = removed.filter(number_in(search_deletions::document, deleted));
+    diesel::delete(removed).execute(conn).await?;
     delete_empty(conn, kind, bucket).await?;
     Ok(true)
 }
 
-/// Deletes a bucket of which nothing is left; not the last, so that no number is given twice.
+/// Deletes a bucket if it is empty, except the last one, so that no bucket number is used twice.
 async fn delete_empty(conn: &mut Conn<'_>, kind: i16, bucket: i64) -> Outcome<()> {
     let has_texts = exists(of_bucket!(search_texts, kind, bucket));
     let has_deletions = exists(of_bucket!(search_deletions, kind, bucket));
@@ -141,24 +141,24 @@ async fn delete_empty(conn: &mut Conn<'_>, kind: i16, bucket: i64) -> Outcome<()
 }
 
 async fn insert_postings(conn: &mut Conn<'_>, postings: &[PostingRow]) -> Outcome<()> {
-    for postings in postings.chunks(AT_ONCE) {
+    for postings in postings.chunks(POSTINGS_BATCH) {
         diesel::insert_into(search_postings::table).values(postings).execute(conn).await?;
     }
     Ok(())
 }
 
-/// Deletes every text, and every bucket.
+/// Deletes all texts and buckets.
 pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
     diesel::delete(search_postings::table).execute(conn).await?;
     diesel::delete(search_buckets::table).execute(conn).await?;
     diesel::delete(search_texts::table).execute(conn).await?;
     diesel::delete(search_tail::table).execute(conn).await?;
-    // Each of the texts was noted there.
+    // Last, since each deletion of a text was recorded there.
     diesel::delete(search_deletions::table).execute(conn).await?;
     Ok(())
 }
 
-/// Returns how many buckets there are, and the words that they have, each as often as buckets have it.
+/// Returns the number of buckets, and the sorted words of all buckets: a word occurs once for each bucket that has it.
 #[cfg(test)]
 pub(crate) async fn list_words(conn: &mut Conn<'_>) -> Outcome<(i64, Vec<String>)> {
     let buckets = search_buckets::table.count().get_result(conn).await?;

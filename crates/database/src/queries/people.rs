@@ -62,8 +62,8 @@ pub(crate) async fn find_all(conn: &mut Conn<'_>, ids: Vec<DbId>, viewer: DbId) 
     Ok(built(found.select(person!(viewer))).load(conn).await?)
 }
 
-/// Returns those of some accounts that are discoverable and enabled; for a viewer who sees all, also those that are not
-/// discoverable.
+/// Returns the accounts with these ids that are enabled and discoverable. A viewer who sees everything also gets those that are
+/// not discoverable.
 pub(crate) async fn find_discoverable(
     conn: &mut Conn<'_>,
     ids: Vec<DbId>,
@@ -82,7 +82,8 @@ pub(crate) async fn list_discoverable(conn: &mut Conn<'_>, viewer: DbViewer, sli
     Ok(super::load!(found, users, slice, conn)?)
 }
 
-/// Returns a part of those followers of a user who are shown, at most so many. Any number of them may be disabled.
+/// Returns at most `most` of the followers of a user in a slice who are shown, and where the next part begins. Any number of
+/// followers may be disabled.
 pub(crate) async fn list_followers(
     conn: &mut Conn<'_>,
     user: DbId,

@@ -8,7 +8,7 @@ use agora_domain::search::{IndexedText, Kind};
 use diesel::dsl::{case_when, exists, not};
 use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 
-use super::comments::ERASED_AT_ONCE;
+use super::comments::ERASURE_BATCH;
 use super::hidden::has_no_hidden;
 use super::likes::NO_POST;
 pub(crate) use super::likes::{list_likers, set_like, take_back_like, unset_like};
@@ -38,7 +38,7 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId, viewer: DbViewer) -> Out
     Ok(view.map(|view| FoundPost { view, standing }))
 }
 
-/// Returns what decides about access to a post.
+/// Returns what decides whether the viewer may access a post.
 pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> Outcome<Option<PostAccess>> {
     let there =
         posts::table.find(id).filter(posts::deleted_at.is_null()).filter(not(is_account_deleted(posts::author_id)));
@@ -54,7 +54,7 @@ pub(crate) async fn find_access(conn: &mut Conn<'_>, id: DbId, viewer: DbId) -> 
     found.map(access).transpose()
 }
 
-/// Hides a post, or shows it again; the post now, unless it was hidden, or shown, already.
+/// Hides a post, or shows it again. Returns the changed post, or `None` if it was hidden, or shown, already.
 pub(crate) async fn set_hidden(
     conn: &mut Conn<'_>,
     id: DbId,
@@ -76,10 +76,10 @@ pub(crate) async fn set_hidden(
     Ok(Some(post))
 }
 
-/// What stands in the place of the text of a post that is marked as deleted: a post is not empty.
-const NO_TEXT: &str = "-";
+/// The text of a post that is marked as deleted, since a post must not be empty.
+const DELETED_TEXT: &str = "-";
 
-/// Deletes a post, or marks it as deleted when there is much to erase with it; the post as it was.
+/// Deletes a post, or marks it as deleted if many rows belong to it. Returns the post as it was.
 pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<Post> {
     let row = match delete_at_once(conn, id).await? {
         Some(row) => row,
@@ -93,14 +93,14 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outc
 }
 
 async fn delete_at_once(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<PostRow>> {
-    let has_few = (posts::like_count + posts::comment_count).le(ERASED_AT_ONCE);
+    let has_few = (posts::like_count + posts::comment_count).le(ERASURE_BATCH);
     let bookmark = bookmarks::table.filter(bookmarks::post_id.eq(id)).select(bookmarks::user_id);
-    let has_few_bookmarks = not(exists(bookmark.limit(1).offset(ERASED_AT_ONCE)));
+    let has_few_bookmarks = not(exists(bookmark.limit(1).offset(ERASURE_BATCH)));
     let of_comments = comment_likes::table.inner_join(comments::table).filter(comments::post_id.eq(id));
-    let like = of_comments.select(comment_likes::user_id).limit(1).offset(ERASED_AT_ONCE);
-    // Asked for only where there are few comments: PostgreSQL would look at the likes first.
+    let like = of_comments.select(comment_likes::user_id).limit(1).offset(ERASURE_BATCH);
+    // In a CASE, so that PostgreSQL reads likes only if there are few comments: it would read them first.
     let has_few = case_when(has_few.and(has_few_bookmarks), not(exists(like))).otherwise(false);
-    // Nor are hidden comments among those that are counted.
+    // The count of comments does not include hidden ones.
     let has_few = has_few.and(has_no_hidden(id));
     let small = posts::table.find(id).filter(posts::deleted_at.is_null()).filter(has_few);
     Ok(diesel::delete(small).returning(PostRow::as_returning()).get_result(conn).await.optional()?)
@@ -111,7 +111,7 @@ async fn mark_deleted(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<P
     diesel::update(posts::table.find(id))
         .set((
             posts::deleted_at.eq(Some(at)),
-            posts::content.eq(NO_TEXT),
+            posts::content.eq(DELETED_TEXT),
             posts::image.eq(None::<String>),
             posts::attachments.eq(None::<String>),
         ))
@@ -120,29 +120,30 @@ async fn mark_deleted(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outcome<P
     Ok(row)
 }
 
-/// Erases some of what is left of posts that are marked as deleted, a part of one of them; how many rows.
+/// Erases a batch of the rows that belong to the first post marked as deleted. Returns the number of deleted rows.
 pub(crate) async fn erase(conn: &mut Conn<'_>) -> Outcome<usize> {
     let marked = posts::table.filter(posts::deleted_at.is_not_null()).order(posts::deleted_at).limit(1);
     let Some(post) = marked.select(posts::id).get_result::<DbId>(conn).await.optional()? else { return Ok(0) };
     erase_post(conn, post).await
 }
 
-/// Erases some of what is left of a post that is marked as deleted; how many rows.
+/// Erases a batch of the rows that belong to a post marked as deleted, and the post in the end. Returns the number of deleted
+/// rows.
 pub(super) async fn erase_post(conn: &mut Conn<'_>, post: DbId) -> Outcome<usize> {
-    let some = comments::table.filter(comments::post_id.eq(post)).limit(ERASED_AT_ONCE);
+    let some = comments::table.filter(comments::post_id.eq(post)).limit(ERASURE_BATCH);
     let some: Vec<(DbId, i64)> = some.select((comments::id, comments::like_count)).load(conn).await?;
     if !some.is_empty() {
-        // There is something left to do even where only likes of a comment were deleted.
+        // At least 1: there is more to erase even if only likes of a comment were deleted.
         return Ok(super::comments::erase(conn, some).await?.len().max(1));
     }
-    let some = likes::table.filter(likes::post_id.eq(post)).limit(ERASED_AT_ONCE);
+    let some = likes::table.filter(likes::post_id.eq(post)).limit(ERASURE_BATCH);
     let some: Vec<DbId> = some.select(likes::user_id).load(conn).await?;
     if !some.is_empty() {
         let these = likes::table.filter(likes::post_id.eq(post).and(id_in(likes::user_id, some)));
-        // Others may erase the same post: what they took is no end.
+        // At least 1: if another transaction erased these rows, there may still be more.
         return Ok(diesel::delete(these).execute(conn).await?.max(1));
     }
-    let some = bookmarks::table.filter(bookmarks::post_id.eq(post)).limit(ERASED_AT_ONCE);
+    let some = bookmarks::table.filter(bookmarks::post_id.eq(post)).limit(ERASURE_BATCH);
     let some: Vec<DbId> = some.select(bookmarks::user_id).load(conn).await?;
     if !some.is_empty() {
         let these = bookmarks::table.filter(bookmarks::post_id.eq(post).and(id_in(bookmarks::user_id, some)));
@@ -151,7 +152,7 @@ pub(super) async fn erase_post(conn: &mut Conn<'_>, post: DbId) -> Outcome<usize
     Ok(diesel::delete(posts::table.find(post)).execute(conn).await?.max(1))
 }
 
-/// Stores a post, and tells of it; the post as its author sees it.
+/// Stores a post and its notifications. Returns the post as its author sees it.
 pub(crate) async fn create(
     conn: &mut Conn<'_>,
     row: PostRow,
@@ -172,8 +173,8 @@ pub(crate) async fn create(
     })
 }
 
-/// Applies the domain's rule of editing to the stored post, of whose new text the words are given; the post as its author
-/// sees it, and the images it lost.
+/// Applies the domain's rule of editing to the stored post. `words` are those of the new text, if it changes. Returns the post as
+/// its author sees it, and the images that it no longer has.
 pub(crate) async fn edit(
     conn: &mut Conn<'_>,
     id: DbId,

@@ -21,18 +21,18 @@ use crate::values::TextFilter;
 
 const NO_PRODUCT: Failure = Failure::Rule(Error::NotFound(Resource::Product));
 
-/// How many rows a statement adds at most: a database takes 32,766 parameters or more.
-const AT_ONCE: usize = 1_000;
+/// The maximum number of rows that one statement inserts: the databases allow at least 32,766 parameters.
+const INSERT_BATCH: usize = 1_000;
 
-/// Adds a product with what belongs to it.
+/// Inserts a product with its variants and images.
 pub(crate) async fn create(conn: &mut Conn<'_>, rows: ProductRows, entry: AuditRecord) -> Outcome<()> {
     insert(conn, rows).await?;
     audit::record(conn, entry).await
 }
 
-/// Adds products with what belongs to them.
+/// Inserts products with their variants and images.
 pub(crate) async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
-    for rows in rows.products.chunks(AT_ONCE) {
+    for rows in rows.products.chunks(INSERT_BATCH) {
         let rows: Vec<_> = rows.iter().map(|row| (row, products::indexed.eq(true))).collect();
         diesel::insert_into(products::table).values(rows).execute(conn).await?;
     }
@@ -41,10 +41,10 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()
 }
 
 async fn insert_parts(conn: &mut Conn<'_>, variants: &[VariantRow], images: &[ImageRow]) -> Outcome<()> {
-    for rows in variants.chunks(AT_ONCE) {
+    for rows in variants.chunks(INSERT_BATCH) {
         diesel::insert_into(product_variants::table).values(rows).execute(conn).await?;
     }
-    for rows in images.chunks(AT_ONCE) {
+    for rows in images.chunks(INSERT_BATCH) {
         diesel::insert_into(product_images::table).values(rows).execute(conn).await?;
     }
     Ok(())
@@ -55,7 +55,7 @@ pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<ProductRows> 
     with_parts(conn, found.into_iter().collect()).await
 }
 
-/// Returns those of some products that there are.
+/// Returns the products with these ids that exist.
 pub(crate) async fn find_all(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<ProductRows> {
     let found = products::table.filter(id_in(products::id, ids)).select(ProductRow::as_select());
     let found = built(found).load(conn).await?;
@@ -69,19 +69,18 @@ pub(crate) async fn find_by_sku(conn: &mut Conn<'_>, keys: Vec<String>) -> Outco
     with_parts(conn, found).await
 }
 
-/// Which state the catalog is in.
+/// Returns the version of the catalog, which every change of it changes.
 pub(crate) async fn version(conn: &mut Conn<'_>) -> Outcome<DbId> {
     Ok(catalog_version::table.select(catalog_version::version).get_result(conn).await?)
 }
 
-/// How many products are looked at one after the other for a text before those are asked for that the index has for it:
-/// where enough of them have it, that is quicker.
-const LOOKED_AT: i64 = 500;
+/// The number of products that are scanned for a text before the text index is used. If enough of them have it, that is faster.
+const SCANNED_PRODUCTS: i64 = 500;
 
-/// The key of the category that a list is of, if it is of one.
+/// The key of the category that a list is restricted to, if any.
 type Category = Option<String>;
 
-/// What is selected of the products of a category; as a macro, since the type is that of the selection.
+/// A selection from the products of a category. A macro, since its type depends on the selection.
 macro_rules! of_category {
     ($category:expr, $selection:expr) => {{
         let all = products::table.select($selection).into_boxed();
@@ -101,7 +100,7 @@ pub(crate) async fn list(conn: &mut Conn<'_>, category: Category, slice: Slice) 
     with_parts(conn, found).await
 }
 
-/// Returns the products of a part of a list that have a text in them.
+/// Returns a slice of the products that contain a text.
 pub(crate) async fn search(
     conn: &mut Conn<'_>,
     category: Category,
@@ -119,11 +118,11 @@ async fn find_text(
     slice: Slice,
 ) -> Outcome<Vec<ProductRow>> {
     let has_text = || Contains::new(products::search_key, slice::from_ref(&text.text));
-    let next = Slice { limit: LOOKED_AT, ..slice };
+    let next = Slice { limit: SCANNED_PRODUCTS, ..slice };
     let next: Vec<(DbInstant, DbId)> =
         super::load!(of_category!(category, (products::created_at, products::id)), products, next, conn)?;
     let among = of_category!(category, ProductRow::as_select()).filter(has_text());
-    let Some((at, id)) = next.last().copied().filter(|_| limit(next.len()) == LOOKED_AT) else {
+    let Some((at, id)) = next.last().copied().filter(|_| limit(next.len()) == SCANNED_PRODUCTS) else {
         return Ok(super::load!(among, products, slice, conn)?);
     };
     let among_next = match slice.toward {
@@ -164,21 +163,21 @@ async fn with_parts(conn: &mut Conn<'_>, products: Vec<ProductRow>) -> Outcome<P
     Ok(ProductRows { products, variants, images, texts: Vec::new() })
 }
 
-/// When the product was added, its id, name and price.
+/// Returns a slice of all products: the creation time, id, name and price of each.
 pub(crate) async fn list_short(conn: &mut Conn<'_>, slice: Slice) -> Outcome<Vec<(DbInstant, DbId, String, i64)>> {
     let short = products::table.select((products::created_at, products::id, products::name, products::price));
     Ok(super::load!(short, products, slice, conn)?)
 }
 
-/// Sets columns to what would have been inserted.
+/// Sets columns to the values that the conflicting insert has.
 macro_rules! excluded_columns {
     ($($column:ident),+) => {
         ($(products::$column.eq(excluded(products::$column))),+)
     };
 }
 
-/// Puts products with what belongs to them in the place of those of the same ids. The texts by which they are found stay where
-/// their words do.
+/// Replaces the products with the same ids, with their variants and images. The search text of a product stays where it is if its
+/// words do not change.
 pub(crate) async fn update(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()> {
     let ids: Vec<DbId> = rows.products.iter().map(|row| row.id).collect();
     if ids.is_empty() {
@@ -188,7 +187,7 @@ pub(crate) async fn update(conn: &mut Conn<'_>, rows: ProductRows) -> Outcome<()
         .execute(conn)
         .await?;
     diesel::delete(product_images::table.filter(id_in(product_images::product_id, ids.clone()))).execute(conn).await?;
-    for rows in rows.products.chunks(AT_ONCE) {
+    for rows in rows.products.chunks(INSERT_BATCH) {
         let stored = diesel::insert_into(products::table).values(rows).on_conflict(products::id);
         stored
             .do_update()
@@ -217,7 +216,7 @@ pub(crate) async fn delete(conn: &mut Conn<'_>, id: DbId, entry: AuditRecord) ->
     if deleted == 0 { Err(NO_PRODUCT) } else { audit::record(conn, entry).await }
 }
 
-/// Applies the domain's rule of editing to the stored product; the product now.
+/// Applies the domain's rule of editing to the stored product. Returns the edited product.
 pub(crate) async fn edit(conn: &mut Conn<'_>, id: DbId, edit: ProductEdit, entry: AuditRecord) -> Outcome<Product> {
     super::lock_product(conn, id).await?;
     let stored = find(conn, id).await?.products()?.pop().ok_or(NO_PRODUCT)?;

@@ -1,4 +1,4 @@
-//! What users report.
+//! Reports of users.
 
 use std::collections::HashMap;
 
@@ -21,10 +21,10 @@ use crate::sql_types::{DbId, DbInstant};
 const COMMENT: i16 = kind_code(ReportTargetKind::Comment);
 const NO_REPORT: Failure = Failure::Rule(Error::NotFound(Resource::Report));
 
-/// Stores a report, unless its reporter has an open one about the same thing, and tells of it.
+/// Stores a report and its notifications, unless the reporter has an open report about the same target.
 pub(crate) async fn create(conn: &mut Conn<'_>, report: Report, told: Vec<Notice>) -> Outcome<Reported> {
     let record = ReportRecord::of(&report);
-    // Nobody else makes one of the same reporter meanwhile.
+    // Locks the reporter, so that no other report of theirs is stored meanwhile.
     lock_account(conn, record.reporter_id).await?;
     let of_reporter = reports::table.filter(reports::reporter_id.eq(record.reporter_id));
     let open = of_reporter
@@ -58,7 +58,7 @@ async fn with_comments(conn: &mut Conn<'_>, found: Vec<(ReportRecord, PreviewRow
     let ids: Vec<DbId> = of_comments.map(|(report, _)| report.target_id).collect();
     let mut there = HashMap::new();
     if !ids.is_empty() {
-        // What is left of a deleted post, or of one of a deleted account, is nobody's to read.
+        // Comments that are left of deleted posts and accounts must not be shown to anybody.
         let comments = comments::table.inner_join(users::table).inner_join(posts::table);
         let comments = comments.filter(id_in(comments::id, ids)).filter(posts::deleted_at.is_null());
         let comments = comments.filter(not(users::is_deleted)).filter(not(is_account_deleted(posts::author_id)));
@@ -73,9 +73,9 @@ async fn with_comments(conn: &mut Conn<'_>, found: Vec<(ReportRecord, PreviewRow
     Ok(found.into_iter().map(with_comment).collect())
 }
 
-/// Returns a part of the reports with a status, or of all of them, each with who made it.
+/// Returns a slice of the reports with a status, or of all reports.
 pub(crate) async fn list(conn: &mut Conn<'_>, status: Option<i16>, slice: Slice) -> Outcome<Vec<FoundReport>> {
-    // Planned for the status: few may have it.
+    // Boxed, so that it is planned for the status: few reports may have it.
     let mut found = reports::table
         .inner_join(users::table)
         .filter(not(is_account_deleted(reports::reporter_id)))

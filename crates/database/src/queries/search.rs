@@ -1,4 +1,4 @@
-//! What is found by its words.
+//! Full-text search.
 
 use agora_domain::posts::{PostView, Visibility};
 use agora_domain::search::{Kind, Needles};
@@ -23,13 +23,14 @@ use crate::search_index::{
 };
 use crate::sql_types::{DbId, DbInstant};
 
-/// How many words a search is narrowed down by at most: the rows have the last word.
-const WORDS: usize = 8;
+/// The maximum number of words of a query whose postings are read. The check of each document considers all words.
+const MAX_WORDS: usize = 8;
 
-/// How many words that begin with something are asked for at most. Where there are more, they narrow down little.
-const BEGINNINGS: i64 = 20_000;
+/// The maximum number of postings that are read for words with a prefix. If there are more, the prefix hardly excludes any
+/// documents.
+const MAX_PREFIX_WORDS: i64 = 20_000;
 
-/// The rule of which posts a viewer finds, whose authors are there as well.
+/// The condition that a viewer finds a post, for queries that join `posts` and `users`.
 macro_rules! is_found {
     ($viewer:expr) => {{
         let is = |visibility| posts::visibility.eq(visibility_code(visibility));
@@ -40,8 +41,9 @@ macro_rules! is_found {
     }};
 }
 
-/// Texts of a kind in a table, and whether one is found: NULL where it is of what is gone. That is asked for each text by itself, where
-/// PostgreSQL would read all accounts there are, and all texts before it has the first.
+/// Provides the texts of a kind in a table, and the condition that the viewer finds one, which is NULL if its document no longer
+/// exists. The condition is a scalar subquery for each text: PostgreSQL would otherwise read all accounts, and all texts before
+/// it returns the first.
 macro_rules! texts {
     ($table:ident, $among:expr, |$texts:ident, $is_found:ident| $do:expr) => {{
         let $texts = $table::table.filter($table::kind.eq(kind_code($among.kind())));
@@ -66,7 +68,7 @@ macro_rules! texts {
     }};
 }
 
-/// Returns what is found of a part of the list among what is in no bucket.
+/// Returns a slice of the matches in the tail.
 pub(crate) async fn tail(
     conn: &mut Conn<'_>,
     among: Among,
@@ -79,7 +81,7 @@ pub(crate) async fn tail(
     }))
 }
 
-/// Returns what some buckets have, from a position on, of what is looked for.
+/// Returns the candidates of some buckets from the position of the slice on.
 pub(crate) async fn candidates(
     conn: &mut Conn<'_>,
     kind: Kind,
@@ -89,7 +91,7 @@ pub(crate) async fn candidates(
 ) -> Outcome<Chunk> {
     // Long words are rarer.
     keys.sort_unstable_by_key(|key| std::cmp::Reverse(key.len()));
-    keys.truncate(WORDS);
+    keys.truncate(MAX_WORDS);
     let of_kind = search_buckets::table.filter(search_buckets::kind.eq(kind_code(kind)));
     let (rows, is_more, next) = match buckets {
         Buckets::Numbered(numbers) => {
@@ -101,7 +103,7 @@ pub(crate) async fn candidates(
             (beyond(since.load(conn).await?, slice), false, None)
         }
         Buckets::Next(after, most) => {
-            // Before the rows: what is made in between is looked at twice, and not missed.
+            // Read before the rows: a bucket made in between is searched twice rather than missed.
             let next = if after.is_none() { Some(next_number(conn, kind).await?) } else { None };
             let rows = next_buckets(conn, kind, slice, after, most).await?;
             let is_more = limit(rows.len()) == most;
@@ -122,11 +124,11 @@ pub(crate) async fn candidates(
     let (mut candidates, absent) = crate::search_index::candidates(rows, keys, found, slice.toward);
     let left = candidates.iter().filter(|bucket| !bucket.documents.is_empty()).map(|bucket| bucket.place.bucket);
     let left: Vec<i64> = left.collect();
-    // Where none is left as well, for the time that it takes, but in the catalog, which everybody may see.
+    // Also if no candidates are left, so that the time does not reveal it; except in the catalog, which everybody may see.
     if let Some(prefix) = prefix.filter(|_| kind != Kind::Product || !left.is_empty()) {
         let words = [prefix.clone(), end_of(&prefix)];
-        let rows = postings_between(conn, kind_code(kind), left, words, BEGINNINGS).await?;
-        if limit(rows.len()) < BEGINNINGS {
+        let rows = postings_between(conn, kind_code(kind), left, words, MAX_PREFIX_WORDS).await?;
+        if limit(rows.len()) < MAX_PREFIX_WORDS {
             retain_matching(&mut candidates, rows);
         }
     }
@@ -134,8 +136,8 @@ pub(crate) async fn candidates(
     Ok(Chunk { candidates, last, absent, next })
 }
 
-/// Returns the buckets that have the first rare one of some words, or a word with a prefix if there are few; `None` when
-/// none of them is rare.
+/// Returns the buckets that have a word with the prefix, if these are few, else the buckets of the first rare one of the words;
+/// `None` if none is rare.
 pub(crate) async fn rare_buckets(
     conn: &mut Conn<'_>,
     kind: Kind,
@@ -166,7 +168,7 @@ pub(crate) async fn rare_buckets(
     Ok(None)
 }
 
-/// Returns what comes after every word with a prefix: no word has that character.
+/// Returns a text that sorts after every word with a prefix: no word has the appended character.
 fn end_of(prefix: &str) -> String {
     format!("{prefix}{}", char::MAX)
 }
@@ -180,8 +182,8 @@ async fn next_buckets(
 ) -> Outcome<Vec<BucketRow>> {
     let newest = BucketPlace { at: DbInstant::MAX, id: DbId(Uuid::max()), bucket: i64::MAX };
     let oldest = BucketPlace { at: DbInstant::MIN, id: DbId(Uuid::nil()), bucket: -1 };
-    /// Loads them in a direction that the names of comparisons make up: in the order of the entries that are come upon first, those that
-    /// have some beyond a position.
+    /// Loads the buckets in one direction, which the comparison methods define. The buckets are ordered by their first document
+    /// in reading direction, and have at least one beyond the position of the slice.
     macro_rules! next_buckets {
         (($at:ident, $id:ident), ($last_at:ident, $last_id:ident), $within:ident, $beyond:ident, $order:ident, $begin:ident) => {{
             let After(instant, id) = slice.after;
@@ -208,7 +210,7 @@ async fn next_buckets(
     })
 }
 
-/// Looks at documents, of which some may be gone.
+/// Checks documents by their numbers. Some of them may no longer exist.
 pub(crate) async fn look(
     conn: &mut Conn<'_>,
     among: Among,
@@ -222,7 +224,7 @@ pub(crate) async fn look(
     }))
 }
 
-/// Returns those of some posts that the viewer finds.
+/// Returns the posts with these ids that the viewer may find.
 pub(crate) async fn posts(conn: &mut Conn<'_>, ids: Vec<DbId>, viewer: DbViewer) -> Outcome<Vec<PostView>> {
     let found = posts::table.inner_join(users::table).filter(post_in(ids)).filter(is_found!(viewer));
     let rows = built(found.select(view!(AuthorRow, viewer))).load(conn).await?;

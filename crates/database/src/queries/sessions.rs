@@ -14,12 +14,13 @@ use crate::rows::{After, Slice, Toward, roles};
 use crate::schema::{AuditRecord, SessionRecord, sessions, used_tickets, users};
 use crate::sql_types::{DbId, DbInstant};
 
-/// How many tickets are forgotten with each that is used.
-const FORGOTTEN_AT_ONCE: i64 = 4;
+/// The number of expired tickets that are deleted with each new one.
+const EXPIRED_TICKETS_BATCH: i64 = 4;
 
-type Standing = (bool, bool, bool);
+/// Whether an account is enabled, an administrator and a user.
+type AccountFlags = (bool, bool, bool);
 
-/// The columns of a session that decide about its requests.
+/// The columns of a session that decide whether its requests are accepted.
 #[derive(Debug, Clone, Copy, Queryable, Selectable)]
 #[diesel(table_name = sessions)]
 struct SessionRow {
@@ -30,7 +31,7 @@ struct SessionRow {
     last_seen_at: Option<DbInstant>,
 }
 
-fn state((session, (enabled, is_admin, is_user)): (SessionRow, Standing)) -> SessionState {
+fn state((session, (enabled, is_admin, is_user)): (SessionRow, AccountFlags)) -> SessionState {
     SessionState {
         session: Session { id: session.id.0.into(), user: session.user_id.0.into(), opened_at: session.opened_at.0 },
         last_seen_at: session.last_seen_at.unwrap_or(session.opened_at).0,
@@ -40,23 +41,24 @@ fn state((session, (enabled, is_admin, is_user)): (SessionRow, Standing)) -> Ses
     }
 }
 
-/// Finds a session, with what its account may do.
+/// Returns a session, with the state and roles of its account.
 pub(crate) async fn find(conn: &mut Conn<'_>, id: DbId) -> Outcome<Option<SessionState>> {
-    let standing = (users::enabled, users::is_admin, users::is_user);
+    let flags = (users::enabled, users::is_admin, users::is_user);
     let session = sessions::table.inner_join(users::table).filter(sessions::id.eq(id));
-    let found = session.select((SessionRow::as_select(), standing)).get_result(conn).await.optional()?;
+    let found = session.select((SessionRow::as_select(), flags)).get_result(conn).await.optional()?;
     Ok(found.map(state))
 }
 
-/// Finds some sessions, each with what its account may do.
+/// Returns the sessions with these ids, each with the state and roles of its account.
 pub(crate) async fn find_all(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<Vec<SessionState>> {
-    let standing = (users::enabled, users::is_admin, users::is_user);
+    let flags = (users::enabled, users::is_admin, users::is_user);
     let these = sessions::table.inner_join(users::table).filter(id_in(sessions::id, ids));
-    let found: Vec<_> = these.select((SessionRow::as_select(), standing)).load(conn).await?;
+    let found: Vec<_> = these.select((SessionRow::as_select(), flags)).load(conn).await?;
     Ok(found.into_iter().map(state).collect())
 }
 
-/// Says that a ticket is used, and forgets some that expired before an instant; whether it was not used before.
+/// Records that a ticket is used, and deletes some tickets that expired before an instant. Returns `false` if it was used
+/// already.
 pub(crate) async fn use_ticket(
     conn: &mut Conn<'_>,
     id: DbId,
@@ -64,7 +66,7 @@ pub(crate) async fn use_ticket(
     expired_before: DbInstant,
 ) -> Outcome<bool> {
     let expired = used_tickets::table.filter(used_tickets::expires_at.lt(expired_before));
-    let expired = expired.order(used_tickets::expires_at).limit(FORGOTTEN_AT_ONCE).select(used_tickets::id);
+    let expired = expired.order(used_tickets::expires_at).limit(EXPIRED_TICKETS_BATCH).select(used_tickets::id);
     let expired: Vec<DbId> = expired.load(conn).await?;
     if !expired.is_empty() {
         diesel::delete(used_tickets::table.filter(id_in(used_tickets::id, expired))).execute(conn).await?;
@@ -75,9 +77,9 @@ pub(crate) async fn use_ticket(
     Ok(used.execute(conn).await? > 0)
 }
 
-/// Stores a session of an account that is enabled and whose password is still the one verified; whether it was.
+/// Stores a session if the account is enabled and its password is still the verified one. Returns whether it did.
 pub(crate) async fn open(conn: &mut Conn<'_>, session: SessionRecord, verified: String) -> Outcome<bool> {
-    // Others must not change the account before the session is there.
+    // The account must not change before the session is stored.
     super::lock_user(conn, session.user_id).await?;
     let in_standing =
         users::table.find(session.user_id).filter(users::enabled.eq(true).and(users::password_hash.eq(verified)));
@@ -96,10 +98,11 @@ pub(crate) async fn revoke(conn: &mut Conn<'_>, id: DbId, at: DbInstant) -> Outc
     Ok(())
 }
 
-/// Returns a part of the sessions of an account that were opened after an instant and are not revoked.
+/// Returns a slice of the sessions of an account that were opened after an instant and are not revoked.
 ///
-/// The instant bounds the part by where it begins, or where it ends. As a second bound in the statement, beside that of the position, it
-/// would look to PostgreSQL, which plans for whatever values, like a narrow span of time: it went through the sessions of all accounts.
+/// The instant is applied to the position of the slice, or to the rows after they are read. As a second bound in the statement
+/// besides the position, PostgreSQL, which plans for unknown values, took it for a narrow range of time, and read the sessions of
+/// all accounts.
 pub(crate) async fn list(
     conn: &mut Conn<'_>,
     user: DbId,
@@ -116,7 +119,7 @@ pub(crate) async fn list(
     Ok(found)
 }
 
-/// Says that sessions were used at an hour, but for those that were used later.
+/// Stores that sessions were last used at an hour, except those that were used later.
 pub(crate) async fn set_seen(conn: &mut Conn<'_>, ids: Vec<DbId>, hour: DbInstant) -> Outcome<()> {
     let is_earlier = sessions::last_seen_at.is_null().or(sessions::last_seen_at.lt(hour));
     let seen = sessions::table.filter(id_in(sessions::id, ids)).filter(is_earlier);
@@ -124,7 +127,7 @@ pub(crate) async fn set_seen(conn: &mut Conn<'_>, ids: Vec<DbId>, hour: DbInstan
     Ok(())
 }
 
-/// Ends a session of an account; whether there was one.
+/// Revokes a session of an account. Returns whether there was such a session that was not revoked.
 pub(crate) async fn revoke_of(conn: &mut Conn<'_>, user: DbId, id: DbId, at: DbInstant) -> Outcome<bool> {
     let live = sessions::id.eq(id).and(sessions::user_id.eq(user)).and(sessions::revoked_at.is_null());
     let ended =
@@ -132,7 +135,7 @@ pub(crate) async fn revoke_of(conn: &mut Conn<'_>, user: DbId, id: DbId, at: DbI
     Ok(ended > 0)
 }
 
-/// Ends all sessions of an account, and records that where there was one.
+/// Revokes all sessions of an account, and stores the audit entry if there were any.
 pub(crate) async fn revoke_all(conn: &mut Conn<'_>, user: DbId, entry: AuditRecord) -> Outcome<()> {
     lock_account(conn, user).await?;
     if revoke_sessions(conn, user, None, entry.created_at).await? > 0 {
@@ -141,7 +144,7 @@ pub(crate) async fn revoke_all(conn: &mut Conn<'_>, user: DbId, entry: AuditReco
     Ok(())
 }
 
-/// Deletes some of the sessions opened before an instant; how many.
+/// Deletes a batch of the sessions opened before an instant. Returns the number of deleted sessions.
 pub(crate) async fn delete_opened_before(conn: &mut Conn<'_>, at: DbInstant, limit: i64) -> Outcome<usize> {
     let old = sessions::table.filter(sessions::opened_at.lt(at)).order(sessions::opened_at).limit(limit);
     let ids: Vec<DbId> = old.select(sessions::id).load(conn).await?;

@@ -1,4 +1,4 @@
-//! What the texts of posts and comments name.
+//! The entities of the texts of posts and comments.
 
 use std::collections::HashMap;
 
@@ -22,8 +22,8 @@ pub(crate) async fn insert_tags(conn: &mut Conn<'_>, row: &PostRow) -> Outcome<(
     Ok(())
 }
 
-/// Stores what the text of a post names, with its hashtags, where the post still has this text and that is not known: whatever changes
-/// a text has forgotten it.
+/// Stores the entities and hashtags of a post's text, if the post still has this text and they are not stored yet. A change of a
+/// text resets them.
 pub(crate) async fn resolve(conn: &mut Conn<'_>, id: DbId, content: String, entities: String) -> Outcome<()> {
     let unresolved = posts::table
         .find(id)
@@ -42,7 +42,7 @@ pub(crate) async fn resolve(conn: &mut Conn<'_>, id: DbId, content: String, enti
     }
 }
 
-/// Does the same with the text of a comment.
+/// Stores the entities of a comment's text, under the same conditions as [`resolve`].
 async fn resolve_comment(conn: &mut Conn<'_>, id: DbId, content: String, entities: String) -> Outcome<()> {
     let unresolved =
         comments::table.find(id).filter(comments::content.eq(content)).filter(comments::entities.is_null());
@@ -50,9 +50,9 @@ async fn resolve_comment(conn: &mut Conn<'_>, id: DbId, content: String, entitie
     Ok(())
 }
 
-/// Stores that the texts of some rows name nothing, where they still have the text: most do not, and take one statement
-/// together.
-macro_rules! resolve_nameless {
+/// Stores that the texts of some rows have no entities, if the rows still have these texts. Most texts have none, and share one
+/// statement.
+macro_rules! resolve_without_entities {
     ($table:ident, $unresolved:expr, $texts:expr, $conn:expr) => {{
         let texts: &HashMap<Uuid, String> = $texts;
         let ids = texts.keys().copied().map(DbId).collect();
@@ -70,23 +70,24 @@ macro_rules! resolve_nameless {
     }};
 }
 
-/// Does the same with several texts.
+/// Stores the entities of several texts, as [`resolve`] does.
 pub(crate) async fn resolve_all(conn: &mut Conn<'_>, kind: TextKind, texts: Vec<ResolvedText>) -> Outcome<()> {
-    let (nameless, named): (Vec<_>, _) = texts.into_iter().partition(|text| text.entities.as_str().is_empty());
-    for ResolvedText { id, text, entities } in named {
+    let (without_entities, with_entities): (Vec<_>, _) =
+        texts.into_iter().partition(|text| text.entities.as_str().is_empty());
+    for ResolvedText { id, text, entities } in with_entities {
         let entities = entities.as_str().to_owned();
         match kind {
             TextKind::Post => resolve(conn, DbId(id), text, entities).await?,
             TextKind::Comment => resolve_comment(conn, DbId(id), text, entities).await?,
         }
     }
-    let nameless: HashMap<_, _> = nameless.into_iter().map(|text| (text.id, text.text)).collect();
-    if nameless.is_empty() {
+    let without_entities: HashMap<_, _> = without_entities.into_iter().map(|text| (text.id, text.text)).collect();
+    if without_entities.is_empty() {
         return Ok(());
     }
     match kind {
-        TextKind::Post => resolve_nameless!(posts, unresolved_posts(), &nameless, conn),
-        TextKind::Comment => resolve_nameless!(comments, unresolved_comments(), &nameless, conn),
+        TextKind::Post => resolve_without_entities!(posts, unresolved_posts(), &without_entities, conn),
+        TextKind::Comment => resolve_without_entities!(comments, unresolved_comments(), &without_entities, conn),
     }
     Ok(())
 }
@@ -101,14 +102,14 @@ fn unresolved_comments() -> _ {
     comments::table.filter(comments::entities.is_null())
 }
 
-/// Returns how many texts there are of which it is not known what they name.
+/// Returns the number of texts whose entities are not stored yet.
 pub(crate) async fn count_unresolved(conn: &mut Conn<'_>) -> Outcome<i64> {
     let posts: i64 = unresolved_posts().count().get_result(conn).await?;
     let comments: i64 = unresolved_comments().count().get_result(conn).await?;
     Ok(posts + comments)
 }
 
-/// Returns the newest of a kind before one.
+/// Returns the newest texts of a kind without stored entities, with ids before `before`.
 pub(crate) async fn list_unresolved(
     conn: &mut Conn<'_>,
     kind: TextKind,

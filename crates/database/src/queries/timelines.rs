@@ -1,5 +1,5 @@
-//! Lists of the posts of anybody, of which not all are shown: part by part, so that no statement passes over more than so
-//! many of those that are not.
+//! Lists of posts by any author, some of which are hidden from the viewer. They are read in parts, so that the number of hidden
+//! posts that one statement reads is bounded.
 
 use agora_domain::posts::{PostView, Visibility};
 use diesel::dsl::not;
@@ -17,13 +17,14 @@ use crate::schema::{follows, post_tags, posts, users};
 use crate::sql_types::{DbId, DbInstant};
 use crate::values::{Visible, VisiblePosts};
 
-/// What a part of a list shows, and where the next part begins if there is one.
+/// The posts shown by a part of a list, and where the next part begins if there is one.
 pub(crate) type Part = (Vec<PostView>, Option<After>);
 
-/// The position of an entry, which is that of its post, and whether it is shown.
+/// The position of an entry, which is that of its post, and whether the post is shown.
 type Entry = (DbInstant, DbId, Option<bool>);
 
-/// Returns the entries to show of some that say so, at most so many, and where the next part begins.
+/// Returns at most `most` of the entries that are shown, and where the next part begins. `read` returns the position of an entry,
+/// and whether it is shown.
 pub(super) fn shown<E>(
     entries: Vec<E>,
     read: impl Fn(&E) -> (After, bool),
@@ -45,7 +46,7 @@ pub(super) fn shown<E>(
     (found, last.filter(|_| !is_last))
 }
 
-/// Returns the rows to show of some, each with whether it is shown, at most so many, and where the next part begins.
+/// Returns at most `most` of the rows that are shown, and where the next part begins. Each row is given with whether it is shown.
 pub(super) fn shown_rows<R>(
     rows: Vec<(bool, R)>,
     after: impl Fn(&R) -> After,
@@ -56,14 +57,14 @@ pub(super) fn shown_rows<R>(
     (found.into_iter().map(|(_, row)| row).collect(), rest)
 }
 
-/// Returns the posts to show of some entries, at most so many, and where the next part begins.
+/// Returns at most `most` posts of the entries that are shown, and where the next part begins.
 fn shown_posts(entries: Vec<Entry>, slice: Slice, most: usize) -> (Vec<DbId>, Option<After>) {
     let read = |&(at, id, is_shown): &Entry| (After(at, id), is_shown == Some(true));
     let (found, rest) = shown(entries, read, slice, most);
     (found.into_iter().map(|(_, id, _)| id).collect(), rest)
 }
 
-/// Loads those of some posts that may be shown, given the rule.
+/// Loads the posts with these ids that satisfy a condition.
 macro_rules! views {
     ($ids:expr, $viewer:expr, $may_be_shown:expr, $toward:expr, $conn:expr) => {{
         let views = posts::table
@@ -79,9 +80,9 @@ macro_rules! views {
     }};
 }
 
-/// Returns a part of the PUBLIC posts of all authors who are enabled, at most so many.
+/// Returns at most `most` of the PUBLIC posts of enabled authors in a slice, and where the next part begins.
 pub(crate) async fn list_public(conn: &mut Conn<'_>, viewer: DbViewer, slice: Slice, most: usize) -> Outcome<Part> {
-    // Asked for each post by itself: the server would have joined all posts with their authors.
+    // A scalar subquery for each post: the server would otherwise join all posts with their authors.
     let is_shown = users::table.filter(users::id.eq(posts::author_id)).select(users::enabled).single_value();
     let is_shown = is_shown.and(not(or_muted(viewer, is_enabled_account_blocked(viewer, posts::author_id))).nullable());
     let public = posts::visibility.eq(visibility_code(Visibility::Public));
@@ -93,8 +94,8 @@ pub(crate) async fn list_public(conn: &mut Conn<'_>, viewer: DbViewer, slice: Sl
     Ok((views!(ids, viewer, may_be_shown, slice.toward, conn), rest))
 }
 
-/// Returns a part of the visible posts with a hashtag whose authors are enabled, at most so many. All that decides is in the
-/// index, but for whom the viewer follows, blocks and mutes and who is enabled.
+/// Returns at most `most` of the visible posts with a hashtag by enabled authors in a slice, and where the next part begins. The
+/// index contains everything that decides, except whom the viewer follows, blocks and mutes, and who is enabled.
 pub(crate) async fn list_by_tag(
     conn: &mut Conn<'_>,
     tag: String,
@@ -132,7 +133,7 @@ mod tests {
         DbId(Uuid::from_u128(n.into()))
     }
 
-    /// What a part of so many entries shows, of which these are shown, and after which entry the next part begins.
+    /// Returns the posts shown by a part of at most `part` entries, and the entry after which the next part begins.
     fn part(are_shown: &[bool], part: usize, most: usize) -> (Vec<DbId>, Option<DbId>) {
         let at = DbInstant(Timestamp::from_unix_millis(0));
         let entries = (0..).zip(are_shown).map(|(n, is_shown)| (at, id(n), Some(*is_shown))).collect();
@@ -141,15 +142,15 @@ mod tests {
     }
 
     #[test]
-    fn a_part_goes_on_behind_the_last_entry_that_was_looked_at() {
+    fn the_next_part_begins_after_the_last_entry_that_was_read() {
         assert_eq!(part(&[true, false, true], 3, 3), (vec![id(0), id(2)], Some(id(2))));
         assert_eq!(part(&[false; 3], 3, 3), (vec![], Some(id(2))));
-        // What is shown beyond so many as are wanted was not looked at.
+        // Entries beyond the wanted number do not count as read.
         assert_eq!(part(&[true, false, true, true], 4, 2), (vec![id(0), id(2)], Some(id(2))));
     }
 
     #[test]
-    fn there_is_no_part_behind_the_end_of_a_list() {
+    fn there_is_no_next_part_after_the_end_of_a_list() {
         assert_eq!(part(&[true, false], 3, 3), (vec![id(0)], None));
         assert_eq!(part(&[], 3, 3), (vec![], None));
     }

@@ -1,4 +1,4 @@
-//! Whole tables, in the order of their primary keys.
+//! Reading and writing of whole tables, in the order of their primary keys.
 
 use agora_domain::Error;
 use diesel::dsl::{exists, sql};
@@ -21,7 +21,7 @@ use crate::schema::{
 };
 use crate::version::Backlog;
 
-/// Returns how much the service still has to do in the background.
+/// Returns the amount of background work that is left.
 pub(crate) async fn backlog(conn: &mut Conn<'_>) -> Outcome<Backlog> {
     let entities = unsigned(super::texts::count_unresolved(conn).await?);
     let search = unsigned(super::indexing::count_unindexed(conn).await?);
@@ -30,17 +30,17 @@ pub(crate) async fn backlog(conn: &mut Conn<'_>) -> Outcome<Backlog> {
     Ok(Backlog { entities, search, previews: of_posts.saturating_add(of_users) })
 }
 
-/// Returns the versions of the migrations that were applied, in order; none when the schema is none of ours.
+/// Returns the versions of the applied migrations, in order; none if the database has no schema of this program.
 pub(crate) async fn applied(conn: &mut Conn<'_>) -> Outcome<Vec<String>> {
     if !has_migrations(conn).await? {
         return Ok(Vec::new());
     }
-    // What the library for migrations keeps. It has no function that looks without making its table.
+    // The table of diesel_migrations, which has no function that reads it without creating it.
     let versions = sql::<Text>("SELECT version FROM __diesel_schema_migrations ORDER BY version");
     Ok(versions.load(conn).await?)
 }
 
-/// The rows of a table that belong to something. PostgreSQL accepts a notification whose recipient is gone, which SQLite would refuse.
+/// The rows of a table to move. PostgreSQL may have notifications whose recipient no longer exists, which SQLite would reject.
 macro_rules! rows_of {
     (Notifications, $table:ident) => {
         $table::table.filter(exists(users::table.find($table::recipient_id)))
@@ -50,7 +50,7 @@ macro_rules! rows_of {
     };
 }
 
-/// Returns how many rows the table has.
+/// Returns the number of rows of the table.
 pub(crate) async fn count(conn: &mut Conn<'_>, table: Table) -> Outcome<i64> {
     macro_rules! count {
         ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
@@ -60,7 +60,7 @@ pub(crate) async fn count(conn: &mut Conn<'_>, table: Table) -> Outcome<i64> {
     Ok(for_table!(table, count))
 }
 
-/// Returns the rows that follow the one of a key.
+/// Returns the rows after the one with the given key.
 pub(crate) async fn page(conn: &mut Conn<'_>, table: Table, after: Option<Position>, limit: i64) -> Outcome<Rows> {
     macro_rules! page {
         ($variant:ident, $table:ident, $row:ident, $first:ident $(, $second:ident)?) => {{
@@ -81,9 +81,9 @@ pub(crate) async fn page(conn: &mut Conn<'_>, table: Table, after: Option<Positi
     Ok(for_table!(table, page))
 }
 
-/// A row that contradicts others of the same source is a defect of that source, unlike one that is there
-/// already.
-fn refused(error: DieselError) -> Failure {
+/// Converts the error of an insert. A row that violates a constraint between rows of the same source is a defect of the source,
+/// unlike a row that exists already.
+fn insert_error(error: DieselError) -> Failure {
     match error {
         DieselError::DatabaseError(
             DatabaseErrorKind::ForeignKeyViolation
@@ -101,7 +101,7 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, rows: Rows) -> Outcome<usize> {
         ($variant:ident, $table:ident, $row:ident, $($key:ident),+) => {
             match rows.0 {
                 AnyRows::$variant(rows) => {
-                    diesel::insert_into($table::table).values(&rows).execute(conn).await.map_err(refused)?
+                    diesel::insert_into($table::table).values(&rows).execute(conn).await.map_err(insert_error)?
                 }
                 _ => 0,
             }
@@ -112,7 +112,7 @@ pub(crate) async fn insert(conn: &mut Conn<'_>, rows: Rows) -> Outcome<usize> {
 
 /// Deletes every row of every table.
 pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
-    // First, so that nothing is counted down, or forgotten, row by row.
+    // First, so that triggers do not update counts or the search index row by row.
     diesel::delete(user_counts::table).execute(conn).await?;
     super::packing::clear(conn).await?;
     diesel::delete(notification_withdrawals::table).execute(conn).await?;
@@ -126,9 +126,9 @@ pub(crate) async fn clear(conn: &mut Conn<'_>) -> Outcome<()> {
     for table in Table::ALL.into_iter().rev() {
         for_table!(table, clear);
     }
-    // What no row named may be named by the rows that come in their place: the sweep must not delete it.
+    // The new rows may refer to images that were unreferenced, which the sweep must not delete.
     diesel::delete(unnamed_images::table).execute(conn).await?;
-    // Nor may a retry be answered with what is no longer there.
+    // A retry must not get an outcome that refers to rows that no longer exist.
     diesel::delete(idempotency::table).execute(conn).await?;
     Ok(())
 }

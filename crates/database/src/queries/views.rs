@@ -1,4 +1,4 @@
-//! Posts as somebody sees them, and the flat list of their comments.
+//! Posts as a viewer sees them, and the flat list of their comments.
 
 use agora_domain::page::Keyset;
 use agora_domain::posts::PostView;
@@ -21,8 +21,8 @@ pub(crate) fn liked_by(viewer: DbId) -> _ {
     case_when(posts::like_count.gt(0_i64), exists(like)).otherwise(false)
 }
 
-/// Whether the viewer follows the author of a post: asked for each post by itself, where PostgreSQL would read all whom the
-/// viewer follows for EXISTS.
+/// The condition that the viewer follows the author of a post. A scalar subquery for each post: with EXISTS, PostgreSQL would
+/// read all accounts that the viewer follows.
 #[auto_type]
 pub(crate) fn author_followed_by(viewer: DbId) -> _ {
     let follow = follows::table.filter(follows::follower_id.eq(viewer).and(follows::followed_id.eq(posts::author_id)));
@@ -35,7 +35,8 @@ pub(crate) fn bookmarked_by(viewer: DbId) -> _ {
     exists(bookmarks::table.filter(bookmarks::user_id.eq(viewer).and(bookmarks::post_id.eq(posts::id))))
 }
 
-/// The columns of a [`crate::values::ViewRow`] as `viewer` sees it, who follows its author and has bookmarked it, or not.
+/// The columns of a [`crate::values::ViewRow`] as `viewer` sees it. `$follows` and `$bookmarked` tell whether the viewer follows
+/// the author and has bookmarked the post, if the query knows.
 macro_rules! view {
     ($author:ident, $viewer:expr) => {
         view!($author, $viewer, author_followed_by($viewer.id))
@@ -57,7 +58,7 @@ macro_rules! view {
     };
 }
 
-/// Loads views of posts in the order in which they are come upon.
+/// Loads views of posts in the given direction.
 macro_rules! load_in_order {
     ($views:expr, $toward:expr, $conn:expr) => {
         match $toward {
@@ -71,7 +72,7 @@ macro_rules! load_in_order {
     };
 }
 
-/// The columns of the comments on a post, with their authors, as a flat list shows them, and whether it shows them to the viewer.
+/// The columns of the flat list of a post's comments: whether the comment is shown to the viewer, the comment, and its author.
 macro_rules! flat {
     ($post:expr, $viewer:expr) => {
         comments::table.inner_join(users::table).filter(comments::post_id.eq($post)).select((
@@ -97,7 +98,7 @@ fn is_one_of(visible: Visible) -> _ {
     posts::visibility.eq(one).or(posts::visibility.eq(two)).or(posts::visibility.eq(three))
 }
 
-/// Whether the viewer may view a post, of whomever it is, who is not apart from the viewer.
+/// The condition that the viewer may view a post of any author, regardless of blocks.
 #[auto_type]
 pub(crate) fn visible_to(viewer: DbViewer, followed: Visible, others: Visible) -> _ {
     let id: DbId = viewer.id;
@@ -107,7 +108,7 @@ pub(crate) fn visible_to(viewer: DbViewer, followed: Visible, others: Visible) -
     posts::author_id.eq(id).or(to_anybody).or(to_followers.and(follows))
 }
 
-/// Reads the posts at positions that are there, have one of the visibilities, and whose author the viewer follows.
+/// Returns the posts at these positions that exist and have one of the visibilities, and whose author the viewer follows.
 pub(crate) async fn read_at(
     conn: &mut Conn<'_>,
     FeedQuery { viewer, visible, toward, limit: most }: FeedQuery,
