@@ -38,8 +38,8 @@ tables! { $
         hide_counts: bool [Bool],
         email_verified: bool [Bool],
         small_picture: Option<String> [Nullable<Text>];
-        // Not moved: the version of the account's follows and mutes, whether it is indexed for search, and whether it was deleted,
-        // which follows from `erasures`.
+        // Not moved: the version of the account's follows and mutes, whether it is indexed for search, and whether it was
+        // deleted, which follows from `erasures`.
         follow_version [BigInt],
         indexed [Bool],
         is_deleted [Bool]

@@ -1,4 +1,4 @@
-//! The port-contract suite on each database: every case on a database that it has alone.
+//! The port-contract suite on each database. Every case has a database of its own.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
@@ -19,9 +19,9 @@ fn options(flavor: Flavor) -> Options {
     Options { connections: 8, flavor, ..Options::default() }
 }
 
-/// What makes a database as it is now again: the rows that are deleted leave the next case no trace, and cost a tenth of a copy of the
-/// database. Who is connected still is of a case that has ended.
-const REMEMBER: &str = r#"
+/// Stores the current contents of a database, and creates a procedure that restores them. Deleting the rows of a case takes a
+/// tenth of the time of copying the database. Connections that are still open belong to a case that has ended.
+const CREATE_RESET_PROCEDURE: &str = r#"
     CREATE SCHEMA seed;
     CREATE TABLE seed.sequences AS SELECT sequencename, last_value FROM pg_sequences WHERE schemaname = 'public';
     DO $$ DECLARE name text; is_used boolean; BEGIN
@@ -55,11 +55,11 @@ const REMEMBER: &str = r#"
     END $$;
 "#;
 
-/// Databases of the shared server of one flavor, which cases have one after the other.
+/// A pool of databases of one flavor on the shared server, which cases reuse one after another.
 struct Pool {
     flavor: Flavor,
     parameters: &'static str,
-    /// The name of one that was migrated and that nobody has.
+    /// The name of a migrated database that no case uses, for copies.
     template: OnceCell<String>,
     free: Mutex<Vec<Pooled>>,
 }
@@ -69,7 +69,7 @@ struct Pooled {
     session: Session,
 }
 
-/// The database of a case, until that ends.
+/// A database lent to a case, and returned to the pool on drop.
 struct Lent {
     pool: &'static Pool,
     database: Option<Pooled>,
@@ -86,7 +86,7 @@ impl Pool {
         Self { flavor, parameters, template: OnceCell::const_new(), free: Mutex::new(Vec::new()) }
     }
 
-    /// Lends a database that is as if it was fresh.
+    /// Lends a database in its initial state.
     async fn lend(&'static self) -> (Repositories, Lent) {
         let template = self.template.get_or_init(|| self.make_template()).await;
         let free = self.free.lock().expect("nobody panicked").pop();
@@ -106,9 +106,9 @@ impl Pool {
     async fn make_template(&self) -> String {
         let (name, url) = spawn_blocking(private_postgres::fresh_database_by_name).await.expect("a database");
         Database::migrate(&url, &options(self.flavor)).await.expect("a fresh database");
-        let remembered = name.clone();
-        let remember = move || private_postgres::shared().session(&remembered).run(REMEMBER);
-        spawn_blocking(remember).await.expect("a database");
+        let template = name.clone();
+        let create = move || private_postgres::shared().session(&template).run(CREATE_RESET_PROCEDURE);
+        spawn_blocking(create).await.expect("a database");
         name
     }
 }
@@ -141,7 +141,7 @@ mod postgres {
     agora_port_contracts::repository_contract!(fresh_database);
 }
 
-/// PostgreSQL as engines over many machines are: what conflicts is refused, and nothing is asked that only one server knows.
+/// PostgreSQL used like a distributed database: conflicting transactions fail, and no features of a single server are used.
 mod distributed {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! The log of events of several nodes on one PostgreSQL database.
+//! The event log of several nodes on one PostgreSQL database.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -66,7 +66,7 @@ async fn toggle(node: &Repositories, post: PostId, user: UserId, n: u128) {
     node.posts.toggle_like(post, user, like, None).await.unwrap();
 }
 
-/// Returns what a node's log has after a number.
+/// Returns the events after a number in a node's log.
 async fn logged(node: &Repositories, number: u64) -> Vec<(u64, Event)> {
     let log = &node.events;
     log.refresh().await.unwrap();
@@ -89,7 +89,7 @@ async fn every_node_reads_the_same_events_in_the_same_order() {
         writers.spawn(async move {
             for n in 0..LIKES {
                 toggle(&node, post, user, 1_000 * writer + n).await;
-                // While others write, both nodes give numbers.
+                // Both nodes number events while others write.
                 let (mine, theirs) = tokio::join!(node.events.refresh(), other.events.refresh());
                 mine.and(theirs).unwrap();
             }
@@ -109,7 +109,7 @@ async fn every_node_reads_the_same_events_in_the_same_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_is_lost_is_another_one() {
+async fn a_lost_log_is_replaced_by_one_with_another_epoch() {
     let (name, url) = spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
     let node = node(&url).await;
     let author = user(&node, 1).await;
@@ -127,7 +127,7 @@ async fn a_log_that_is_lost_is_another_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_old_is_dropped_and_who_was_away_for_longer_cannot_go_on() {
+async fn old_events_are_dropped_and_reading_from_before_them_fails() {
     let (name, url) = spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
     let nodes = [node(&url).await, node(&url).await];
     let author = user(&nodes[0], 1).await;
@@ -140,7 +140,7 @@ async fn what_is_old_is_dropped_and_who_was_away_for_longer_cannot_go_on() {
     spawn_blocking(age).await.unwrap();
     nodes[0].events.trim().await.unwrap();
     toggle(&nodes[0], liked, author, 2).await;
-    // One of them was not read before it was deleted.
+    // This node had not read one of the events before it was deleted.
     let log = &nodes[1].events;
     log.refresh().await.unwrap();
     let epoch = log.end().epoch;
@@ -150,7 +150,7 @@ async fn what_is_old_is_dropped_and_who_was_away_for_longer_cannot_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_later_release_wrote_is_read_as_unknown() {
+async fn events_written_by_a_later_release_are_read_as_unknown() {
     let (name, url) = spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
     let node = node(&url).await;
     let author = user(&node, 1).await;

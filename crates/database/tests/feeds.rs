@@ -1,5 +1,5 @@
-//! What is remembered of feeds is what is stored, whoever changes that: each case on one node with SQLite, and on two
-//! nodes with one PostgreSQL.
+//! Tests that the cache of feeds agrees with the database, whoever changes it: each case on one node with SQLite, and on two
+//! nodes with one PostgreSQL database.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -23,7 +23,7 @@ use uuid::Uuid;
 #[path = "../../../tests/support/postgres.rs"]
 mod private_postgres;
 
-/// One database, through one node or several.
+/// A database with one or several nodes.
 #[derive(Clone)]
 struct World {
     nodes: Vec<Repositories>,
@@ -31,7 +31,7 @@ struct World {
     _directory: Option<Arc<tempfile::TempDir>>,
 }
 
-/// Somebody without any relation.
+/// A viewer without any relations.
 const ANYBODY: Viewer = Viewer::ordinary(UserId::new(Uuid::nil()));
 
 fn at(millis: u64) -> Timestamp {
@@ -123,43 +123,43 @@ impl World {
         self.node(node).follows.toggle(follower, followed, relation, None).await.unwrap()
     }
 
-    /// The ids of the posts on a page of a feed.
+    /// Returns the ids of the posts on a page of a feed.
     async fn page(&self, node: u64, viewer: UserId, feed: FeedRequest) -> Page<PostId> {
         let visible = &[Visibility::Public, Visibility::Followers];
         let page = self.node(node).posts.list_followed(Viewer::ordinary(viewer), visible, feed).await.unwrap();
         page.map(|view| view.post.id)
     }
 
-    /// The ids of a feed's posts, read in pages of a size.
+    /// Returns the ids of a feed's posts, read in pages of a size.
     async fn feed(&self, node: u64, viewer: UserId, size: u64) -> Vec<PostId> {
-        let mut page = self.page(node, viewer, whole(Position::Start, size)).await;
+        let mut page = self.page(node, viewer, unbounded(Position::Start, size)).await;
         let mut ids = page.items;
         while let Some(from) = page.next {
-            page = self.page(node, viewer, whole(from, size)).await;
+            page = self.page(node, viewer, unbounded(from, size)).await;
             ids.extend(page.items);
         }
         ids
     }
 
-    /// The same, read from the feed's end on.
+    /// Returns the ids of a feed's posts, read in pages of a size from the feed's end on.
     async fn feed_from_end(&self, node: u64, viewer: UserId, size: u64) -> Vec<PostId> {
-        let mut page = self.page(node, viewer, whole(Position::End, size)).await;
+        let mut page = self.page(node, viewer, unbounded(Position::End, size)).await;
         let mut ids = page.items;
         while let Some(from) = page.prev {
-            page = self.page(node, viewer, whole(from, size)).await;
+            page = self.page(node, viewer, unbounded(from, size)).await;
             ids.splice(..0, page.items);
         }
         ids
     }
 }
 
-/// A page of all of a feed.
-fn whole(from: Position, size: u64) -> FeedRequest {
+/// Returns the request for a page of a feed without a bound of time.
+fn unbounded(from: Position, size: u64) -> FeedRequest {
     let size = PageSize::parse(&size.to_string()).unwrap();
     FeedRequest { made_before: None, page: PageRequest { from, size } }
 }
 
-/// Numbers without an evident order, always the same.
+/// A deterministic generator of pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -173,62 +173,62 @@ impl Dice {
     }
 }
 
-/// What feeds are made of, kept beside the database.
+/// A model of the database, from which the expected feeds are computed.
 #[derive(Default)]
 struct Model {
     posts: BTreeMap<PostId, Post>,
     follows: BTreeSet<(UserId, UserId)>,
     mutes: BTreeSet<(UserId, UserId)>,
-    /// Blocker, then blocked.
+    /// Pairs of the blocker and the blocked user.
     blocks: BTreeSet<(UserId, UserId)>,
 }
 
 impl Model {
-    /// The places of the posts of a feed.
-    fn places(&self, viewer: UserId) -> Vec<Keyset> {
+    /// Returns the positions of the posts of a feed, newest first.
+    fn positions(&self, viewer: UserId) -> Vec<Keyset> {
         let is_shown = |post: &&Post| {
             let pair = (viewer, post.author);
             post.visibility != Visibility::Private && self.follows.contains(&pair) && !self.mutes.contains(&pair)
         };
-        let mut shown: Vec<_> = self.posts.values().filter(is_shown).map(place).collect();
-        shown.sort_unstable_by_key(|place| std::cmp::Reverse(*place));
+        let mut shown: Vec<_> = self.posts.values().filter(is_shown).map(position).collect();
+        shown.sort_unstable_by_key(|position| std::cmp::Reverse(*position));
         shown
     }
 
     fn feed(&self, viewer: UserId) -> Vec<PostId> {
-        self.places(viewer).into_iter().map(|place| place.id.into()).collect()
+        self.positions(viewer).into_iter().map(|position| position.id.into()).collect()
     }
 
-    /// What a page of a feed is.
+    /// Returns the expected page of a feed.
     fn page(&self, viewer: UserId, FeedRequest { made_before, page }: FeedRequest) -> Page<PostId> {
-        let mut places = self.places(viewer);
-        places.retain(|place| made_before.is_none_or(|before| place.at < before));
+        let mut positions = self.positions(viewer);
+        positions.retain(|position| made_before.is_none_or(|before| position.at < before));
         match page.from {
             Position::Start => {}
-            Position::After(key) => places.retain(|place| *place < key),
-            Position::Before(key) => places.retain(|place| *place > key),
+            Position::After(key) => positions.retain(|position| *position < key),
+            Position::Before(key) => positions.retain(|position| *position > key),
             Position::End => {}
         }
         if matches!(page.from, Position::Before(_) | Position::End) {
-            places.reverse();
+            positions.reverse();
         }
-        places.truncate(page.overfetch());
-        page.page_of(places, |place| *place).map(|place| place.id.into())
+        positions.truncate(page.overfetch());
+        page.page_of(positions, |position| *position).map(|position| position.id.into())
     }
 }
 
-fn place(post: &Post) -> Keyset {
+fn position(post: &Post) -> Keyset {
     Keyset { at: post.created_at, id: post.id.uuid() }
 }
 
-/// Some part of a feed: at either end, or on either side of an instant around which posts are or were.
-fn any_request(dice: &mut Dice, model: &Model) -> FeedRequest {
+/// Returns a random page request: at either end of a feed, or on either side of an instant near posts.
+fn random_request(dice: &mut Dice, model: &Model) -> FeedRequest {
     let instant = |dice: &mut Dice| at(950 + dice.roll(800));
-    let places: Vec<_> = model.posts.values().map(place).collect();
+    let positions: Vec<_> = model.posts.values().map(position).collect();
     let key = match dice.roll(3) {
         0 => Keyset { at: instant(dice), id: Uuid::from_u64_pair(0x018b_cfe5_6800_7000, dice.roll(u64::MAX)) },
-        _ if places.is_empty() => Keyset::before(instant(dice)),
-        _ => dice.pick(&places),
+        _ if positions.is_empty() => Keyset::before(instant(dice)),
+        _ => dice.pick(&positions),
     };
     let from = match dice.roll(8) {
         0 => Position::Start,
@@ -237,11 +237,11 @@ fn any_request(dice: &mut Dice, model: &Model) -> FeedRequest {
         _ => Position::Before(key),
     };
     let made_before = (dice.roll(3) == 0).then(|| instant(dice));
-    FeedRequest { made_before, ..whole(from, 1 + dice.roll(30)) }
+    FeedRequest { made_before, ..unbounded(from, 1 + dice.roll(30)) }
 }
 
-/// Posts come in out of order, are deleted, hidden and shown, authors are followed, left, muted and blocked; feeds are read in
-/// between.
+/// Posts are added out of order, deleted, hidden and shown; authors are followed, unfollowed, muted and blocked; feeds are read
+/// in between.
 async fn feeds_follow_every_change(w: World) {
     let users = w.users(6).await;
     let (mut dice, mut model) = (Dice(1), Model::default());
@@ -249,15 +249,15 @@ async fn feeds_follow_every_change(w: World) {
         let (node, user) = (dice.roll(2), dice.pick(&users));
         match dice.roll(12) {
             0..=4 => {
-                // Clocks of nodes differ.
+                // The clocks of the nodes differ.
                 let created_at = at(1_000 + step - dice.roll(20).min(step));
                 let post = w.post(node, user, created_at).await;
                 model.posts.insert(post.id, post);
             }
             5 | 6 => {
                 let followed = dice.pick(&users);
-                let are_apart = model.blocks.contains(&(user, followed)) || model.blocks.contains(&(followed, user));
-                if followed != user && !are_apart {
+                let is_blocked = model.blocks.contains(&(user, followed)) || model.blocks.contains(&(followed, user));
+                if followed != user && !is_blocked {
                     let pair = (user, followed);
                     let is_on = w.toggle(node, user, followed).await;
                     assert_eq!(is_on, if is_on { model.follows.insert(pair) } else { !model.follows.remove(&pair) });
@@ -301,7 +301,7 @@ async fn feeds_follow_every_change(w: World) {
         }
         let (node, viewer, size) = (dice.roll(2), dice.pick(&users), 1 + dice.roll(30));
         for _ in 0..3 {
-            let request = any_request(&mut dice, &model);
+            let request = random_request(&mut dice, &model);
             let page = w.page(node, viewer, request).await;
             assert_eq!(page, model.page(viewer, request), "step {step}, node {node}, {request:?}");
         }
@@ -314,8 +314,8 @@ async fn feeds_follow_every_change(w: World) {
     }
 }
 
-/// Whoever was told that something is stored finds it in feeds at once, on another node too, while others write.
-async fn a_feed_shows_what_was_acknowledged(w: World) {
+/// An acknowledged write appears in feeds at once, on another node as well, while others write.
+async fn a_feed_shows_acknowledged_writes(w: World) {
     const WRITERS: u64 = 8;
     let viewers = w.users(3).await;
     let mut writers = JoinSet::new();
@@ -348,8 +348,8 @@ async fn a_feed_shows_what_was_acknowledged(w: World) {
     }
 }
 
-/// Clocks of nodes differ, so that a post may come in amid a feed that another node remembers.
-async fn a_post_that_comes_in_amid_a_feed_is_on_its_page(w: World) {
+/// The clocks of nodes differ, so that a new post may belong in the middle of a feed that another node has cached.
+async fn a_post_added_in_the_middle_of_a_feed_is_on_its_page(w: World) {
     let [viewer, author] = w.users(2).await[..] else { unreachable!() };
     w.toggle(0, viewer, author).await;
     let mut posts = Vec::new();
@@ -358,17 +358,17 @@ async fn a_post_that_comes_in_amid_a_feed_is_on_its_page(w: World) {
     }
     assert_eq!(w.feed(1, viewer, 4).await.len(), 10);
     for (n, is_older) in [(2, true), (4, false), (6, true), (8, false)] {
-        let [old, new] = [n - 1, n].map(|n| place(&posts[n]));
+        let [old, new] = [n - 1, n].map(|n| position(&posts[n]));
         let late = w.post(0, author, old.at.plus_millis(50)).await.id;
         let (from, beside) = if is_older { (Position::After(new), old) } else { (Position::Before(old), new) };
-        let page = w.page(1, viewer, whole(from, 2)).await.items;
+        let page = w.page(1, viewer, unbounded(from, 2)).await.items;
         let expected = if is_older { [late, beside.id.into()] } else { [beside.id.into(), late] };
         assert_eq!(page, expected, "{from:?}");
     }
 }
 
-/// Between what a viewer may see lies much that they may not.
-async fn posts_behind_many_that_are_private_are_shown(w: World) {
+/// There are many private posts between those that the viewer may see.
+async fn visible_posts_behind_many_private_ones_are_shown(w: World) {
     let [viewer, author] = w.users(2).await[..] else { unreachable!() };
     w.toggle(0, viewer, author).await;
     let old = w.post(0, author, at(1)).await.id;
@@ -384,8 +384,8 @@ async fn posts_behind_many_that_are_private_are_shown(w: World) {
     }
 }
 
-/// More comes in between two looks at a feed than a look may take in.
-async fn a_feed_that_was_not_looked_at_for_long_is_whole(w: World) {
+/// More posts are added between two reads of a feed than the cache can follow.
+async fn a_feed_that_was_not_read_for_long_is_complete(w: World) {
     let [viewer, author, other] = w.users(3).await[..] else { unreachable!() };
     w.toggle(0, viewer, author).await;
     let old = w.post(0, author, at(1)).await.id;
@@ -408,8 +408,8 @@ async fn a_feed_that_was_not_looked_at_for_long_is_whole(w: World) {
     assert_eq!(w.feed(0, viewer, 10).await, [newer, new, old]);
 }
 
-/// A post that is stored by a transaction that began early and commits late is shown once it is committed, and a
-/// transaction that stays open keeps no feed from being shown, whatever else comes in.
+/// A post stored by a long transaction is shown once that commits. An open transaction does not keep feeds from being read,
+/// however many posts are added meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn posts_that_are_committed_late_are_shown() {
     let (name, url) = spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
@@ -426,7 +426,7 @@ async fn posts_that_are_committed_late_are_shown() {
         session.run(sql);
         session
     };
-    // Its author's posts are counted in one row, for which others of the same author would wait.
+    // `agora.count_later`: the posts of an author are counted in one row, for whose lock other posts of the author would wait.
     let copy = "BEGIN; SET LOCAL agora.count_later = 'on'; INSERT INTO posts (id, author_id, content, visibility, created_at, updated_at) \
         SELECT 'ffffffff-ffff-7fff-8fff-ffffffffffff', author_id, 'late', 0, created_at - interval '1 ms', created_at \
         FROM posts LIMIT 1;";
@@ -484,8 +484,8 @@ macro_rules! on_each_database {
 
 on_each_database!(
     feeds_follow_every_change,
-    a_post_that_comes_in_amid_a_feed_is_on_its_page,
-    a_feed_shows_what_was_acknowledged,
-    posts_behind_many_that_are_private_are_shown,
-    a_feed_that_was_not_looked_at_for_long_is_whole
+    a_post_added_in_the_middle_of_a_feed_is_on_its_page,
+    a_feed_shows_acknowledged_writes,
+    visible_posts_behind_many_private_ones_are_shown,
+    a_feed_that_was_not_read_for_long_is_complete
 );

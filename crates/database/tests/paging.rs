@@ -1,5 +1,5 @@
-//! Lists of thousands of entries, walked to their end and back while others write: whatever is there throughout is
-//! seen once on each way. On one node with SQLite; with PostgreSQL, what one node reads another one changes.
+//! Lists of thousands of entries are paged through to the end and back while others write: every entry that exists throughout is
+//! seen exactly once in each direction. SQLite is tested with one node; with PostgreSQL, one node reads and another one writes.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -24,35 +24,35 @@ use uuid::Uuid;
 #[path = "../../../tests/support/postgres.rs"]
 mod private_postgres;
 
-/// How many entries each list has at first.
+/// The initial number of entries of each list.
 const ENTRIES: u64 = 3_000;
 
-/// How many rows are stored at once.
+/// The number of rows that are stored at a time.
 const BATCH: usize = 500;
 
-/// How many changes there are between two pages, at least.
+/// The minimum number of changes between two pages.
 const CHANGES: u64 = 2;
 
 const WRITERS: u64 = 2;
 
-/// How many entries a writer adds at most to a list whose entries are for good: it would grow as fast as it is walked.
-const FOR_GOOD: usize = 300;
+/// The maximum number of entries that a writer adds: a list whose entries cannot be removed would grow as fast as it is read.
+const MAX_ADDED: usize = 300;
 
 fn at(millis: u64) -> i64 {
     1_700_000_000_000 + millis.cast_signed()
 }
 
-/// The id of the `n`th entry, or the `more`th of those between it and the next.
+/// Returns the id of the `n`th entry, or of the `more`th entry between it and the next.
 fn id(n: u64, more: u64) -> Uuid {
     Uuid::from_u64_pair(0x018b_cfe5_6800_7000, 0x8000_0000_0000_0000 | (n << 24) | more)
 }
 
-/// Where the `n`th entry is: three are at each instant.
+/// Returns the position of the `n`th entry. There are three entries at each instant.
 fn place(n: u64) -> Keyset {
     Keyset { at: Timestamp::from_unix_millis(at(n / 3)), id: id(n, 0) }
 }
 
-/// One in three goes in the course of things.
+/// Returns whether an entry stays in the list. One in three may be removed.
 fn stays(n: u64) -> bool {
     !n.is_multiple_of(3)
 }
@@ -90,7 +90,7 @@ fn follow(follower: Uuid, followed: Uuid, id: Uuid, created_at: i64) -> Value {
     json!({ "follower_id": follower, "followed_id": followed, "id": id, "created_at": created_at })
 }
 
-/// The rows of every list, table by table.
+/// Returns the rows of all lists, table by table.
 fn rows() -> Vec<(Table, Vec<Value>)> {
     let People { author, viewer, host, post: liked, comment: answered, commented } = people();
     let (author, viewer, host, liked) = (author.uuid(), viewer.uuid(), host.uuid(), liked.uuid());
@@ -173,7 +173,7 @@ async fn fill(database: &Arc<Database>) {
     assert_eq!((count, backfill.count().await.unwrap()), (2 * ENTRIES + 3, 0));
 }
 
-/// Numbers without an evident order, always the same.
+/// A deterministic generator of pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -183,15 +183,16 @@ impl Dice {
     }
 }
 
-/// Adds entries anywhere, and takes off its own and those that were there and are to go, until nobody counts any more.
-async fn disturb(lists: Lists, list: List, number: u64, changes: watch::Sender<u64>) {
+/// Adds entries at random places, and removes some of them and of the initial ones that may go, until the receiver of `changes`
+/// is dropped.
+async fn write_concurrently(lists: Lists, list: List, number: u64, changes: watch::Sender<u64>) {
     let mut dice = Dice(number);
     let mut own = Vec::new();
     for made in 1.. {
         let near = 1 + dice.roll(ENTRIES);
         let added =
             Keyset { id: id(near, (made * WRITERS + number) << 5 | list as u64), ..place(1 + dice.roll(ENTRIES)) };
-        if own.len() < FOR_GOOD {
+        if own.len() < MAX_ADDED {
             lists.add(list, added).await;
             own.push(added.id);
         } else {
@@ -206,7 +207,7 @@ async fn disturb(lists: Lists, list: List, number: u64, changes: watch::Sender<u
             lists.remove(list, own.swap_remove(one)).await;
         }
         if list == List::FoundPosts {
-            // One that stays goes from its bucket to the tail, and into another bucket.
+            // Moves an entry that stays from its bucket to the tail, and into another bucket.
             lists.rewrite(id(3 * dice.roll(ENTRIES / 3) + 1, 0), made).await;
             lists.pack().await;
         }
@@ -217,11 +218,11 @@ async fn disturb(lists: Lists, list: List, number: u64, changes: watch::Sender<u
     }
 }
 
-async fn is_walked_under_fire(lists: &Lists, others: &Lists, list: List) {
+async fn expect_complete_under_writes(lists: &Lists, others: &Lists, list: List) {
     let (changes, mut changed) = watch::channel(0);
     let mut writers = JoinSet::new();
     for number in 0..WRITERS {
-        writers.spawn(disturb(others.clone(), list, number, changes.clone()));
+        writers.spawn(write_concurrently(others.clone(), list, number, changes.clone()));
     }
     drop(changes);
     let expected = list.in_order(entries().filter(|n| stays(*n)).map(place));
@@ -231,7 +232,7 @@ async fn is_walked_under_fire(lists: &Lists, others: &Lists, list: List) {
     for is_forward in [true, false] {
         let mut pages = vec![page.items.clone()];
         while let Some(from) = if is_forward { page.next } else { page.prev } {
-            // The entry that the position names, unless it stays, or the lists are about it.
+            // Removes the entry at the position, unless it is one that stays or that the lists refer to.
             if let Position::After(place) | Position::Before(place) = from
                 && place.id > id(1, 0)
                 && !there.contains(&place.id)
@@ -257,7 +258,7 @@ async fn is_walked_under_fire(lists: &Lists, others: &Lists, list: List) {
     }
 }
 
-async fn what_was_changed_since_is_not_indexed(index: &dyn SearchIndex) {
+async fn expect_changed_texts_not_to_be_indexed(index: &dyn SearchIndex) {
     let mut listed = index.list_unindexed(Kind::Post, 3).await.unwrap();
     let before = (listed.clone(), index.count_unindexed().await.unwrap());
     for thing in &mut listed {
@@ -269,7 +270,7 @@ async fn what_was_changed_since_is_not_indexed(index: &dyn SearchIndex) {
     assert_eq!(after, before);
 }
 
-/// Holds up whoever has read which documents of buckets to look at, once.
+/// Pauses one search between the read of its candidates and the check of the documents.
 #[derive(Default)]
 struct Gate(Mutex<Option<(oneshot::Sender<()>, mpsc::Receiver<()>)>>);
 
@@ -286,7 +287,7 @@ impl CallMeter for Gate {
     }
 }
 
-async fn what_goes_into_another_bucket_meanwhile_is_found(lists: &Lists, others: &Lists, gate: &Gate) {
+async fn expect_documents_moved_during_a_search_to_be_found(lists: &Lists, others: &Lists, gate: &Gate) {
     let oldest = || PageRequest { from: Position::End, size: PageSize::parse("100").unwrap() };
     let expected = lists.read(List::FoundPosts, oldest()).await.unwrap().items;
     let ((reached, at_gate), (open, opened)) = (oneshot::channel(), mpsc::channel());
@@ -302,51 +303,51 @@ async fn what_goes_into_another_bucket_meanwhile_is_found(lists: &Lists, others:
     assert!(found.await.unwrap() == expected);
 }
 
-/// What is packed does not depend on the time.
-struct Stopped;
+/// A clock that stands still: packing does not depend on the time.
+struct StoppedClock;
 
-impl Clock for Stopped {
+impl Clock for StoppedClock {
     fn now(&self) -> Timestamp {
         place(0).at
     }
 }
 
-/// Without another node, the one is that as well.
-async fn every_list_is_walked_under_fire(node: Database, other: Option<Database>) {
+/// Pages through every list on `node` while `other`, or the same node without another one, writes.
+async fn expect_all_lists_complete_under_writes(node: Database, other: Option<Database>) {
     let gate = Arc::new(Gate::default());
     let meter = Arc::clone(&gate) as Arc<dyn CallMeter>;
-    let watched = |node: Database| {
-        let watch = QueryInstrumentation { meter: Some(Arc::clone(&meter)), slow: None };
-        Arc::new(node.packing(250).instrumented(watch))
+    let instrumented = |node: Database| {
+        let instrumentation = QueryInstrumentation { meter: Some(Arc::clone(&meter)), slow: None };
+        Arc::new(node.packing(250).instrumented(instrumentation))
     };
-    let node = watched(node);
-    let other = other.map_or_else(|| Arc::clone(&node), watched);
+    let node = instrumented(node);
+    let other = other.map_or_else(|| Arc::clone(&node), instrumented);
     fill(&node).await;
     let lists = Lists::of(&Repositories::of(&node), people());
     let others = lists.through(&Repositories::of(&other));
-    let indexing = Indexing { index: node.clone(), clock: Arc::new(Stopped) };
-    what_was_changed_since_is_not_indexed(&*indexing.index).await;
+    let indexing = Indexing { index: node.clone(), clock: Arc::new(StoppedClock) };
+    expect_changed_texts_not_to_be_indexed(&*indexing.index).await;
     while indexing.run().await.unwrap().1 {}
-    what_goes_into_another_bucket_meanwhile_is_found(&lists, &others, &gate).await;
-    // Those would be at the same places as the comments at the top level.
+    expect_documents_moved_during_a_search_to_be_found(&lists, &others, &gate).await;
+    // Replies would be at the same positions as the top-level comments.
     for list in List::EACH.into_iter().filter(|list| *list != List::Replies) {
-        is_walked_under_fire(&lists, &others, list).await;
+        expect_complete_under_writes(&lists, &others, list).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_on_sqlite_are_walked_both_ways_while_others_write() {
+async fn lists_on_sqlite_are_complete_in_both_directions_while_others_write() {
     let directory = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", directory.path().join("agora.db").display());
     let node = Database::open(&url, &Options::default()).await.unwrap();
-    every_list_is_walked_under_fire(node, None).await;
+    expect_all_lists_complete_under_writes(node, None).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_on_postgres_are_walked_both_ways_while_another_node_writes() {
+async fn lists_on_postgres_are_complete_in_both_directions_while_another_node_writes() {
     let url = spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let options = Options { connections: 8, ..Options::default() };
     let one = Database::open(&url, &options).await.unwrap();
     let other = Database::open(&url, &options).await.unwrap();
-    every_list_is_walked_under_fire(one, Some(other)).await;
+    expect_all_lists_complete_under_writes(one, Some(other)).await;
 }

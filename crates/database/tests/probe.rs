@@ -1,4 +1,4 @@
-//! A look at a database, which changes nothing about it.
+//! Probing a database, which does not change it.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -17,7 +17,7 @@ async fn open(url: &str) -> Database {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_tells_its_version_its_schema_and_what_the_user_may_do() {
+async fn a_probe_of_a_server_returns_its_version_its_schema_and_the_users_rights() {
     let (name, url) = tokio::task::spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
     let options = Options::default();
     let empty = probe(&url, &options).await.unwrap();
@@ -38,7 +38,7 @@ async fn a_server_tells_its_version_its_schema_and_what_the_user_may_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_is_left_as_it_is_whether_or_not_it_is_open() {
+async fn a_probe_does_not_change_a_file_whether_or_not_it_is_open() {
     let directory = tempfile::tempdir().unwrap();
     let contents = || -> BTreeMap<_, _> {
         let entries = fs::read_dir(directory.path()).unwrap();
@@ -51,9 +51,9 @@ async fn a_file_is_left_as_it_is_whether_or_not_it_is_open() {
 
     let database = open(&url).await;
     let names = contents().into_keys().collect::<Vec<_>>();
-    let looked = probe(&url, &options).await.unwrap();
-    assert_eq!((looked.schema.as_deref(), looked.pending), (Some(schema_version().as_str()), 0));
-    assert!(looked.product.starts_with("SQLite ") && looked.server.is_none(), "{looked:?}");
+    let probed = probe(&url, &options).await.unwrap();
+    assert_eq!((probed.schema.as_deref(), probed.pending), (Some(schema_version().as_str()), 0));
+    assert!(probed.product.starts_with("SQLite ") && probed.server.is_none(), "{probed:?}");
     assert_eq!(contents().into_keys().collect::<Vec<_>>(), names);
     database.close();
 
@@ -63,7 +63,7 @@ async fn a_file_is_left_as_it_is_whether_or_not_it_is_open() {
 }
 
 #[test]
-fn a_url_is_checked_without_a_look_at_what_it_names() {
+fn a_url_is_checked_without_accessing_the_database() {
     for url in ["sqlite:agora.db", "sqlite:///no/such/agora.db", "postgres://a@nowhere.invalid/b?sslmode=verify-full"] {
         check_url(url).unwrap();
     }

@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL, by the `sslmode` of the URL.
+//! TLS connections to PostgreSQL for each `sslmode` of the URL.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -17,15 +17,15 @@ mod port;
 #[path = "../../../tests/support/postgres.rs"]
 mod private_postgres;
 
-fn authority() -> CertifiedIssuer<'static, KeyPair> {
+fn certificate_authority() -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// Whether a connection is made, by mode, host and the authority that is trusted: `ours` signed the certificate of the
-/// server, which is for `localhost`; `other` did not.
-const TABLE: [(&str, &str, Option<&str>, bool); 13] = [
+/// Cases: the mode, the host, the trusted authority, and whether connecting succeeds. The certificate of the server is for
+/// `localhost`; the authority `ours` signed it, `other` did not.
+const CASES: [(&str, &str, Option<&str>, bool); 13] = [
     ("disable", "localhost", None, false),
     ("prefer", "localhost", None, true),
     ("require", "localhost", None, true),
@@ -42,8 +42,8 @@ const TABLE: [(&str, &str, Option<&str>, bool); 13] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_certificate_proves_what_the_mode_asks_for() {
-    let (ours, other) = (authority(), authority());
+async fn the_certificate_is_verified_as_the_mode_requires() {
+    let (ours, other) = (certificate_authority(), certificate_authority());
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     let certificate = params.signed_by(&key, &ours).unwrap();
@@ -55,7 +55,7 @@ async fn the_certificate_proves_what_the_mode_asks_for() {
             fs::write(&certificate_file, certificate.pem()).unwrap();
             fs::write(&key_file, key.serialize_pem()).unwrap();
             fs::set_permissions(&key_file, fs::Permissions::from_mode(0o600)).unwrap();
-            // Only connections with TLS are let in over the network.
+            // Over the network, the server accepts TLS connections only.
             let hba = directory.join("hba.conf");
             fs::write(&hba, "local all all trust\nhostssl all all 127.0.0.1/32 trust\n").unwrap();
             format!(
@@ -70,7 +70,7 @@ async fn the_certificate_proves_what_the_mode_asks_for() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("ours"), ours.pem()).unwrap();
     fs::write(directory.path().join("other"), other.pem()).unwrap();
-    for (mode, host, authority, connects) in TABLE {
+    for (mode, host, authority, connects) in CASES {
         let roots = authority.map(|name| format!("&sslrootcert={}", directory.path().join(name).display()));
         let url = format!("postgres://agora@{host}:{port}/postgres?sslmode={mode}{}", roots.unwrap_or_default());
         let opened = Database::open(&url, &Options::default()).await;

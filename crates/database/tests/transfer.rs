@@ -1,4 +1,4 @@
-//! Reading and filling whole databases, within each and from one to the other.
+//! Reading and filling whole databases, of the same kind and from one kind to the other.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -26,7 +26,7 @@ use uuid::Uuid;
 #[path = "../../../tests/support/postgres.rs"]
 mod private_postgres;
 
-/// A fresh database, and what goes with it.
+/// A fresh database with its URL, and the directory of its file.
 struct Fresh {
     url: String,
     database: Database,
@@ -42,7 +42,7 @@ enum Kind {
 const KINDS: [Kind; 2] = [Kind::Sqlite, Kind::Postgres];
 
 async fn open(url: &str) -> Database {
-    // Nobody is waited for longer than that.
+    // Bounds how long a test waits for locks.
     let options = Options { statement_timeout: Duration::from_secs(6), ..Options::default() };
     Database::open(url, &options).await.unwrap()
 }
@@ -64,7 +64,7 @@ fn image(n: usize) -> String {
     format!("{n:032x}.png")
 }
 
-/// Rows in every table, more than are handled at once in some, with values at the edges of what columns hold.
+/// Returns rows for every table, in some tables more than a batch, with values at the limits of columns.
 fn sample() -> Vec<(Table, String)> {
     const USERS: usize = 620;
     let odd = r#"é \"quoted\" \\ 🙂 e\u0301 \u2028 \u0001 \r\n  tab\t "#;
@@ -98,7 +98,7 @@ fn sample() -> Vec<(Table, String)> {
             if n == 2 { "1" } else { "null" },
         )
     });
-    // One post with more likes than are handled at once, between others.
+    // One post with more likes than a batch, between others.
     let likes = (0..USERS).map(|n| {
         format!("{{\"post_id\":\"{second}\",\"user_id\":\"{}\",\"id\":\"{}\",\"created_at\":1}}\n", id(n), id(n))
     });
@@ -182,7 +182,7 @@ async fn filled(kind: Kind) -> Fresh {
     fresh
 }
 
-/// The text of everything, table after table.
+/// Returns all rows as text, table by table.
 async fn text(snapshot: &mut Snapshot) -> String {
     let mut text = String::new();
     for table in Table::ALL {
@@ -197,7 +197,7 @@ async fn text(snapshot: &mut Snapshot) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_arrives_as_it_was_from_each_database_in_each() {
+async fn everything_is_copied_unchanged_between_all_kinds_of_databases() {
     for from in KINDS {
         let source = filled(from).await;
         let mut snapshot = source.database.snapshot().await.unwrap();
@@ -226,7 +226,7 @@ async fn everything_arrives_as_it_was_from_each_database_in_each() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_snapshot_stays_as_it_was_while_others_write() {
+async fn a_snapshot_does_not_change_while_others_write() {
     for kind in KINDS {
         let source = filled(kind).await;
         let mut snapshot = source.database.snapshot().await.unwrap();
@@ -241,7 +241,7 @@ async fn a_snapshot_stays_as_it_was_while_others_write() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_load_that_is_not_committed_leaves_nothing() {
+async fn a_load_that_is_not_committed_leaves_no_rows() {
     for kind in KINDS {
         let target = fresh(kind).await;
         let mut load = target.database.load().await.unwrap();
@@ -249,7 +249,7 @@ async fn a_load_that_is_not_committed_leaves_nothing() {
         assert!(!load.contents().is_empty().await.unwrap());
         assert!(target.database.snapshot().await.unwrap().is_empty().await.unwrap(), "{kind:?}: not there yet");
         drop(load);
-        // The next one is let in once the first is undone.
+        // The next load can begin once the first is rolled back.
         let mut again = target.database.load().await.unwrap();
         assert!(again.contents().is_empty().await.unwrap(), "{kind:?}");
         fill(&mut again).await;
@@ -258,7 +258,7 @@ async fn a_load_that_is_not_committed_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_answered_before_is_not_answered_when_other_rows_have_come_instead() {
+async fn a_load_forgets_the_idempotency_attempts_of_the_replaced_rows() {
     for kind in KINDS {
         let target = fresh(kind).await;
         let key = IdempotencyKey::parse("key").unwrap();
@@ -278,7 +278,7 @@ async fn what_was_answered_before_is_not_answered_when_other_rows_have_come_inst
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_row_named_before_is_not_deleted_from_under_the_rows_that_come_instead() {
+async fn images_that_were_unreferenced_are_not_deleted_if_the_loaded_rows_refer_to_them() {
     let at = Timestamp::from_unix_millis;
     for kind in KINDS {
         let target = fresh(kind).await;
@@ -292,7 +292,7 @@ async fn what_no_row_named_before_is_not_deleted_from_under_the_rows_that_come_i
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rows_that_are_there_are_counted_whatever_was_there_before() {
+async fn a_load_recounts_users_whatever_rows_were_there_before() {
     for kind in KINDS {
         let target = filled(kind).await;
         let counts = async || {
@@ -317,7 +317,7 @@ async fn the_rows_that_are_there_are_counted_whatever_was_there_before() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgresql_knows_what_it_was_filled_with() {
+async fn a_load_updates_the_planner_statistics_of_postgresql() {
     let (name, url) = tokio::task::spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
     let mut load = open(&url).await.load().await.unwrap();
     fill(&mut load).await;
@@ -328,7 +328,7 @@ async fn postgresql_knows_what_it_was_filled_with() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_are_there_already_are_a_conflict() {
+async fn inserting_existing_rows_is_a_conflict() {
     for kind in KINDS {
         let target = filled(kind).await;
         let mut load = target.database.load().await.unwrap();
@@ -338,9 +338,9 @@ async fn rows_that_are_there_already_are_a_conflict() {
     }
 }
 
-/// PostgreSQL does not refuse one: whoever mentions somebody while that account is erased leaves it.
+/// PostgreSQL accepts such a notification: mentioning an account while it is erased can leave one.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_notification_of_an_account_that_is_gone_is_left_behind() {
+async fn a_snapshot_omits_notifications_whose_recipient_no_longer_exists() {
     let (name, url) = tokio::task::spawn_blocking(private_postgres::fresh_database_by_name).await.unwrap();
     let source = open(&url).await;
     let mut load = source.load().await.unwrap();
@@ -363,7 +363,7 @@ async fn a_notification_of_an_account_that_is_gone_is_left_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_else_writes_while_a_database_is_filled_and_everybody_reads() {
+async fn others_can_read_but_not_write_while_a_database_is_filled() {
     for kind in KINDS {
         let target = filled(kind).await;
         let mut load = target.database.load().await.unwrap();
@@ -381,7 +381,7 @@ async fn nobody_else_writes_while_a_database_is_filled_and_everybody_reads() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_that_contradict_each_other_are_refused_with_the_cause() {
+async fn rows_that_contradict_each_other_are_rejected_with_the_cause() {
     for kind in KINDS {
         let target = fresh(kind).await;
         let mut load = target.database.load().await.unwrap();
@@ -395,7 +395,7 @@ async fn rows_that_contradict_each_other_are_refused_with_the_cause() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_only_looked_at_stays_as_it_is() {
+async fn opening_an_existing_database_does_not_change_it() {
     let options = Options::default();
     for kind in KINDS {
         let known = filled(kind).await;
@@ -404,7 +404,7 @@ async fn what_is_only_looked_at_stays_as_it_is() {
         assert!(!again.snapshot().await.unwrap().is_empty().await.unwrap(), "{kind:?}");
     }
 
-    // A database of somebody else.
+    // A database of another application.
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("other.db");
     SqliteConnection::establish(file.to_str().unwrap()).unwrap().batch_execute("CREATE TABLE notes (text)").unwrap();
@@ -416,7 +416,7 @@ async fn what_is_only_looked_at_stays_as_it_is() {
     let opened = Database::open_existing(&format!("sqlite:{}", missing.display()), &options).await;
     assert!(matches!(opened, Err(OpenError::Missing(_))));
     assert!(!missing.exists());
-    // One that cannot be looked into now is not taken for somebody else's.
+    // A database that cannot be read now is not mistaken for that of another application.
     let busy = fresh(Kind::Sqlite).await;
     busy.database.close();
     let mut holder = SqliteConnection::establish(busy.url.strip_prefix("sqlite:").unwrap()).unwrap();
@@ -431,7 +431,7 @@ async fn what_is_only_looked_at_stays_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_of_a_newer_version_is_refused_and_an_older_one_only_served() {
+async fn a_newer_database_is_rejected_and_an_older_one_is_not_opened_for_inspection() {
     let options = Options::default();
     let target = fresh(Kind::Sqlite).await;
     target.database.close();
@@ -447,7 +447,7 @@ async fn a_database_of_a_newer_version_is_refused_and_an_older_one_only_served()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_image_that_a_row_names_is_listed() {
+async fn every_image_that_a_row_refers_to_is_listed() {
     for kind in KINDS {
         let source = filled(kind).await;
         let mut snapshot = source.database.snapshot().await.unwrap();
@@ -461,7 +461,7 @@ async fn every_image_that_a_row_names_is_listed() {
 }
 
 #[test]
-fn text_that_is_no_row_of_the_table_is_refused() {
+fn text_that_is_not_a_row_of_the_table_is_rejected() {
     let (_, follow) = sample().into_iter().find(|(table, _)| *table == Table::Follows).unwrap();
     let line = follow.lines().next().unwrap();
     Rows::from_lines(Table::Follows, line).unwrap();
