@@ -57,7 +57,8 @@ pub(crate) async fn find_login(conn: &mut Conn<'_>, login: LoginIdentifier) -> O
     Ok(found.await.optional()?)
 }
 
-/// Returns the ids of the accounts with these username keys, each with its key, without those blocked for the author or deleted.
+/// Returns the ids of the accounts with these username keys, each with its key, except those deleted or with a block between them
+/// and the author.
 pub(crate) async fn find_ids(conn: &mut Conn<'_>, keys: Vec<String>, author: DbViewer) -> Outcome<Vec<(String, DbId)>> {
     let named = users::table.filter(word_in(users::username_key, keys)).filter(not(is_user_blocked_or_deleted(author)));
     Ok(named.select((users::username_key, users::id)).load(conn).await?)

@@ -36,7 +36,7 @@ pub(crate) async fn begin(
             .execute(conn)
             .await?;
         if inserted > 0 {
-            forget_oldest(conn, caller).await?;
+            delete_oldest(conn, caller).await?;
             return Ok(Begun::First);
         }
         // If the record was deleted meanwhile, this attempt can be recorded.
@@ -59,8 +59,9 @@ pub(crate) async fn begin(
     }
 }
 
-/// Deletes a few of the oldest records that an account has beyond its limit: a few for each new one are enough to keep it there.
-async fn forget_oldest(conn: &mut Conn<'_>, caller: DbId) -> Outcome<()> {
+/// Deletes a few of the oldest records that an account has beyond its limit: only a few at a time, so that beginning an attempt
+/// stays fast.
+async fn delete_oldest(conn: &mut Conn<'_>, caller: DbId) -> Outcome<()> {
     const BATCH: i64 = 4;
     // Records without an account are limited by the rate limit of registrations for each address.
     if caller.0.is_nil() {

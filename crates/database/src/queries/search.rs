@@ -28,7 +28,7 @@ const MAX_WORDS: usize = 8;
 
 /// The maximum number of postings that are read for words with a prefix. If there are more, the prefix hardly excludes any
 /// documents.
-const MAX_PREFIX_WORDS: i64 = 20_000;
+const MAX_PREFIX_POSTINGS: i64 = 20_000;
 
 /// The condition that a viewer finds a post, for queries that join `posts` and `users`.
 macro_rules! is_found {
@@ -127,8 +127,8 @@ pub(crate) async fn candidates(
     // Also if no candidates are left, so that the time does not reveal it; except in the catalog, which everybody may see.
     if let Some(prefix) = prefix.filter(|_| kind != Kind::Product || !left.is_empty()) {
         let words = [prefix.clone(), end_of(&prefix)];
-        let rows = postings_between(conn, kind_code(kind), left, words, MAX_PREFIX_WORDS).await?;
-        if limit(rows.len()) < MAX_PREFIX_WORDS {
+        let rows = postings_between(conn, kind_code(kind), left, words, MAX_PREFIX_POSTINGS).await?;
+        if limit(rows.len()) < MAX_PREFIX_POSTINGS {
             retain_matching(&mut candidates, rows);
         }
     }
