@@ -9,31 +9,32 @@ pub enum Access {
     Account,
     /// An account with USER or ADMIN.
     Member,
-    /// The same, and whoever has a ticket of one.
+    /// An account with USER or ADMIN, by a token or by a ticket that was issued to it.
     MemberOrTicket,
     /// An account with ADMIN.
     Admin,
 }
 
-/// Whether requests of an endpoint may be repeated under an `Idempotency-Key`: those that create or toggle something.
+/// Whether an endpoint supports an `Idempotency-Key`, under which a request may be repeated. Those that create or toggle
+/// something do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdempotencySupport {
-    /// They may not, or need none.
+    /// The header is ignored: requests are idempotent by themselves, or may not be repeated.
     None,
-    /// They may. They have a JSON body, or none.
+    /// Supported, for a JSON body or none.
     Json,
-    /// They may. They may carry an image.
+    /// Supported, for a body that may carry an image.
     Image,
 }
 
-/// How often a client address may call an endpoint (contract, limits).
+/// The rate limit of an endpoint for each client address (contract, limits), besides that of all requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateLimitClass {
-    /// As often as it may log in.
+    /// The limit on logins.
     Login,
-    /// As often as it may register.
+    /// The limit on registrations.
     Registration,
-    /// As often as it may ask for a new password, or present a token from a mail.
+    /// The limit on requests for a new password and on tokens from mails.
     Recovery,
 }
 
@@ -42,7 +43,7 @@ pub enum RateLimitClass {
 pub(crate) struct EndpointPolicy {
     pub(crate) access: Access,
     pub(crate) path: &'static str,
-    /// The name of its handler, with its module.
+    /// The name of the handler, with its module.
     pub(crate) operation: &'static str,
     pub(crate) idempotency: IdempotencySupport,
     pub(crate) rate_limit: Option<RateLimitClass>,
@@ -50,14 +51,14 @@ pub(crate) struct EndpointPolicy {
     pub(crate) is_replicated: bool,
 }
 
-/// The path of the probe that tells whether the process answers.
+/// The path of the liveness probe, which succeeds if the process responds.
 pub(crate) const LIVENESS_PATH: &str = "/health/live";
 
-/// The path of the probe that tells whether the service can do its work.
+/// The path of the readiness probe, which succeeds if the service can handle requests.
 pub(crate) const READINESS_PATH: &str = "/health/ready";
 
-/// Returns whether a path is that of a health probe, which no limit on requests keeps out: who looks after the service
-/// must learn how it is when it is busy.
+/// Returns whether a path is that of a health probe. These are exempt from the limits on requests: operators must be able to
+/// check the service when it is busy.
 pub(crate) fn is_health_probe(path: &str) -> bool {
     path == LIVENESS_PATH || path == READINESS_PATH
 }
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_probes_themselves_are_beyond_limits() {
+    fn only_the_exact_paths_of_the_probes_are_exempt_from_limits() {
         assert!([LIVENESS_PATH, READINESS_PATH].into_iter().all(is_health_probe));
         for other in ["/health", "/health/", "/health/live/", "/health/whatever", "/health/../api/posts/all", "/live"] {
             assert!(!is_health_probe(other), "{other}");

@@ -1,8 +1,8 @@
-//! What is in progress in the whole service at once, and how much of it there may be.
+//! The limits on what is in progress in the whole service at once.
 
 use crate::core::{ConcurrencyLimit, LoadLimits, MemoryBudget};
 
-/// The connections, the requests in flight and the memory of large bodies, each within its limit.
+/// The limits on connections, on requests in flight and on the memory of large bodies, each with its current use.
 pub(crate) struct Capacity {
     pub(crate) limits: LoadLimits,
     pub(crate) connections: ConcurrencyLimit,
@@ -12,7 +12,7 @@ pub(crate) struct Capacity {
 }
 
 impl Capacity {
-    /// Creates the capacity that these limits give.
+    /// Creates unused capacity with these limits.
     pub(crate) fn new(limits: LoadLimits) -> Self {
         Self {
             limits,

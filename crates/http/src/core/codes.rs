@@ -1,5 +1,5 @@
-//! The words by which clients tell failures apart without reading messages (contract, error codes), and the status that
-//! each of them has.
+//! The error codes by which clients tell failures apart without parsing messages (contract, error codes), and the HTTP status
+//! of each.
 
 use actix_web::http::StatusCode;
 use agora_domain::Error;
@@ -111,7 +111,7 @@ impl From<&Error> for ErrorCode {
     }
 }
 
-/// Returns the word of the kind of rule that a field breaks.
+/// Returns the error code for the kind of rule that a field breaks.
 pub(crate) const fn field_code(kind: ViolationKind) -> &'static str {
     match kind {
         ViolationKind::Required => "required",
@@ -127,7 +127,7 @@ pub(crate) const fn field_code(kind: ViolationKind) -> &'static str {
     }
 }
 
-/// Returns the schema of these words.
+/// Returns the schema of the codes of [`field_code`].
 pub(crate) fn field_code_schema() -> ObjectBuilder {
     let description = "Which kind of rule a field breaks: a word that never changes.";
     let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(description));

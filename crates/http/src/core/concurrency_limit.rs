@@ -1,4 +1,4 @@
-//! Counts what is there at once, and lets no more in than a limit.
+//! A limit on concurrency, shared fairly between client addresses.
 
 use std::sync::Arc;
 
@@ -8,59 +8,60 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::core::weak_map::Entry;
 use crate::core::{RejectionCounter, WeakMap};
 
-/// Of the limit, one address has this part at most, but for those of this machine.
-const SHARE: usize = 2;
+/// The part of the limit that one address may hold: one in this many. Loopback addresses are exempt.
+const ADDRESS_SHARE: usize = 2;
 
-/// Lets so many in at once, and half as many from one address: a client that holds on to its places leaves others theirs.
+/// Limits how many connections or requests are in progress at once, in total and per client address.
+///
+/// One address gets at most half of the permits, so that a client that never releases its own cannot lock others out.
 pub(crate) struct ConcurrencyLimit {
-    free: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     limit: usize,
-    /// The places of each address.
-    shares: Arc<WeakMap<ClientAddress, Share>>,
+    by_address: Arc<WeakMap<ClientAddress, AddressPermits>>,
     refused: RejectionCounter,
 }
 
-/// A place within a limit, until it is dropped.
+/// A permit of a [`ConcurrencyLimit`], released when it is dropped.
 pub(crate) struct Permit {
     _permit: OwnedSemaphorePermit,
-    _share: Option<(OwnedSemaphorePermit, Arc<Entry<ClientAddress, Share>>)>,
+    _address: Option<(OwnedSemaphorePermit, Arc<Entry<ClientAddress, AddressPermits>>)>,
 }
 
-type Share = Arc<Semaphore>;
+type AddressPermits = Arc<Semaphore>;
 
 impl ConcurrencyLimit {
-    /// Creates a limit for `limit` at once. `what` they are, and the setting that limits them, is for the log.
+    /// Creates a limit of `limit` permits. `what` names for the log what is limited, and the setting that limits it.
     pub(crate) fn new(limit: usize, what: &'static str) -> Self {
         let limit = limit.min(Semaphore::MAX_PERMITS);
         let refused = RejectionCounter::new(what);
-        Self { free: Arc::new(Semaphore::new(limit)), limit, shares: Arc::default(), refused }
+        Self { permits: Arc::new(Semaphore::new(limit)), limit, by_address: Arc::default(), refused }
     }
 
-    /// Returns a place within; none when all are taken, or as many as one address has by those of the client's.
-    pub(crate) fn enter(&self, client: ClientAddress) -> Option<Permit> {
-        let entered = self.try_enter(client);
-        if entered.is_none() {
+    /// Acquires a permit, or returns `None` if all are in use, or if the client's address holds its share already.
+    pub(crate) fn try_acquire(&self, client: ClientAddress) -> Option<Permit> {
+        let acquired = self.try_acquire_uncounted(client);
+        if acquired.is_none() {
             self.refused.count();
         }
-        entered
+        acquired
     }
 
-    fn try_enter(&self, client: ClientAddress) -> Option<Permit> {
-        let make = || Arc::new(Semaphore::new(self.limit.div_ceil(SHARE)));
-        let share = (!client.is_loopback()).then(|| self.shares.get_or_insert_with(client, make));
-        let share = match share {
-            Some(share) => Some((Share::clone(&share).try_acquire_owned().ok()?, share)),
+    fn try_acquire_uncounted(&self, client: ClientAddress) -> Option<Permit> {
+        let make = || Arc::new(Semaphore::new(self.limit.div_ceil(ADDRESS_SHARE)));
+        let address = (!client.is_loopback()).then(|| self.by_address.get_or_insert_with(client, make));
+        let address = match address {
+            Some(address) => Some((AddressPermits::clone(&address).try_acquire_owned().ok()?, address)),
             None => None,
         };
-        Some(Permit { _permit: Arc::clone(&self.free).try_acquire_owned().ok()?, _share: share })
+        Some(Permit { _permit: Arc::clone(&self.permits).try_acquire_owned().ok()?, _address: address })
     }
 
-    /// Returns how many are within.
-    pub(crate) fn within(&self) -> usize {
-        self.limit.saturating_sub(self.free.available_permits())
+    /// Returns how many permits are in use.
+    pub(crate) fn in_use(&self) -> usize {
+        self.limit.saturating_sub(self.permits.available_permits())
     }
 
-    /// Returns how many were refused since the start.
+    /// Returns how many attempts to acquire a permit were refused since the start.
     pub(crate) fn refused(&self) -> u64 {
         self.refused.total()
     }
@@ -75,28 +76,29 @@ mod tests {
     }
 
     #[test]
-    fn so_many_are_let_in_at_once_and_as_one_leaves_another() {
+    fn admits_up_to_the_limit_and_one_more_after_a_release() {
         let limit = ConcurrencyLimit::new(2, "things");
-        let enter = || limit.enter(client("127.0.0.1"));
-        let (one, two) = (enter(), enter());
+        let acquire = || limit.try_acquire(client("127.0.0.1"));
+        let (one, two) = (acquire(), acquire());
         assert!(one.is_some() && two.is_some());
-        assert!(enter().is_none() && enter().is_none());
+        assert!(acquire().is_none() && acquire().is_none());
         drop(one);
-        let three = enter();
-        assert!(three.is_some() && enter().is_none());
+        let three = acquire();
+        assert!(three.is_some() && acquire().is_none());
     }
 
     #[test]
-    fn an_address_has_half_of_the_places_and_nothing_is_kept_of_one_that_has_none() {
+    fn an_address_gets_half_of_the_permits_and_its_entry_is_removed_with_its_last_permit() {
         for (most, half) in [(1, 1), (2, 1), (5, 3), (8, 4)] {
             let limit = ConcurrencyLimit::new(most, "things");
-            let enter = |address: &str| (0..100).map_while(|_| limit.enter(client(address))).collect::<Vec<_>>();
-            let held = enter("198.51.100.7");
-            assert_eq!((held.len(), enter("198.51.100.8").len()), (half, most - half));
-            assert_eq!(limit.shares.len(), 1);
+            let acquire_all =
+                |address: &str| (0..100).map_while(|_| limit.try_acquire(client(address))).collect::<Vec<_>>();
+            let held = acquire_all("198.51.100.7");
+            assert_eq!((held.len(), acquire_all("198.51.100.8").len()), (half, most - half));
+            assert_eq!(limit.by_address.len(), 1);
             drop(held);
-            assert_eq!(limit.shares.len(), 0);
-            assert_eq!(enter("127.0.0.1").len(), most);
+            assert_eq!(limit.by_address.len(), 0);
+            assert_eq!(acquire_all("127.0.0.1").len(), most);
         }
     }
 }

@@ -1,18 +1,18 @@
 //! The settings that the service was started with, as administrators may read them.
 
-/// A setting as it is in effect. No secret is in it.
+/// A setting and its value in effect, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectiveSetting {
-    /// The heading that it is listed under.
+    /// The heading under which the setting is listed.
     pub group: &'static str,
-    /// Its key in the configuration file.
+    /// The key in the configuration file.
     pub key: &'static str,
-    /// Its environment variable.
+    /// The environment variable.
     pub variable: String,
-    /// The value, or what of it is not secret; nothing where all of it is, or where there is none.
+    /// The value without its secret part; `None` if all of it is secret, or if the setting has no value.
     pub value: Option<String>,
-    /// Whether the value, or a part of it, is left out.
+    /// Whether the value, or a part of it, is secret and left out.
     pub is_secret: bool,
-    /// Where it was set; nothing where its default holds.
+    /// Where the value was set; `None` for the default.
     pub source: Option<String>,
 }

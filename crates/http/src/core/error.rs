@@ -1,4 +1,4 @@
-//! Every failure, whatever its source, as a response. Its code decides about its status.
+//! The errors of the interface, and how each becomes a response. The status follows from the error code.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,36 +14,36 @@ use utoipa::ToSchema;
 
 use crate::core::{ErrorCode, HEAD_LIMIT, field_code, schema, spelling, write_allowance};
 
-/// Seconds after which a client may try again when the service is overloaded.
+/// The `Retry-After` of temporary failures, in seconds.
 pub(crate) const RETRY_AFTER: &str = "1";
 
 /// Why a request failed.
 #[derive(Debug)]
 pub(crate) enum ApiError {
-    /// A use case refused or failed.
+    /// A use case returned an error.
     Domain(Error),
     /// No endpoint has this path.
     UnknownRoute,
-    /// The path has other methods: these.
+    /// No endpoint of this path has this method. The `Allow` header lists those that there are.
     MethodNotAllowed(String),
     /// A protected endpoint was called without a token.
     NoToken,
-    /// The request cannot be understood.
+    /// The request cannot be parsed.
     Malformed(String),
-    /// The body is beyond a limit of `request::body` or `request::multipart`. An image that is too large only once it is
-    /// looked into is [`Error::TooLarge`].
+    /// The body exceeds a limit of `request::body` or `request::multipart`. An image whose content turns out to be too large
+    /// is [`Error::TooLarge`].
     TooLarge(String),
-    /// The body is of another type than the endpoint takes: one of these.
+    /// The content type is not one that the endpoint accepts, which are these.
     UnsupportedMediaType(&'static str),
-    /// The range lies outside an image of so many bytes.
+    /// The range lies outside the image, which has this many bytes.
     RangeNotSatisfiable(u64),
-    /// The head is beyond its limit.
+    /// The head of the request exceeds its limit.
     HeadTooLarge,
     /// The client took too long to send the request.
     TooSlow,
-    /// The request took too long.
+    /// The service took too long to handle the request.
     TimedOut,
-    /// More is asked at once than the service takes on.
+    /// A limit on concurrency or memory is reached.
     Busy,
     /// A handler panicked.
     Panicked,
@@ -126,18 +126,20 @@ impl ApiError {
             status: self.status().as_u16(),
             code: self.code(),
             message: self.to_string(),
-            data: self.of_fields(ToString::to_string),
-            codes: self.of_fields(|violation| field_code(violation.kind())),
+            data: self.map_violations(ToString::to_string),
+            codes: self.map_violations(|violation| field_code(violation.kind())),
         }
     }
 
-    /// Returns something of each violation, by the spelling of its field.
-    fn of_fields<T>(&self, of: impl Fn(&Violation) -> T) -> Option<BTreeMap<&'static str, Vec<T>>> {
+    /// Maps the violations of each invalid field, by the spelling of the field; `None` unless this is a validation error.
+    fn map_violations<T>(&self, map: impl Fn(&Violation) -> T) -> Option<BTreeMap<&'static str, Vec<T>>> {
         let Self::Domain(Error::Invalid(fields)) = self else { return None };
-        Some(fields.iter().map(|(field, violations)| (spelling(field), violations.iter().map(&of).collect())).collect())
+        Some(
+            fields.iter().map(|(field, violations)| (spelling(field), violations.iter().map(&map).collect())).collect(),
+        )
     }
 
-    /// Returns the causes of a failure that is not the client's, down to the first.
+    /// Returns the whole chain of causes of a failure that is the service's fault, for the log.
     pub(crate) fn causes(&self) -> Option<Causes> {
         match self {
             Self::TimedOut => Some(Causes("the request took too long".to_owned())),
@@ -150,7 +152,7 @@ impl ApiError {
     }
 }
 
-/// The text that the client reads.
+/// Writes the message for the client.
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! How handlers and middleware get at what is shared, and what handlers take from the head of a request.
+//! Access to the app data that all requests share, and a macro that makes extractors of functions over the request head.
 
 use actix_web::HttpRequest;
 use actix_web::web::Data;
@@ -6,15 +6,15 @@ use agora_domain::Error;
 
 use crate::core::ApiError;
 
-/// Returns what all requests share of this type.
+/// Returns the app data of this type, which all requests share.
 ///
 /// # Errors
-/// [`Error::Internal`] when the service was put together without it.
+/// [`Error::Internal`] when none was registered.
 pub(crate) fn shared<T: 'static>(request: &HttpRequest) -> Result<&Data<T>, ApiError> {
     request.app_data::<Data<T>>().ok_or_else(|| Error::internal("a part of the service is missing").into())
 }
 
-/// Lets handlers take a value that a function reads from the head of the request.
+/// Implements `FromRequest` for a type by a function that reads it from the request, without its body.
 macro_rules! extractor {
     ($type:ty $(where $parameter:ident $(: $bound:path)?)?, $read:expr) => {
         impl $(<$parameter $(: $bound)?>)? actix_web::FromRequest for $type {

@@ -2,7 +2,7 @@
 
 use agora_domain::error::FieldName;
 
-/// Declares the spelling of each field, for both ways.
+/// Declares the spelling of each field, and the functions that translate in either direction.
 macro_rules! spellings {
     ($($field:ident $spelling:literal,)+) => {
         /// Returns how clients spell a field.
@@ -12,7 +12,7 @@ macro_rules! spellings {
             }
         }
 
-        /// Returns the field that clients spell so.
+        /// Returns the field with this spelling.
         pub(crate) fn field_spelled(spelling: &str) -> Option<FieldName> {
             match spelling {
                 $($spelling => Some(FieldName::$field),)+

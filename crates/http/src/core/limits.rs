@@ -1,4 +1,4 @@
-//! The limits of the service, and what clients are told of those on how often they may call.
+//! The limits on load and on the size of requests, and the headers that report rate limits to clients.
 
 use std::time::Duration;
 
@@ -14,30 +14,29 @@ pub(crate) const JSON_LIMIT: usize = 64 * 1024;
 /// The most parts of a form.
 pub(crate) const MAX_PARTS: usize = 64;
 
-/// How much of a body beyond its limit is read and thrown away, so that a client that sends all before it reads sees
-/// the refusal. A client that sends still more is cut off.
+/// How many bytes of a body beyond its limit are read and discarded, so that a client that sends everything before it reads
+/// still sees the refusal. A client that sends more is disconnected.
 pub(crate) const DRAIN_LIMIT: usize = 64 * 1024 * 1024;
 
-/// How much the service serves at once, and how long a client may take for its part of a request.
+/// The limits on how much the service handles at once, and on how long a client may take for its part of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadLimits {
     /// The most connections at once. One more is answered 503 and closed.
     pub connections: usize,
-    /// The most requests in flight: those whose head is there and whose answer is not yet made. One more is answered
-    /// 503.
+    /// The most requests in flight: from the end of the head until the answer was sent. One more is answered 503.
     pub requests: usize,
-    /// The most bytes of large request bodies that are in memory at once, at least as many as the largest body has. A
-    /// body that finds no room waits for it, and is answered 503 when there is none in time.
+    /// The most bytes of large request bodies in memory at once; at least the size of the largest body. A body for which there
+    /// is no memory waits, and is answered 503 if none becomes available in time.
     pub upload_bytes: usize,
-    /// The most bytes of large answers that are in memory at once. One that finds no room waits for it, and is answered
-    /// 503 when there is none in time. It has its room until the client has taken it.
+    /// The most bytes of large answers in memory at once. An answer for which there is no memory waits, and is replaced by a
+    /// 503 if none becomes available in time. It keeps its memory until the client has read it.
     pub answer_bytes: usize,
-    /// How long a client may take to send the head of a request, once it began or the connection was made; then it is
-    /// answered 408, if there was anything, and cut.
+    /// How long a client may take to send the head of a request, from its first byte or from the start of the connection. After
+    /// that it is disconnected, and answered 408 before if it has sent anything.
     pub head_time: Duration,
-    /// How long a client may take to send the body of a request; then it is answered 408 and cut.
+    /// How long a client may take to send the body of a request. After that it is answered 408 and disconnected.
     pub body_time: Duration,
-    /// How long a client may take nothing, or next to nothing, of an answer; then it is cut.
+    /// How long a client may read nothing, or next to nothing, of an answer before it is disconnected.
     pub answer_time: Duration,
 }
 
@@ -59,7 +58,7 @@ pub(crate) const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
-/// Writes what is left of a limit into the headers of a response.
+/// Writes the state of a rate limit into the `RateLimit` headers of a response.
 pub(crate) fn write_allowance(headers: &mut HeaderMap, Allowance { limit, remaining, reset_seconds }: Allowance) {
     for (name, value) in [(LIMIT, limit.most), (REMAINING, remaining), (RESET, reset_seconds)] {
         headers.insert(name, HeaderValue::from(value));

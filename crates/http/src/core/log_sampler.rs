@@ -1,5 +1,5 @@
-//! Samples log lines of what an attack, or a dependency that is away, makes happen thousands of times a second: the first
-//! is logged, then every ten seconds how many were suppressed.
+//! Samples log lines of events that an attack, or an unavailable dependency, causes thousands of times a second: the first
+//! is logged, then every ten seconds the number of those that were suppressed.
 
 use std::collections::HashMap;
 use std::mem;
@@ -9,19 +9,19 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-/// The time between two lines about the same.
+/// The time between two log lines about events of the same name.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Counts rejected requests of one kind, and logs samples of them.
+/// Counts what one limit rejects, and logs samples of it.
 pub(crate) struct RejectionCounter {
     what: &'static str,
-    /// All since the start.
+    /// All rejections since the start.
     total: AtomicU64,
     sampler: Arc<LogSampler>,
 }
 
 impl RejectionCounter {
-    /// Creates a counter of those rejected because there were too many of `what`.
+    /// Creates a counter of rejections. The log says that there were too many of `what`.
     pub(crate) fn new(what: &'static str) -> Self {
         Self { what, total: AtomicU64::new(0), sampler: LogSampler::new(Self::log) }
     }
@@ -46,20 +46,21 @@ impl RejectionCounter {
 
 /// Logs the first event of each name, and then how many were suppressed.
 pub(crate) struct LogSampler {
-    /// Logs how many more there were.
+    /// Logs the number of suppressed events of a name.
     log: fn(&str, u64),
-    /// How many were suppressed, by the names that were logged lately.
+    /// The number of suppressed events, by name. A name is here while its reporter runs.
     suppressed: Mutex<HashMap<String, u64>>,
 }
 
 impl LogSampler {
-    /// How many names are kept at a time: what causes say, such as the answer of another server, can differ each time.
-    const NAMES: usize = 64;
+    /// The most names that are tracked at a time. Names can be unbounded: the text of a cause, such as the answer of another
+    /// server, can differ each time.
+    const MAX_NAMES: usize = 64;
 
-    /// What all others count as.
+    /// The name under which all events beyond [`MAX_NAMES`](Self::MAX_NAMES) are counted.
     const OTHERS: &'static str = "other causes";
 
-    /// Creates a sampler that logs by this function how many more there were of a name.
+    /// Creates a sampler. `log` is called with a name and the number of its suppressed events.
     pub(crate) fn new(log: fn(&str, u64)) -> Arc<Self> {
         Arc::new(Self { log, suppressed: Mutex::default() })
     }
@@ -68,20 +69,21 @@ impl LogSampler {
         self.suppressed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts an event. Returns whether it is the first, whose caller logs it; others are suppressed from now on.
+    /// Counts an event. Returns whether it is the first of its name: then the caller logs it, and later ones are suppressed.
     pub(crate) fn is_first(self: &Arc<Self>, name: &str) -> bool {
         let Some(reporter) = self.count(name) else { return false };
-        // Without a runtime there is nobody to wait for others: each is the first.
+        // Without a runtime no reporter can run, so every event is the first.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(reporter.run());
         }
         true
     }
 
-    /// Counts an event. For the first, returns the reporter of the others, which must run meanwhile.
+    /// Counts an event. For the first of its name, returns the reporter that logs the later ones; events are suppressed for as
+    /// long as it lives.
     fn count(self: &Arc<Self>, name: &str) -> Option<Reporter> {
         let mut suppressed = self.suppressed();
-        let is_one_too_many = suppressed.len() >= Self::NAMES && !suppressed.contains_key(name);
+        let is_one_too_many = suppressed.len() >= Self::MAX_NAMES && !suppressed.contains_key(name);
         let name = if is_one_too_many { Self::OTHERS } else { name };
         if let Some(count) = suppressed.get_mut(name) {
             *count = count.saturating_add(1);
@@ -92,14 +94,14 @@ impl LogSampler {
     }
 }
 
-/// Logs how many events of a name were suppressed. Once it is gone, the next one is the first again.
+/// Logs how many events of a name were suppressed. Once it is dropped, the next event counts as the first again.
 struct Reporter {
     sampler: Arc<LogSampler>,
     name: String,
 }
 
 impl Reporter {
-    /// Logs every ten seconds how many there were, until there are none.
+    /// Logs every ten seconds how many events were suppressed, and ends once there were none.
     async fn run(self) {
         loop {
             tokio::time::sleep(INTERVAL).await;
@@ -112,7 +114,7 @@ impl Reporter {
     }
 }
 
-/// When the service stops as well, which ends what runs.
+/// Logs what is left also when the runtime shuts down, which drops the running task.
 impl Drop for Reporter {
     fn drop(&mut self) {
         let count = self.sampler.suppressed().remove(self.name.as_str()).unwrap_or_default();
@@ -130,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// What the log of this thread has.
+    /// The captured log of this thread.
     #[derive(Clone, Default)]
     struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -153,14 +155,14 @@ mod tests {
             (log, tracing::subscriber::set_default(subscriber))
         }
 
-        /// The lines since this was last asked.
+        /// Returns the lines since the last call.
         fn lines(&self) -> Vec<String> {
             let text = String::from_utf8(mem::take(&mut *self.0.lock().unwrap())).unwrap();
             text.lines().map(str::to_owned).collect()
         }
     }
 
-    /// Lets what runs in the background do what it can.
+    /// Lets background tasks run until they wait.
     async fn settle() {
         for _ in 0..10 {
             tokio::task::yield_now().await;
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_rejection_is_logged_at_once_and_how_many_more_every_ten_seconds() {
+    async fn the_first_rejection_is_logged_immediately_and_the_number_of_later_ones_every_ten_seconds() {
         let (log, _guard) = Log::begin();
         let counter = RejectionCounter::new("things");
         let expect = |refused: u64| {
@@ -180,14 +182,14 @@ mod tests {
         counter.count();
         expect(1);
         settle().await;
-        // Of a burst that is over as well.
+        // A burst that is already over is reported too.
         for more in [839, 3] {
             (0..more).for_each(|_| counter.count());
             assert_eq!(log.lines(), [""; 0]);
             tokio::time::sleep(INTERVAL + Duration::from_millis(1)).await;
             expect(more);
         }
-        // When there were none for as long, the next is the first again.
+        // After an interval without any, the next is the first again.
         tokio::time::sleep(INTERVAL + Duration::from_millis(1)).await;
         assert_eq!(log.lines(), [""; 0]);
         counter.count();
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_of_identical_failures_is_logged_at_once_and_how_many_more_every_ten_seconds() {
+    async fn the_first_of_identical_failures_is_logged_immediately_and_the_number_of_later_ones_every_ten_seconds() {
         let (log, _guard) = Log::begin();
         let failures = LogSampler::new(|causes, count| tracing::error!(causes, "suppressed {count} more"));
         assert!(failures.is_first("full"));
@@ -210,15 +212,15 @@ mod tests {
             let expected = format!("suppressed {more} more");
             assert!(line.contains(&expected) && line.contains("causes=\"full\""), "{line}");
         }
-        // Another cause is another matter.
+        // Causes are counted separately.
         assert!(failures.is_first("gone"));
-        // When there were none for as long, the next is the first again.
+        // After an interval without any, the next is the first again.
         tokio::time::sleep(INTERVAL + Duration::from_millis(1)).await;
         assert!(log.lines().is_empty() && failures.is_first("full"));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_suppressed_is_logged_at_the_end() {
+    async fn suppressed_events_are_logged_when_the_reporter_is_aborted() {
         let (log, _guard) = Log::begin();
         let failures = LogSampler::new(|causes, count| tracing::error!(causes, "suppressed {count} more"));
         let reporter = tokio::spawn(failures.count("full").expect("the first").run());
@@ -232,16 +234,17 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_causes_takes_bounded_memory_and_few_lines() {
+    fn a_flood_of_distinct_causes_takes_bounded_memory_and_few_log_lines() {
         let (log, _guard) = Log::begin();
         let sampler = LogSampler::new(|_, count| tracing::error!("suppressed {count} more"));
         let reporters: Vec<_> = (0..10_000).filter_map(|n| sampler.count(&format!("cause {n}"))).collect();
-        assert_eq!((reporters.len(), sampler.suppressed().len()), (LogSampler::NAMES + 1, LogSampler::NAMES + 1));
+        let names = LogSampler::MAX_NAMES + 1;
+        assert_eq!((reporters.len(), sampler.suppressed().len()), (names, names));
         assert!(sampler.count("cause 1").is_none(), "one of the names that are kept");
         drop(reporters);
         let lines = log.lines().into_iter().filter(|line| line.contains("suppressed ")).collect::<Vec<_>>();
         assert_eq!(lines.len(), 2, "{lines:?}");
-        assert!(lines.iter().any(|line| line.contains(&format!("suppressed {} ", 10_000 - LogSampler::NAMES - 1))));
+        assert!(lines.iter().any(|line| line.contains(&format!("suppressed {} ", 10_000 - names))));
         assert!(sampler.suppressed().is_empty());
     }
 }

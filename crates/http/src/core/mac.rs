@@ -1,5 +1,5 @@
-//! Message authentication codes (HMAC-SHA-256) of cursors, requests and catalog tags: the nodes of a service, and nobody
-//! else, can compute them.
+//! Message authentication codes (HMAC-SHA-256) of cursors, requests and catalog tags. Only the nodes of a service can compute
+//! them.
 
 use std::fmt;
 
@@ -14,12 +14,11 @@ pub(crate) enum Purpose {
     Cursor = 1,
     /// The content of a request.
     Request = 2,
-    /// What an answer follows from.
+    /// The data from which a response is rendered, for its `ETag`.
     Response = 3,
 }
 
-/// The keys of message authentication codes, derived from the secret that the nodes of a service share. Nothing else can be
-/// derived back from them.
+/// The keys of message authentication codes, derive_key one-way from the secret that the nodes of a service share.
 #[derive(Clone)]
 pub struct MacKeys {
     own: Hmac<Sha256>,
@@ -29,38 +28,38 @@ pub struct MacKeys {
 impl MacKeys {
     /// Derives the key from the secret that the nodes share.
     pub fn new(secret: &[u8]) -> Self {
-        Self { own: derived(secret), accepted: None }
+        Self { own: derive_key(secret), accepted: None }
     }
 
-    /// Accepts MACs of another secret as well, while nodes change from one to the other.
+    /// Accepts MACs under another secret as well, while the nodes change from one secret to the other.
     #[must_use]
     pub fn accepting(self, secret: &[u8]) -> Self {
-        Self { accepted: Some(derived(secret)), ..self }
+        Self { accepted: Some(derive_key(secret)), ..self }
     }
 
-    /// Returns the MAC of the parts and of where each ends.
+    /// Returns the MAC of the parts. It covers the length of each, so that parts cannot be split differently.
     pub(crate) fn mac<'a>(&self, purpose: Purpose, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
-        finished(over(&self.own, purpose, parts))
+        finalize(hmac_over(&self.own, purpose, parts))
     }
 
-    /// Returns the MAC of the parts, and that under the accepted secret, if there is one.
+    /// Returns the MAC of the parts under the own secret, and under the accepted one, if there is one.
     pub(crate) fn macs<'a>(
         &self,
         purpose: Purpose,
         parts: impl IntoIterator<Item = &'a [u8]> + Clone,
     ) -> ([u8; 32], Option<[u8; 32]>) {
-        let accepted = self.accepted.as_ref().map(|key| finished(over(key, purpose, parts.clone())));
+        let accepted = self.accepted.as_ref().map(|key| finalize(hmac_over(key, purpose, parts.clone())));
         (self.mac(purpose, parts), accepted)
     }
 
-    /// Returns whether `given` is the beginning of the MAC of the parts, under either secret.
+    /// Returns whether `given` is the MAC of the parts under either secret, possibly truncated.
     pub(crate) fn verify(&self, purpose: Purpose, parts: &[&[u8]], given: &[u8]) -> bool {
         let mut keys = [Some(&self.own), self.accepted.as_ref()].into_iter().flatten();
-        keys.any(|key| over(key, purpose, parts.iter().copied()).verify_truncated_left(given).is_ok())
+        keys.any(|key| hmac_over(key, purpose, parts.iter().copied()).verify_truncated_left(given).is_ok())
     }
 }
 
-fn over<'a>(key: &Hmac<Sha256>, purpose: Purpose, parts: impl IntoIterator<Item = &'a [u8]>) -> Hmac<Sha256> {
+fn hmac_over<'a>(key: &Hmac<Sha256>, purpose: Purpose, parts: impl IntoIterator<Item = &'a [u8]>) -> Hmac<Sha256> {
     let mut mac = key.clone();
     mac.update(&[purpose as u8]);
     for part in parts {
@@ -70,17 +69,17 @@ fn over<'a>(key: &Hmac<Sha256>, purpose: Purpose, parts: impl IntoIterator<Item 
     mac
 }
 
-fn finished(mac: Hmac<Sha256>) -> [u8; 32] {
+fn finalize(mac: Hmac<Sha256>) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-fn derived(secret: &[u8]) -> Hmac<Sha256> {
+fn derive_key(secret: &[u8]) -> Hmac<Sha256> {
     let mut derivation = keyed(secret);
     derivation.update(b"agora: codes of the interface");
     keyed(&derivation.finalize().into_bytes())
 }
 
-/// Creates a MAC with the digest of a secret as its key, so that a secret of any length will do.
+/// Creates a MAC keyed with the digest of a secret, so that a secret may have any length.
 fn keyed(secret: &[u8]) -> Hmac<Sha256> {
     let mut key = Key::<Hmac<Sha256>>::default();
     for (byte, digested) in key.iter_mut().zip(Sha256::digest(secret)) {
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_of_its_secret_its_purpose_and_its_parts() {
+    fn a_mac_depends_on_the_secret_the_purpose_and_the_parts() {
         let code =
             |secret: &str, purpose, parts: &[&[u8]]| MacKeys::new(secret.as_bytes()).mac(purpose, parts.to_vec());
         let one = code("secret", Purpose::Cursor, &[b"ab", b"c"]);
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_of_the_accepted_secret_are_taken_and_codes_are_made_with_the_own_one() {
+    fn macs_under_the_accepted_secret_are_valid_and_new_ones_use_the_own_secret() {
         let made = |mac_keys: &MacKeys| mac_keys.mac(Purpose::Cursor, [b"ab".as_slice()]);
         let taken = |mac_keys: &MacKeys, code: &[u8]| mac_keys.verify(Purpose::Cursor, &[b"ab"], code);
         let [old, new, other] = ["old", "new", "other"].map(|secret| MacKeys::new(secret.as_bytes()));

@@ -1,5 +1,5 @@
-//! What every other layer rests on: errors, the services and settings, the identity of requests and clients, and the
-//! limits that are counted. It uses nothing else of this crate.
+//! What every other layer builds on: errors, the services and settings, the identity of requests and clients, and the
+//! limits on concurrency and memory. It uses nothing else of this crate.
 
 pub(crate) mod access;
 mod capacity;

@@ -1,4 +1,4 @@
-//! The context of a request: its id and when it began, which the log shows.
+//! The context of a request for the log: its id and its start time.
 
 use std::fmt;
 use std::future::Future;
@@ -12,10 +12,10 @@ use agora_domain::Error;
 use agora_domain::id::IdGenerator;
 use tracing::Span;
 
-/// After this time a request gets a span.
-const LONG: Duration = Duration::from_millis(10);
+/// The time after which a request counts as slow and gets a span.
+const SLOW: Duration = Duration::from_millis(10);
 
-/// The id of a request: drawn here, or by a trusted proxy.
+/// The id of a request, generated here or by a trusted proxy.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestId {
     text: [u8; Self::MAX],
@@ -23,18 +23,18 @@ pub(crate) struct RequestId {
 }
 
 impl RequestId {
-    /// The most characters that are taken over.
+    /// The most bytes of an id.
     const MAX: usize = 64;
 
-    /// Makes a new one.
+    /// Generates a new id.
     fn generate(ids: &dyn IdGenerator) -> Self {
         let mut text = [0; Self::MAX];
         let length = ids.generate().simple().encode_lower(&mut text).len();
         Self { text, length }
     }
 
-    /// Takes one over that a proxy has drawn; nothing when it is empty, too long, or has characters that mean something to a log or
-    /// a shell.
+    /// Parses an id that a proxy generated. Returns `None` if it is empty, too long, or has characters with a meaning in a log
+    /// or a shell.
     pub(crate) fn parse(given: &HeaderValue) -> Option<Self> {
         let given = given.as_bytes();
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:=+/@".contains(byte);
@@ -46,7 +46,7 @@ impl RequestId {
         Some(Self { text, length: given.len() })
     }
 
-    /// Returns it as it is written.
+    /// Returns the id as text.
     pub(crate) fn as_str(&self) -> &str {
         self.text.get(..self.length).and_then(|text| str::from_utf8(text).ok()).unwrap_or_default()
     }
@@ -64,7 +64,7 @@ impl fmt::Debug for RequestId {
     }
 }
 
-/// The id of a request, and since when it has been worked on.
+/// The id of a request and when its handling began.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestContext {
     id: RequestId,
@@ -72,15 +72,15 @@ pub(crate) struct RequestContext {
 }
 
 impl RequestContext {
-    /// Creates the context of a request whose head was just read, under the id that it has already or a new one.
+    /// Creates the context of a request whose head was just read, with the given id or a new one.
     pub(crate) fn begin(given: Option<RequestId>, ids: &dyn IdGenerator) -> Self {
         Self { id: given.unwrap_or_else(|| RequestId::generate(ids)), begun: Instant::now() }
     }
 
-    /// Returns the context of a request.
+    /// Returns the context of a request from its extensions.
     ///
     /// # Errors
-    /// [`Error::Internal`] when it was not begun.
+    /// [`Error::Internal`] if there is none.
     pub(crate) fn of(request: &HttpRequest) -> Result<Self, Error> {
         request.extensions().get::<Self>().copied().ok_or_else(|| Error::internal("a request was not begun"))
     }
@@ -90,14 +90,15 @@ impl RequestContext {
         self.id
     }
 
-    /// Returns how long the request has been worked on.
-    pub(crate) fn time(self) -> Duration {
+    /// Returns the time since the head of the request was read.
+    pub(crate) fn elapsed(self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Runs work on the request. Log lines within it carry the id and the route: at level `debug` all of them, otherwise
-    /// those after the request has taken 10 ms, since a span for quick requests would take more than a hundredth of their
-    /// time.
+    /// Runs `work` on the request in a span, so that log lines within it carry the id and the route.
+    ///
+    /// At level `debug` the span is open from the start; otherwise only once the request has taken 10 ms, since a span would
+    /// take more than a hundredth of the time of a quick request.
     pub(crate) async fn instrument<T>(self, route: &'static str, work: impl Future<Output = T>) -> T {
         let span = tracing::debug_span!("request", request_id = %self.id(), route);
         let span = (!span.is_disabled()).then_some(span);
@@ -105,7 +106,7 @@ impl RequestContext {
     }
 }
 
-/// Work on a request, which ends or is cancelled within its span.
+/// A future of work on a request that is polled, and dropped, within its span.
 struct Instrumented<'a, F> {
     context: RequestContext,
     route: &'static str,
@@ -115,7 +116,7 @@ struct Instrumented<'a, F> {
 
 impl<F> Instrumented<'_, F> {
     fn open_span_if_slow(&mut self) {
-        if self.span.is_none() && self.context.time() >= LONG {
+        if self.span.is_none() && self.context.elapsed() >= SLOW {
             self.span = Some(tracing::error_span!("request", request_id = %self.context.id(), route = self.route));
         }
     }
@@ -145,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_taken_over_when_it_is_plain_and_short() {
+    fn an_id_of_a_proxy_is_accepted_if_it_has_plain_characters_and_is_short() {
         let longest = "a".repeat(64);
         for given in ["7", "01a219c9ee2f73fb88cff4ac84b0a5fa", "1-67a2-C0FFEE=:/+@._", &longest] {
             let parsed = RequestId::parse(&HeaderValue::from_str(given).unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! The values of the interface as schemas, each described once for requests and responses alike. Bounds are the
-//! domain's own.
+//! The OpenAPI schemas of the values of the interface, each described once for requests and responses alike. Bounds are the
+//! domain's constants.
 
 use agora_domain::accounts::{Biography, DisplayName, Email, Password, Role, UserAgent, Username};
 use agora_domain::audit::{Action, Reason, TargetKind};
@@ -19,7 +19,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::core::field_code_schema;
 
-/// The first price that is too high.
+/// The exclusive upper bound of prices.
 const PRICE_LIMIT: f64 = 1e12;
 
 /// Returns a reference to the schema of a type.
@@ -27,7 +27,7 @@ pub(crate) fn reference<T: ToSchema>() -> Ref {
     Ref::from_schema_name(T::name())
 }
 
-/// Returns the schema of any text.
+/// Returns the schema of a string.
 pub(crate) fn text(description: &str, example: &str) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::String).description(Some(description)).examples([json!(example)])
 }
@@ -36,13 +36,13 @@ fn bounded(description: &str, example: &str, min: usize, max: usize) -> ObjectBu
     text(description, example).min_length((min > 0).then_some(min)).max_length(Some(max))
 }
 
-/// Returns the schema of one of several words.
-fn word(description: &str, words: impl IntoIterator<Item = &'static str>) -> ObjectBuilder {
+/// Returns the schema of an enumeration of strings.
+fn enumeration(description: &str, words: impl IntoIterator<Item = &'static str>) -> ObjectBuilder {
     let text = ObjectBuilder::new().schema_type(Type::String).description(Some(description));
     text.enum_values(Some(words))
 }
 
-/// Returns a format by its name.
+/// Returns the format with this name.
 pub(crate) fn format(name: &str) -> Option<SchemaFormat> {
     Some(SchemaFormat::Custom(name.to_owned()))
 }
@@ -55,17 +55,17 @@ fn nullable(text: ObjectBuilder) -> ObjectBuilder {
     text.schema_type(SchemaType::from_iter([Type::String, Type::Null]))
 }
 
-/// Returns the schema of true or false.
+/// Returns the schema of a boolean.
 pub(crate) fn boolean(description: &str) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Boolean).description(Some(description))
 }
 
-/// Returns the schema of `true` or of `false`, and never the other.
-fn always(value: bool, description: &str) -> ObjectBuilder {
+/// Returns the schema of a boolean that constant has this value.
+fn constant(value: bool, description: &str) -> ObjectBuilder {
     boolean(description).enum_values(Some([value]))
 }
 
-/// Returns the schema of a duration.
+/// Returns the schema of a duration in milliseconds.
 pub(crate) fn milliseconds() -> ObjectBuilder {
     let number = ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0.0));
     number.description(Some("How long it took, in milliseconds.")).examples([json!(0.21)])
@@ -89,7 +89,7 @@ pub(crate) fn image_or_null() -> ObjectBuilder {
     nullable(formatted("The absolute address of the image; null without one.", example, "uri"))
 }
 
-/// Returns the schema of the images that a post is to have.
+/// Returns the schema of the ids of the images that a new or edited post gets.
 pub(crate) fn media_ids() -> Array {
     let id = formatted(
         "The `id` of an upload, or of an image that the post has.",
@@ -97,7 +97,7 @@ pub(crate) fn media_ids() -> Array {
         "uuid",
     );
     let ids = ArrayBuilder::new().items(id).max_items(Some(Attachment::MAX)).unique_items(true);
-    // A request that is made from the examples is not refused for images that do not exist.
+    // Empty, so that a request generated from the examples is not refused for images that do not exist.
     let ids = ids.examples([json!([])]);
     ids.description(Some("The images of the post, in the order in which they are shown.")).build()
 }
@@ -126,18 +126,18 @@ macro_rules! schemas {
 
 schemas! {
     null = ObjectBuilder::new().schema_type(Type::Null).description(Some("Nothing: the operation returns no data."));
-    succeeded = always(true, "Always true.");
-    failed = always(false, "Always false.");
+    succeeded = constant(true, "Always true.");
+    failed = constant(false, "Always false.");
     message = text("What was done, for people to read.", "success");
     error_status = ObjectBuilder::new()
         .schema_type(Type::Integer)
         .description(Some("The HTTP status of the response."))
         .minimum(Some(400))
         .maximum(Some(599));
-    /// The status of what cannot be done now.
+    /// The status of a failure that is temporary.
     unavailable_status = error_status().examples([json!(503)]);
-    /// Whether something that the service depends on answers.
-    check_status = word("`ok`, or `failed`: it answered with a failure, or not in time.", ["ok", "failed"]);
+    /// The result of the health check of a dependency.
+    check_status = enumeration("`ok`, or `failed`: it answered with a failure, or not in time.", ["ok", "failed"]);
     field_errors = by_field(
         "Present when fields of the request are invalid: each invalid field under its preferred name, with every message \
          about it.",
@@ -156,11 +156,11 @@ schemas! {
         .max_length(Some(Email::MAX_CHARS));
     password = bounded(
         "8 to 72 bytes of UTF-8, not trimmed. It is never returned.", "correct horse",
-        // A character has four of them at most.
+        // A character has at most four bytes.
         Password::MIN_BYTES / 4, Password::MAX_BYTES,
     )
     .format(format("password"));
-    /// A password that need not be one which could be chosen.
+    /// A password at login, to which the rules for new passwords do not apply.
     attempted_password = formatted("The password of the account.", "correct horse", "password").min_length(Some(1));
     identifier = text("The username or the email address of the account, in any letter case.", "ada").min_length(Some(1));
     identifier_as_email = text("Another name of `identifier`, which wins unless it is blank.", "ada@example.org");
@@ -196,9 +196,9 @@ schemas! {
     biography_or_null = nullable(biography());
     new_biography =
         bounded("What the user says of themselves; a blank text is none.", "Counts by machine.", 0, Biography::MAX_CHARS);
-    role = word("A role: ADMIN may do everything, USER has what is their own.", Role::ALL.map(Role::as_str));
-    role_action = word("Whether the account gets the role or loses it.", ["ADD", "REMOVE"]);
-    visibility = word(WHO_MAY_VIEW, Visibility::ALL.map(Visibility::as_str));
+    role = enumeration("A role: ADMIN may do everything, USER has what is their own.", Role::ALL.map(Role::as_str));
+    role_action = enumeration("Whether the account gets the role or loses it.", ["ADD", "REMOVE"]);
+    visibility = enumeration(WHO_MAY_VIEW, Visibility::ALL.map(Visibility::as_str));
     /// Its default is told in words: what has one is required in clients that are made from the document.
     new_visibility =
         visibility().description(Some(format!("{WHO_MAY_VIEW} Without it, {}.", Visibility::default().as_str())));
@@ -239,8 +239,8 @@ schemas! {
     post_text_alias = form_text().description(Some("Another name of `text`, which wins unless it is blank."));
     excerpt = bounded("What the text begins with.", "Hello, Agora!", 0, Excerpt::MAX_CHARS);
     notification_type =
-        word("What kind of act it tells of.", NotificationKind::ALL.map(NotificationKind::as_str));
-    notification_policy = word(
+        enumeration("What kind of act it tells of.", NotificationKind::ALL.map(NotificationKind::as_str));
+    notification_policy = enumeration(
         "Whose acts are told: everybody's, those of whom the caller follows, or nobody's.",
         NotificationPolicy::ALL.map(NotificationPolicy::as_str),
     );
@@ -250,10 +250,10 @@ schemas! {
     muted_until = nullable(instant("When the mute ends; null where it does not."));
     hidden = boolean("Whether it is hidden: then only administrators and its author see it.");
     reason = bounded("Why, in words for the audit log, trimmed.", "Against the rules of the house", 1, Reason::MAX_CHARS);
-    report_target_type = word("What kind of thing is reported.", ReportTargetKind::ALL.map(ReportTargetKind::as_str));
-    report_category = word("What is wrong with it.", ReportCategory::ALL.map(ReportCategory::as_str));
-    report_status = word("What became of it.", ReportStatus::ALL.map(ReportStatus::as_str));
-    report_verdict = word("What is found: that it is right, or that it is wrong.", ["RESOLVED", "REJECTED"]);
+    report_target_type = enumeration("What kind of thing is reported.", ReportTargetKind::ALL.map(ReportTargetKind::as_str));
+    report_category = enumeration("What is wrong with it.", ReportCategory::ALL.map(ReportCategory::as_str));
+    report_status = enumeration("What became of it.", ReportStatus::ALL.map(ReportStatus::as_str));
+    report_verdict = enumeration("What is found: that it is right, or that it is wrong.", ["RESOLVED", "REJECTED"]);
     new_report_comment = bounded(
         "What else there is to say, trimmed; a blank text is none.", "The same in every thread", 0, ReportComment::MAX_CHARS,
     );
@@ -262,8 +262,8 @@ schemas! {
     new_report_note =
         bounded("What there is to say of it, trimmed; a blank text is none.", "Deleted", 0, ReportNote::MAX_CHARS);
     report_note = nullable(bounded("What whoever decided says.", "Deleted", 1, ReportNote::MAX_CHARS));
-    audit_action = word("What was done.", Action::ALL.map(Action::as_str));
-    audit_target_type = word("To what kind of thing.", TargetKind::ALL.map(TargetKind::as_str));
+    audit_action = enumeration("What was done.", Action::ALL.map(Action::as_str));
+    audit_target_type = enumeration("To what kind of thing.", TargetKind::ALL.map(TargetKind::as_str));
     opened_at = instant("When the user logged in.");
     last_seen_at = instant("When it was last used, by the hour.");
     user_agent =
@@ -272,14 +272,14 @@ schemas! {
     database_bytes = count_or_null().description(Some("How many bytes the database takes; null where it cannot tell."));
     started_at = instant("When the node was started.");
     minute_at = instant("When the minute began.");
-    mail_kind = word("What it is about.", MailKind::ALL.map(MailKind::as_str));
+    mail_kind = enumeration("What it is about.", MailKind::ALL.map(MailKind::as_str));
     mail_address = text(
         "Where it goes; of a password reset that was not tried yet, how the account was named.", "ada@example.org",
     );
     mail_due_at = instant("When it is tried next; of one that was sent or given up, when it is forgotten.");
     mail_failure = nullable(text("What went wrong last.", "550 5.1.1 no such mailbox"));
     acted_at = instant("When, with milliseconds and offset.");
-    /// What a client may leave out or give as null.
+    /// A duration that a client may leave out or give as null.
     mute_hours = ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Integer, Type::Null]))
         .minimum(Some(1))

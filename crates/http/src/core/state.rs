@@ -1,4 +1,4 @@
-//! What the handlers work with.
+//! The shared state of the handlers: the use cases and the operator's settings.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ use tokio::sync::Semaphore;
 
 use crate::core::{MacKeys, TrustedProxies};
 
-/// How many streams are told at once what they have missed: each of them asks the database.
+/// How many event streams may replay missed events at a time: each replay queries the database.
 pub(crate) const REPLAYS: usize = 8;
 
 /// The use cases.
@@ -42,37 +42,37 @@ pub struct Services {
     pub authentication: Authentication,
     /// Accounts, profiles and roles.
     pub accounts: Accounts,
-    /// The end of accounts.
+    /// Deletion of accounts.
     pub deletion: Deletion,
-    /// What goes by mail.
+    /// Verification and changes of email addresses, and password resets.
     pub account_mail: AccountMail,
-    /// Mails that wait to be sent.
+    /// The queue of mails to be sent, as administrators see it.
     pub outbox: OutboxCare,
     /// Posts and likes.
     pub posts: Posts,
-    /// Posts that users keep for themselves.
+    /// Posts that users have bookmarked.
     pub bookmarks: Bookmarks,
     /// Blocks and mutes.
     pub blocks: Blocks,
     /// Comments.
     pub comments: Comments,
-    /// What users take along.
+    /// Exports of a user's own data.
     pub exports: Exports,
-    /// What users report.
+    /// Reports of content and users to the administrators.
     pub reports: Reports,
-    /// What administrators did.
+    /// The log of what administrators did.
     pub audit_log: AuditLog,
-    /// Backups that are downloaded.
+    /// Backups to download.
     pub backups: Backups,
-    /// How much there is of everything.
+    /// Counts of what is stored, for administrators.
     pub overview: Overview,
-    /// What users were told.
+    /// The notifications of users.
     pub notifications: Notifications,
-    /// What happens, for those who listen.
+    /// Live updates, for event streams.
     pub live: Arc<LiveUpdates>,
     /// Who follows whom.
     pub follows: Follows,
-    /// What users see of each other.
+    /// Profiles and lists of users, as other users see them.
     pub people: People,
     /// The catalog.
     pub products: Products,
@@ -80,30 +80,30 @@ pub struct Services {
     pub search: Search,
     /// Images, and their upload.
     pub media: Media,
-    /// How often a client may try to log in and to register.
+    /// Rate limits of clients and accounts.
     pub limits: Limits,
-    /// Requests that are sent again.
+    /// Records of requests with an `Idempotency-Key`.
     pub idempotency: Idempotency,
-    /// Makes request ids.
+    /// Generates request ids.
     pub ids: Arc<dyn IdGenerator>,
-    /// Asks what the service depends on.
+    /// Health probes of what the service depends on.
     pub probes: Probes,
 }
 
 /// The use cases over a replica of the database, for lists.
 pub struct ReplicaServices {
-    /// What may be read from it.
+    /// Knows which callers may read from the replica now.
     pub replica: Arc<dyn ReadReplica>,
-    /// The use cases.
+    /// The use cases over the replica.
     pub services: Services,
 }
 
-/// Whether the service was told to stop: from then on it says that it is not ready.
+/// A shared flag that shutdown has begun. From then on the readiness probe fails.
 #[derive(Debug, Clone, Default)]
 pub struct Stopping(Arc<AtomicBool>);
 
 impl Stopping {
-    /// Says that it was.
+    /// Records that shutdown has begun.
     pub fn begin(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -113,25 +113,25 @@ impl Stopping {
     }
 }
 
-/// Marks an answer that is a stream of events: no request in flight once it has begun.
+/// Marks a response that is a stream of events. It does not count as a request in flight once it has begun.
 pub(crate) struct EventStream;
 
-/// What lists are read from instead of the database that takes writes.
+/// The replica of the database, from which lists are read.
 pub(crate) struct Replica {
     pub(crate) replica: Arc<dyn ReadReplica>,
-    /// The use cases over it.
+    /// The state whose use cases read from the replica.
     pub(crate) state: Data<State>,
 }
 
-/// Marks a request for a list that is read from the replica.
+/// Marks a request for a list that is read from the replica, with the state to read it by.
 pub(crate) struct FromReplica(pub(crate) Data<State>);
 
-/// What every layer may need: the use cases, and what the operator has set.
+/// The state that every layer may need: the use cases and the operator's settings.
 pub(crate) struct State {
     pub(crate) services: Services,
-    /// What is read from a replica, if there is one.
+    /// The replica of the database, if there is one.
     pub(crate) replica: Option<Replica>,
-    /// Where clients reach the service, without a slash at the end.
+    /// The base URL under which clients reach the service, without a trailing slash.
     pub(crate) public_url: String,
     /// The most bytes of an uploaded image.
     pub(crate) max_image_bytes: usize,
@@ -140,23 +140,25 @@ pub(crate) struct State {
     pub(crate) trusted_proxies: TrustedProxies,
     pub(crate) mac_keys: MacKeys,
     pub(crate) stopping: Stopping,
-    /// A turn for each of the streams that are told at once what they have missed.
+    /// A permit for each event stream that replays missed events.
     pub(crate) replays: Semaphore,
 }
 
 impl State {
-    /// Records that a user may have written something, before the user is told so, where lists are read from a replica.
+    /// Records, if there is a replica, that a user may have written something. It must be called before the user gets the
+    /// response.
     pub(crate) async fn record_write(&self, user: UserId) {
         let Some(replica) = &self.replica else { return };
-        // What could not be recorded holds for everybody later.
+        // The replica handles a failure itself: it then counts the write as everybody's.
         if let Err(error) = replica.replica.record_write(user).await {
             tracing::warn!(cause = error.cause(), "could not record who has written");
         }
     }
 
-    /// Returns the address at which clients fetch a file of an image: where it is kept, or else here.
+    /// Returns the URL at which clients fetch a file of an image: that of the image store if it has one, otherwise one of this
+    /// service.
     pub(crate) fn image_url(&self, key: &ImageKey, rendition: Rendition) -> String {
-        let here = || format!("{}/media/{}", self.public_url, key.file_name(rendition));
-        self.services.media.public_url(key, rendition).unwrap_or_else(here)
+        let own_url = || format!("{}/media/{}", self.public_url, key.file_name(rendition));
+        self.services.media.public_url(key, rendition).unwrap_or_else(own_url)
     }
 }

@@ -1,4 +1,4 @@
-//! Who a request comes from when proxies stand between.
+//! The client address of a request that arrives through reverse proxies.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -7,14 +7,14 @@ use actix_web::HttpRequest;
 use actix_web::http::header::{HeaderMap, HeaderValue, X_FORWARDED_FOR};
 use ipnet::IpNet;
 
-/// The proxies whose word about where a request comes from counts.
+/// The proxies whose forwarding headers are trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<IpNet>);
 
 impl FromStr for TrustedProxies {
     type Err = String;
 
-    /// Addresses and networks such as `10.0.0.0/8` and `::1`, separated by commas.
+    /// Parses addresses and networks such as `10.0.0.0/8` and `::1`, separated by commas.
     fn from_str(list: &str) -> Result<Self, String> {
         let parse = |text: &str| {
             let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
@@ -27,30 +27,31 @@ impl FromStr for TrustedProxies {
 
 impl TrustedProxies {
     /// Returns whether an address is that of a trusted proxy.
-    pub(crate) fn trust(&self, address: IpAddr) -> bool {
+    pub(crate) fn is_trusted(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// Returns whether a request was handed on by a trusted proxy.
-    pub(crate) fn handed_on(&self, request: &HttpRequest) -> bool {
-        !self.0.is_empty() && request.peer_addr().is_some_and(|peer| self.trust(peer.ip()))
+    /// Returns whether a request was forwarded by a trusted proxy.
+    pub(crate) fn is_forwarded(&self, request: &HttpRequest) -> bool {
+        !self.0.is_empty() && request.peer_addr().is_some_and(|peer| self.is_trusted(peer.ip()))
     }
 
-    /// Returns the address of the client whose request came in from `peer`. Each proxy adds to the end of
-    /// `X-Forwarded-For` from whom it had the request; so the word of a trusted one counts, and that of whoever it
-    /// names only if that is a trusted one again. What clients write there themselves never counts.
+    /// Returns the address of the client whose request came in from `peer`.
+    ///
+    /// Each proxy appends to `X-Forwarded-For` the address from which it received the request. So the entries are read from the
+    /// end, for as long as the address found so far is a trusted proxy. Entries that clients write themselves never count.
     pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer;
         if self.0.is_empty() {
             return client;
         }
-        // Entry by entry: what a client writes there may be no text, and proxies add theirs to the same line.
+        // Split as bytes: a client may send invalid text, to which proxies append their entries in the same line.
         let lines = headers.get_all(X_FORWARDED_FOR).map(HeaderValue::as_bytes);
-        let mut named: Vec<_> = lines.flat_map(|line| line.split(|byte| *byte == b',')).collect();
-        while self.trust(client) {
-            match named.pop().and_then(address) {
-                // Nobody but this machine knows who on it has asked.
+        let mut entries: Vec<_> = lines.flat_map(|line| line.split(|byte| *byte == b',')).collect();
+        while self.is_trusted(client) {
+            match entries.pop().and_then(address) {
+                // Only a peer on this machine can name a loopback address of this machine.
                 Some(address) if address.to_canonical().is_loopback() && !peer.to_canonical().is_loopback() => break,
                 Some(address) => client = address,
                 None => break,
@@ -60,7 +61,7 @@ impl TrustedProxies {
     }
 }
 
-/// Returns the address in an entry, which some proxies write with the port.
+/// Parses the address in an entry. Some proxies write it with the port.
 fn address(entry: &[u8]) -> Option<IpAddr> {
     let entry = str::from_utf8(entry).ok()?.trim();
     let plain = entry.strip_prefix('[').and_then(|entry| entry.strip_suffix(']')).unwrap_or(entry);
@@ -86,11 +87,11 @@ mod tests {
     }
 
     #[test]
-    fn the_last_address_that_a_trusted_proxy_names_and_that_is_none_itself_is_the_client() {
+    fn the_client_is_the_last_entry_that_is_not_a_trusted_proxy() {
         for (trusted, peer, lines, expected) in [
             ("10.0.0.1", "10.0.0.1", &["198.51.100.7"][..], "198.51.100.7"),
             ("10.0.0.1", "::ffff:10.0.0.1", &["198.51.100.7"], "198.51.100.7"),
-            // What the client wrote there itself stands before what the proxies added.
+            // What the client itself sent stands before the entries of the proxies.
             ("10.0.0.0/8", "10.0.0.1", &["127.0.0.1, 198.51.100.7"], "198.51.100.7"),
             ("10.0.0.0/8", "10.0.0.1", &["127.0.0.1,198.51.100.7 , 10.2.3.4"], "198.51.100.7"),
             ("10.0.0.0/8", "10.0.0.1", &["127.0.0.1", "198.51.100.7", "10.2.3.4"], "198.51.100.7"),
@@ -98,12 +99,12 @@ mod tests {
             ("::1", "::1", &["[2001:db8::1]:4711"], "2001:db8::1"),
             ("::1", "::1", &["[2001:db8::1]"], "2001:db8::1"),
             ("::1", "::1", &["198.51.100.7:4711"], "198.51.100.7"),
-            // Only a proxy on this machine knows who else is on it.
+            // A loopback address counts only from a proxy on this machine.
             ("10.0.0.0/8", "10.0.0.1", &["127.0.0.1"], "10.0.0.1"),
             ("10.0.0.0/8", "10.0.0.1", &["::ffff:127.0.0.1, 10.0.0.2"], "10.0.0.2"),
             ("127.0.0.1", "127.0.0.1", &["127.0.0.1"], "127.0.0.1"),
             ("127.0.0.1", "127.0.0.1", &["::1"], "::1"),
-            // All of them are proxies: the first one is as far as is known.
+            // If all entries are trusted proxies, the first one counts as the client.
             ("10.0.0.0/8", "10.0.0.1", &["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
         ] {
             assert_eq!(client(trusted, peer, lines), expected, "{peer} {lines:?}");
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_ends_the_search_at_the_last_that_was_one() {
+    fn an_invalid_entry_ends_the_search_at_the_last_valid_address() {
         for line in ["", "unknown", "for=198.51.100.7", "198.51.100.7, _hidden", "198.51.100.7,", "::1::"] {
             assert_eq!(client("10.0.0.1", "10.0.0.1", &[line]), "10.0.0.1", "{line}");
         }
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_writes_there_hides_nothing_that_proxies_add() {
+    fn invalid_text_from_a_client_does_not_hide_the_entries_of_proxies() {
         for line in [&b"\xff, 198.51.100.7"[..], b"\x80,,198.51.100.7", "\u{a0}198.51.100.9, 198.51.100.7".as_bytes()] {
             assert_eq!(client("10.0.0.0/8", "10.0.0.1", &[line]), "198.51.100.7");
         }
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_addresses_and_networks_alone() {
+    fn only_addresses_and_networks_can_be_parsed() {
         assert_eq!("".parse::<TrustedProxies>(), Ok(TrustedProxies::default()));
         for bad in ["proxy.example.org", "10.0.0.0/33", "10.0.0.1;10.0.0.2", "*", "10.0.0"] {
             assert!(bad.parse::<TrustedProxies>().is_err(), "{bad}");

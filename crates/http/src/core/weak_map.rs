@@ -1,11 +1,11 @@
-//! A map whose values live as long as somebody holds them.
+//! A map that holds its values weakly.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// A map of values that are dropped with their last holder, so that it has no more entries than there are holders.
+/// A map of values that are dropped, and removed, with their last [`Arc`]: it never has more entries than there are holders.
 #[derive(Debug)]
 pub(crate) struct WeakMap<K: Copy + Eq + Hash, V>(Mutex<HashMap<K, Weak<Entry<K, V>>>>);
 
@@ -28,7 +28,7 @@ impl<K: Copy + Eq + Hash, V> WeakMap<K, V> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the value of a key, which `make` makes if nobody holds it.
+    /// Returns the value of a key, or inserts the one that `make` returns if nobody holds any.
     pub(crate) fn get_or_insert_with(self: &Arc<Self>, key: K, make: impl FnOnce() -> V) -> Arc<Entry<K, V>> {
         let mut entries = self.lock();
         if let Some(entry) = entries.get(&key).and_then(Weak::upgrade) {
@@ -57,7 +57,7 @@ impl<K: Copy + Eq + Hash, V> Deref for Entry<K, V> {
 impl<K: Copy + Eq + Hash, V> Drop for Entry<K, V> {
     fn drop(&mut self) {
         let mut entries = self.map.lock();
-        // Another may have taken its place already.
+        // A new entry may have been inserted under the key already.
         if entries.get(&self.key).is_some_and(|entry| entry.strong_count() == 0) {
             entries.remove(&self.key);
         }

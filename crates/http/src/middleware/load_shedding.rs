@@ -39,7 +39,7 @@ pub(crate) async fn shed_load(
     // Who looks after the service must learn how it is when it is busy; connections bound how many these are.
     let place = match is_health_probe(request.path()) {
         true => None,
-        false => Some(capacity.requests.enter(client(request.request())?)),
+        false => Some(capacity.requests.try_acquire(client(request.request())?)),
     };
     let is_full = matches!(place, Some(None));
     if let Some(permit) = place.flatten() {

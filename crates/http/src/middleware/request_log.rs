@@ -37,7 +37,7 @@ pub(crate) async fn observe(
     let answering = Answering::begin(&mut request);
     let http = request.request();
     let (state, request_log) = (shared::<State>(http)?.clone(), shared::<RequestLog>(http)?.clone());
-    let given = request.headers().get(REQUEST_ID).filter(|_| state.trusted_proxies.handed_on(request.request()));
+    let given = request.headers().get(REQUEST_ID).filter(|_| state.trusted_proxies.is_forwarded(request.request()));
     let context = RequestContext::begin(given.and_then(RequestId::parse), state.services.ids.as_ref());
     request.extensions_mut().insert(context);
     let route = shared::<Paths>(request.request())?.find(request.request()).map(|target| target.path);
@@ -58,7 +58,7 @@ pub(crate) async fn observe(
             tracing::debug!(request_id = %id, %method, route, status = status.as_u16(), causes);
         }
     }
-    let time = context.time();
+    let time = context.elapsed();
     request_log.traffic.count(status);
     if let Some(metrics) = &request_log.metrics {
         metrics.requests.count(route, http.method(), status, time);
@@ -175,7 +175,7 @@ impl Drop for CancelledRequestGuard<'_> {
             metrics.requests.count_abandoned();
         }
         if tracing::enabled!(target: ACCESS, Level::DEBUG) {
-            log(self.state, self.request, self.context.id(), None, self.context.time());
+            log(self.state, self.request, self.context.id(), None, self.context.elapsed());
         }
     }
 }

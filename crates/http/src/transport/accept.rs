@@ -40,9 +40,9 @@ impl Acceptor {
     pub(crate) async fn accept(self, tcp: TcpStream) -> Result<(Stream, Protocol, Option<SocketAddr>), DispatchError> {
         let address = tcp.peer_addr().ok();
         // A trusted proxy is many clients.
-        let client = address.map(|address| address.ip()).filter(|ip| !self.state.trusted_proxies.trust(*ip));
+        let client = address.map(|address| address.ip()).filter(|ip| !self.state.trusted_proxies.is_trusted(*ip));
         let client = ClientAddress::of(client.unwrap_or(Ipv4Addr::LOCALHOST.into()));
-        let Some(permit) = self.capacity.connections.enter(client) else {
+        let Some(permit) = self.capacity.connections.try_acquire(client) else {
             if let Ok(_permit) = self.rejections.try_acquire() {
                 turn_away(tcp, &self.state.services).await;
             }

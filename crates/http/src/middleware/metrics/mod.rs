@@ -56,9 +56,9 @@ impl Collector for HttpMetrics {
         let Some(Load { capacity, refusals }) = self.load.get() else { return Ok(()) };
         let (uploads, answers, limits) = (&capacity.uploads, &capacity.answers, &capacity.limits);
         let mut page = Page::new(encoder);
-        page.gauge("agora_http_requests_in_flight", "Requests in flight", capacity.requests.within())?;
+        page.gauge("agora_http_requests_in_flight", "Requests in flight", capacity.requests.in_use())?;
         page.gauge("agora_http_requests_in_flight_max", "The most requests in flight", limits.requests)?;
-        page.gauge("agora_http_connections", "Connections of clients", capacity.connections.within())?;
+        page.gauge("agora_http_connections", "Connections of clients", capacity.connections.in_use())?;
         page.gauge("agora_http_connections_max", "The most connections of clients", limits.connections)?;
         page.gauge("agora_http_upload_bytes", "Memory set aside for large bodies", uploads.held())?;
         page.gauge("agora_http_upload_bytes_max", "The most memory for large bodies", limits.upload_bytes)?;
