@@ -26,7 +26,7 @@ use bytes::Bytes;
 use crate::core::{ApiError, Capacity, EventStream, MemoryPermit, Permit, is_health_probe, shared};
 use crate::middleware::AccountPermit;
 use crate::request::body_deadline;
-use crate::transport::{Answering, Connection, framing};
+use crate::transport::{Connection, ResponseGuard, framing};
 
 /// Lets a request in, unless too many are in flight and it does not ask how the service is, and looks after the
 /// time that its client takes.
@@ -89,7 +89,7 @@ pub(crate) struct ResponseBody<B> {
     body: B,
     /// What is left of the last chunk of the body.
     rest: Bytes,
-    _answering: Option<Answering>,
+    _answering: Option<ResponseGuard>,
     _permit: Option<Permit>,
     /// The memory that is set aside for it, until the client has taken it.
     _memory: Option<MemoryPermit>,
@@ -97,7 +97,7 @@ pub(crate) struct ResponseBody<B> {
 
 impl<B> ResponseBody<B> {
     /// Moves the permit and the memory from the extensions of a response into its body.
-    pub(crate) fn of(mut response: ServiceResponse<B>, answering: Option<Answering>) -> ServiceResponse<Self> {
+    pub(crate) fn of(mut response: ServiceResponse<B>, answering: Option<ResponseGuard>) -> ServiceResponse<Self> {
         let (permit, memory) = {
             let mut extensions = response.response_mut().extensions_mut();
             (extensions.remove(), extensions.remove())

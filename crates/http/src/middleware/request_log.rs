@@ -20,7 +20,7 @@ use crate::core::{
 };
 use crate::middleware::load_shedding::{ResponseBody, close_if_over};
 use crate::middleware::{HttpMetrics, Traffic};
-use crate::transport::Answering;
+use crate::transport::ResponseGuard;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -34,7 +34,7 @@ pub(crate) async fn observe(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + Unpin>,
 ) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
-    let answering = Answering::begin(&mut request);
+    let answering = ResponseGuard::begin(&mut request);
     let http = request.request();
     let (state, request_log) = (shared::<State>(http)?.clone(), shared::<RequestLog>(http)?.clone());
     let given = request.headers().get(REQUEST_ID).filter(|_| state.trusted_proxies.is_forwarded(request.request()));

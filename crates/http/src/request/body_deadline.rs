@@ -211,7 +211,7 @@ impl Drop for TimedBody {
             }
         }
         if let Some(connection) = &self.connection {
-            connection.was_read();
+            connection.mark_body_read();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Accepts connections, up to their limit.
+//! Accepts connections, up to the limits on them.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,12 +14,12 @@ use tokio::sync::Semaphore;
 
 use crate::core::{Capacity, State};
 use crate::transport::Stream;
-use crate::transport::reject::turn_away;
+use crate::transport::reject::reject_connection;
 
-/// How many connections beyond the limit are answered 503 at once; others are closed without.
+/// The most connections beyond the limit that are being answered 503 at once. Others are closed without an answer.
 const MAX_REJECTIONS_IN_FLIGHT: usize = 256;
 
-/// Accepts connections, unless there are too many.
+/// Accepts connections within the limits on them, and rejects others.
 #[derive(Clone)]
 pub(crate) struct Acceptor {
     state: Arc<State>,
@@ -33,18 +33,18 @@ impl Acceptor {
         Self { state, capacity, rejections: Arc::new(Semaphore::new(MAX_REJECTIONS_IN_FLIGHT)) }
     }
 
-    /// Takes a connection on.
+    /// Returns the stream of a connection, which holds its permit.
     ///
     /// # Errors
-    /// When there are too many.
+    /// When there are too many connections, in total or from the client's address.
     pub(crate) async fn accept(self, tcp: TcpStream) -> Result<(Stream, Protocol, Option<SocketAddr>), DispatchError> {
         let address = tcp.peer_addr().ok();
-        // A trusted proxy is many clients.
+        // A trusted proxy connects for many clients: it counts as loopback, which the share of an address does not limit.
         let client = address.map(|address| address.ip()).filter(|ip| !self.state.trusted_proxies.is_trusted(*ip));
         let client = ClientAddress::of(client.unwrap_or(Ipv4Addr::LOCALHOST.into()));
         let Some(permit) = self.capacity.connections.try_acquire(client) else {
             if let Ok(_permit) = self.rejections.try_acquire() {
-                turn_away(tcp, &self.state.services).await;
+                reject_connection(tcp, &self.state.services).await;
             }
             return Err(io::Error::from(io::ErrorKind::ConnectionRefused).into());
         };
@@ -53,10 +53,10 @@ impl Acceptor {
     }
 }
 
-/// Sends what is to be sent at once, and ends a connection whose client has vanished: one that acknowledges nothing for as long as
-/// it has to take an answer. The system would wait for some 15 minutes.
+/// Disables Nagle's algorithm, and closes the connection if the client acknowledges nothing for `answer_time`. By default the
+/// system would wait for some 15 minutes.
 fn configure(tcp: &TcpStream, answer_time: Duration) {
-    // A client that is gone already is noticed when it is read from.
+    // Errors are ignored: if the client is gone already, the first read fails.
     let _ = tcp.set_nodelay(true);
     let _ = SockRef::from(tcp).set_tcp_user_timeout(Some(answer_time));
 }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_client_that_vanishes_is_noticed_in_the_time_that_it_has_to_take_an_answer() {
+    async fn accepted_sockets_have_no_delay_and_the_answer_time_as_tcp_user_timeout() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap());
         let (_client, accepted) = tokio::join!(client, listener.accept());

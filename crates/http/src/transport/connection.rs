@@ -1,10 +1,10 @@
-//! The connection of a client, and how long it may take for what.
+//! The state of a client's connection: which request it is at, and the deadlines of the client.
 //!
 //! actix-http bounds the time of a connection's first head and the time between two requests. It does not bound the
-//! time of further heads, of a body that nobody reads, or of answers that the client does not take. So the stream that
-//! it reads from and writes to does: from time to time each looks whether its client is overdue, and fails if so.
+//! time of further heads, of a body that no handler reads, or of responses that the client does not read. So the stream
+//! that it reads from and writes to does: each periodically checks whether its client is overdue, and fails if so.
 //!
-//! The stream also hands on one request at a time, for reasons told in [`framing`](super::framing).
+//! The stream also forwards one request at a time to actix-http; [`framing`](super::framing) has the reasons.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,65 +15,66 @@ use actix_web::dev::ServiceRequest;
 use actix_web::rt::time::Instant;
 
 use crate::core::{HEAD_LIMIT, LoadLimits};
-use crate::transport::framing::{Body, Head, length_at_a_glance};
+use crate::transport::framing::{Body, Head, content_length_hint};
 
-/// How long a client is listened to after it was refused, so that it sees the refusal.
+/// How long input is still read and discarded after a refusal, so that the client sees the refusal: closing a socket with
+/// unread input resets the connection.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
 
-/// What a client must take of an answer in the time it has for that; or all there is.
-const TAKEN_AT_LEAST: usize = 64 * 1024;
+/// The bytes of a response that a client must read within the answer time, unless less is left.
+const MIN_PROGRESS: usize = 64 * 1024;
 
 /// What the connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The client: for the head of a request.
+    /// For the client: the head of the next request.
     Head,
-    /// The service: for the answer.
+    /// For the service: the response.
     Response,
-    /// The client: for the rest of a body that nobody reads.
+    /// For the client: the rest of a body that no handler reads.
     Draining,
 }
 
-/// Why a client is cut.
+/// The reason for which a client is disconnected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overdue {
     /// It sent nothing.
     Silent,
-    /// It sent a part of a head.
+    /// It sent an incomplete head.
     Head,
-    /// It does not take its answer.
+    /// It does not read its response.
     Response,
 }
 
-/// What is known of a connection. It is shared by its stream and the requests that come over it.
+/// The state of a connection, shared by its stream and the requests that arrive over it.
 pub(crate) struct Connection {
     head_time: Duration,
     answer_time: Duration,
     phase: Cell<Phase>,
-    /// Since when it waits; for a head that began, since its first byte.
+    /// When the phase began, or the first byte of a head arrived.
     since: Cell<Instant>,
-    /// The bytes that came in this phase.
+    /// The bytes received in this phase.
     received: Cell<usize>,
-    /// How far the head is that is on its way.
+    /// The state of the head that is being received.
     head: Cell<Head>,
-    /// Whether the last bytes handed on end a head that is not yet looked at.
+    /// Whether the last bytes that were forwarded complete a head that actix-http has not parsed yet.
     has_new_head: Cell<bool>,
-    /// The bytes of a body that were handed on with its head.
+    /// The bytes of the body that were forwarded together with the head.
     body_bytes_with_head: Cell<usize>,
-    /// What is still to come of the body of the present request.
+    /// What is still to be received of the body of the current request.
     body: Cell<Body>,
-    /// Whether there is a body that was not read to its end. Behind the answer, actix-http throws away what comes, and
-    /// closes the connection; chunks it throws away and stays.
+    /// Whether the body was not read to its end. After the response, actix-http then discards what is received and closes the
+    /// connection; a chunked body it discards and keeps the connection.
     is_unread: Cell<bool>,
-    /// Whether there is an answer that is not yet made, or not yet sent.
+    /// Whether a response is not rendered yet, or not sent yet.
     owes_answer: Cell<bool>,
-    /// Whether the client has ended what it sends, before it was answered.
+    /// Whether the client closed its sending side before it was answered.
     has_left: Cell<bool>,
-    /// Whether the answer is one that goes on for as long as the client listens.
+    /// Whether the response is an event stream, which ends only when the client disconnects.
     is_stream: Cell<bool>,
-    /// Whom to wake when it was sent.
-    waiting: Cell<Option<Waker>>,
-    /// Since when the client takes too little of what is there for it, and how much that was.
+    /// The waker of the reader, woken when the response was sent.
+    reader: Cell<Option<Waker>>,
+    /// Set while output for the client is blocked: when its current time window began, and the bytes that it took since.
     stalled: Cell<Option<(Instant, usize)>>,
 }
 
@@ -93,87 +94,87 @@ impl Connection {
             owes_answer: Cell::new(false),
             has_left: Cell::new(false),
             is_stream: Cell::new(false),
-            waiting: Cell::new(None),
+            reader: Cell::new(None),
             stalled: Cell::new(None),
         }
     }
 
-    /// Returns how many of the bytes that came next belong to the present request; they are handed on.
-    pub(crate) fn part(&self, bytes: &[u8]) -> usize {
+    /// Consumes the bytes that belong to the current request, and returns how many these are, to be forwarded.
+    pub(crate) fn consume(&self, bytes: &[u8]) -> usize {
         let mut body = self.body.get();
-        let part = if body == Body::Over { self.part_of_head(bytes) } else { body.take(bytes) };
+        let consumed = if body == Body::Over { self.consume_head(bytes) } else { body.consume(bytes) };
         let has_ended = self.body.replace(body) != body && body == Body::Over;
-        self.receive(part);
+        self.receive(consumed);
         if has_ended && self.phase.get() == Phase::Draining && !self.is_unread.get() {
             self.enter(Phase::Head);
         }
-        part
+        consumed
     }
 
-    fn part_of_head(&self, bytes: &[u8]) -> usize {
+    fn consume_head(&self, bytes: &[u8]) -> usize {
         let mut head = self.head.get();
         let end = head.end(bytes);
         self.head.set(head);
         let Some(end) = end else { return bytes.len() };
         self.has_new_head.set(true);
         let body_bytes_with_head = bytes.len() - end;
-        // Spares a small body a round of its own.
+        // Saves a small body a read of its own.
         let is_body = body_bytes_with_head > 0
-            && length_at_a_glance(&bytes[..end]).is_some_and(|length| body_bytes_with_head <= length);
+            && content_length_hint(&bytes[..end]).is_some_and(|length| body_bytes_with_head <= length);
         self.body_bytes_with_head.set(if is_body { body_bytes_with_head } else { 0 });
         if is_body { bytes.len() } else { end }
     }
 
-    /// Returns whether the head of a request was handed on since the last call.
-    pub(crate) fn has_new_head(&self) -> bool {
+    /// Returns whether the head of a request was forwarded since the last call.
+    pub(crate) fn take_new_head(&self) -> bool {
         self.has_new_head.take()
     }
 
-    /// Returns whether what comes now can be handed on: it belongs to the present request, or there is none.
-    pub(crate) fn is_turn(&self) -> bool {
+    /// Returns whether input may be forwarded now: it belongs to the current request, or no request is being answered.
+    pub(crate) fn may_forward(&self) -> bool {
         self.body.get() != Body::Over || !self.owes_answer.get()
     }
 
-    /// Returns whether there is an answer that was not yet sent. Without one, what is sent is none of ours.
+    /// Returns whether a response is still to be sent. If none is, output comes from actix-http itself.
     pub(crate) fn owes_answer(&self) -> bool {
         self.owes_answer.get()
     }
 
-    /// Records that the answer goes on for as long as the client listens.
+    /// Records that the response is an event stream, which ends only when the client disconnects.
     pub(crate) fn begin_stream(&self) {
         self.is_stream.set(true);
     }
 
-    /// Returns how long to wait before checking again whether the client is overdue. The client of a stream is overdue only when it does not
-    /// take what it is sent, so streams, of which there may be thousands, are checked less often.
-    pub(crate) fn look_interval(&self, ordinary: Duration) -> Duration {
+    /// Returns how long to wait before the next check of the deadlines. The client of an event stream is overdue only if it does
+    /// not read, so streams, of which there may be thousands, are checked less often.
+    pub(crate) fn check_interval(&self, ordinary: Duration) -> Duration {
         if self.is_stream.get() { self.answer_time / 4 } else { ordinary }
     }
 
-    /// Records that the client sends nothing more.
-    pub(crate) fn leave(&self) {
+    /// Records that the client closed its sending side.
+    pub(crate) fn mark_left(&self) {
         self.has_left.set(true);
     }
 
-    /// Returns whether the client sends nothing more. It may still read: of an answer that ends, that is not known before it is
-    /// sent.
+    /// Returns whether the client closed its sending side. It may still read: whether it does is unknown until a response was
+    /// sent to its end.
     pub(crate) fn has_left(&self) -> bool {
         self.has_left.get()
     }
 
-    /// Returns whether the body of the present request cannot be understood, so that nothing behind it can.
+    /// Returns whether the body of the current request is malformed, so that nothing after it can be parsed.
     pub(crate) fn is_broken(&self) -> bool {
         self.body.get() == Body::Broken
     }
 
-    /// Records that the body of the present request was read to its end.
-    pub(crate) fn was_read(&self) {
+    /// Records that the body of the current request was read to its end.
+    pub(crate) fn mark_body_read(&self) {
         self.is_unread.set(false);
     }
 
-    /// Wakes the reader when the present request was answered.
+    /// Registers the reader to be woken when the response was sent.
     pub(crate) fn wake_when_answered(&self, cx: &Context<'_>) {
-        self.waiting.set(Some(cx.waker().clone()));
+        self.reader.set(Some(cx.waker().clone()));
     }
 
     fn enter(&self, phase: Phase) {
@@ -193,32 +194,36 @@ impl Connection {
         self.phase.get() == Phase::Head && self.received.get() >= HEAD_LIMIT
     }
 
-    pub(crate) fn sent(&self, bytes: usize) {
-        if let Some((since, taken)) = self.stalled.get() {
-            let taken = taken + bytes;
-            self.stalled.set(Some(if taken < TAKEN_AT_LEAST { (since, taken) } else { (Instant::now(), 0) }));
+    /// Records that the socket accepted this many bytes of output.
+    pub(crate) fn record_written(&self, bytes: usize) {
+        if let Some((since, written)) = self.stalled.get() {
+            let written = written + bytes;
+            self.stalled.set(Some(if written < MIN_PROGRESS { (since, written) } else { (Instant::now(), 0) }));
         }
     }
 
-    pub(crate) fn could_not_send(&self) {
+    /// Records that the socket accepts no output now, which starts the answer time.
+    pub(crate) fn record_blocked(&self) {
         if self.stalled.get().is_none() {
             self.stalled.set(Some((Instant::now(), 0)));
         }
     }
 
-    pub(crate) fn all_sent(&self) {
+    /// Records that all output so far was written, and wakes the reader if the response is complete.
+    pub(crate) fn record_flushed(&self) {
         if self.stalled.take().is_some() && self.phase.get() != Phase::Response {
-            // The time began only now.
+            // The client could not know of the next phase before now.
             self.since.set(Instant::now());
         }
         if self.phase.get() != Phase::Response
             && self.owes_answer.take()
-            && let Some(waiting) = self.waiting.take()
+            && let Some(reader) = self.reader.take()
         {
-            waiting.wake();
+            reader.wake();
         }
     }
 
+    /// Returns why the client is overdue, if it is.
     pub(crate) fn overdue(&self, now: Instant) -> Option<Overdue> {
         let passed = |since: Instant, time| now.saturating_duration_since(since) >= time;
         if let Some((since, _)) = self.stalled.get() {
@@ -236,11 +241,11 @@ impl Connection {
     }
 }
 
-/// Lasts from the end of a head until the answer was made.
-pub(crate) struct Answering(Rc<Connection>);
+/// A guard that keeps the connection waiting for the service, from the end of a head until the response body is dropped.
+pub(crate) struct ResponseGuard(Rc<Connection>);
 
-impl Answering {
-    /// Records that the head of `request` was read.
+impl ResponseGuard {
+    /// Records that the head of `request` was read. Returns `None` for a request that did not arrive over a connection.
     pub(crate) fn begin(request: &mut ServiceRequest) -> Option<Self> {
         let connection = Rc::clone(request.conn_data::<Rc<Connection>>()?);
         connection.enter(Phase::Response);
@@ -252,7 +257,7 @@ impl Answering {
     }
 }
 
-impl Drop for Answering {
+impl Drop for ResponseGuard {
     fn drop(&mut self) {
         let is_over = self.0.body.get() == Body::Over && !self.0.is_unread.get();
         self.0.is_stream.set(false);

@@ -1,30 +1,30 @@
-//! Where a request ends, so that the next one is handed on only when it is its turn.
+//! Finds the end of each request, so that the next one reaches actix-http only after the response was sent.
 //!
-//! actix-http reads ahead. Of the head that it read last it keeps the version, whether the answer has a body (HEAD) and
-//! whether the connection stays, and goes by that in the answer to the request before: one to a HEAD would come with a
-//! body, which the client takes for the next answer. So it gets one request at a time. What a request says is for
-//! actix-http alone to tell. What is found here decides when it gets the bytes, never which.
+//! actix-http reads ahead. It keeps the version, whether the response has a body (HEAD) and whether the connection is kept
+//! alive of the head that it parsed last, and uses these for the response to the request before. The response to a HEAD
+//! would have a body, which the client would take for the next response. So actix-http gets one request at a time. It alone
+//! parses requests: this module decides when it gets the bytes, never which.
 
 use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, header};
 
-/// How far the head of a request is.
+/// The state of a scanner that finds the end of a request head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Head {
-    /// Nothing came but the empty lines that may stand before it.
+    /// Before the request line, which empty lines may precede.
     #[default]
     Start,
     /// Within a line.
     Line,
-    /// A line has ended.
+    /// At the beginning of a line.
     Newline,
-    /// A line has ended, and the next began with a carriage return.
-    Return,
+    /// After a carriage return at the beginning of a line.
+    CarriageReturn,
 }
 
 impl Head {
-    /// Returns how many of the next bytes belong to the head, if it ends among them: with the first empty line.
+    /// Scans the next bytes. Returns how many of them belong to the head if it ends among them, with its first empty line.
     pub(crate) fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         loop {
@@ -37,7 +37,7 @@ impl Head {
                     at += memchr::memchr(b'\n', &bytes[at..])? + 1;
                     *self = Self::Newline;
                 }
-                Self::Newline | Self::Return => {
+                Self::Newline | Self::CarriageReturn => {
                     let byte = *bytes.get(at)?;
                     at += 1;
                     match byte {
@@ -45,7 +45,7 @@ impl Head {
                             *self = Self::Start;
                             return Some(at);
                         }
-                        b'\r' if *self == Self::Newline => *self = Self::Return,
+                        b'\r' if *self == Self::Newline => *self = Self::CarriageReturn,
                         _ => *self = Self::Line,
                     }
                 }
@@ -54,31 +54,31 @@ impl Head {
     }
 }
 
-/// Returns how many bytes a head says that its body has, as far as that can be seen at a glance.
-pub(crate) fn length_at_a_glance(head: &[u8]) -> Option<usize> {
+/// Returns the first parseable `Content-Length` of a head. It is a hint only: the head is not otherwise parsed.
+pub(crate) fn content_length_hint(head: &[u8]) -> Option<usize> {
     head.split(|&byte| byte == b'\n').skip(1).find_map(|line| {
         let (name, value) = line.split_at_checked(b"content-length:".len())?;
         name.eq_ignore_ascii_case(b"content-length:").then(|| std::str::from_utf8(value).ok()?.trim().parse().ok())?
     })
 }
 
-/// What of the body of a request is still to come.
+/// The part of a request body that is still to be received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Body {
     /// Nothing.
     Over,
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
-    /// Chunks.
+    /// Chunks, up to the last one.
     Chunked(Chunks),
-    /// All that comes.
+    /// Everything until the connection ends.
     Unbounded,
-    /// Nothing that can be understood.
+    /// Nothing, since a chunk was malformed.
     Broken,
 }
 
 impl Body {
-    /// Returns the body of a request, of which actix-http has read the head.
+    /// Returns the whole body of a request whose head actix-http has parsed.
     pub(crate) fn of(request: &mut ServiceRequest) -> Self {
         if matches!(request.parts_mut().1, Payload::None) {
             return Self::Over;
@@ -94,7 +94,7 @@ impl Body {
         }
     }
 
-    /// Returns what is left when so many bytes have come.
+    /// Returns what is left after this many bytes. Only a body with a length changes.
     pub(crate) fn after(self, bytes: usize) -> Self {
         match self {
             Self::Length(left) => match left.saturating_sub(bytes as u64) {
@@ -105,8 +105,8 @@ impl Body {
         }
     }
 
-    /// Takes what belongs to it of the next bytes; returns how many these are.
-    pub(crate) fn take(&mut self, bytes: &[u8]) -> usize {
+    /// Consumes those of the next bytes that belong to the body, and returns how many these are.
+    pub(crate) fn consume(&mut self, bytes: &[u8]) -> usize {
         match self {
             Self::Over | Self::Broken => 0,
             Self::Unbounded => bytes.len(),
@@ -115,7 +115,7 @@ impl Body {
                 *self = self.after(taken);
                 taken
             }
-            Self::Chunked(chunks) => match chunks.read(bytes) {
+            Self::Chunked(chunks) => match chunks.parse(bytes) {
                 Progress::Within => bytes.len(),
                 Progress::Ended(at) => {
                     *self = Self::Over;
@@ -130,13 +130,13 @@ impl Body {
     }
 }
 
-/// Returns whether a request asks for another protocol, the first bytes of which actix-http takes for its body.
+/// Returns whether a request asks for an upgrade to WebSocket, whose first bytes actix-http treats as the request body.
 fn is_websocket(headers: &HeaderMap) -> bool {
     let mut upgrades = headers.get_all(header::UPGRADE).filter_map(|value| value.to_str().ok());
     upgrades.any(|value| value.trim().eq_ignore_ascii_case("websocket"))
 }
 
-/// Returns whether whoever reads the body of a request would never find its end, which is where the connection ends.
+/// Returns whether the body of a request would end only with the connection, so that reading it would never finish.
 pub(crate) fn is_body_without_end(request: &ServiceRequest) -> bool {
     let headers = request.headers();
     is_websocket(headers)
@@ -144,42 +144,42 @@ pub(crate) fn is_body_without_end(request: &ServiceRequest) -> bool {
         && (headers.contains_key(header::CONTENT_LENGTH) || ![Method::GET, Method::HEAD].contains(request.method()))
 }
 
-/// How far a chunked body is (RFC 9112, 7.1).
+/// The state of a parser of a chunked body (RFC 9112, 7.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Chunks {
     /// Before the first digit of a size.
     First,
     Size(u64),
-    /// Blanks behind the size.
+    /// In the blanks after the size.
     Blank(u64),
     Extension(u64),
-    /// Before the line feed behind the size.
+    /// Before the line feed that ends the line of the size.
     SizeEnd(u64),
-    /// So many bytes of data are to come.
+    /// Before this many bytes of data.
     Data(u64),
     DataReturn,
     DataEnd,
-    /// At the beginning of a trailer, or of the empty line at the end.
+    /// At the beginning of a trailer, or of the empty line that ends the body.
     Line,
     Trailer,
     TrailerEnd,
-    /// Before the last line feed.
+    /// Before the line feed that ends the body.
     Last,
 }
 
-/// What became of the next bytes of a chunked body.
+/// The outcome of parsing the next bytes of a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// All belong to it.
+    /// All bytes belong to the body, which goes on.
     Within,
-    /// It ended behind so many.
+    /// The body ended after this many bytes.
     Ended(usize),
-    /// So many are well-formed.
+    /// The byte after this many is malformed.
     Broken(usize),
 }
 
 impl Chunks {
-    fn read(&mut self, bytes: &[u8]) -> Progress {
+    fn parse(&mut self, bytes: &[u8]) -> Progress {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             if let Self::Data(left) = *self {
@@ -249,8 +249,8 @@ mod tests {
     }
 
     #[test]
-    fn the_length_of_a_body_is_seen_at_a_glance() {
-        let seen = |line: &str| length_at_a_glance(format!("PUT / HTTP/1.1\r\n{line}\r\nA: b\r\n\r\n").as_bytes());
+    fn the_hint_is_the_value_of_a_plain_content_length() {
+        let seen = |line: &str| content_length_hint(format!("PUT / HTTP/1.1\r\n{line}\r\nA: b\r\n\r\n").as_bytes());
         assert_eq!(seen("content-LENGTH:  12 "), Some(12));
         for other in ["Content-Length: x", "Content-Length : 12", "X-Content-Length: 12", "Content-Length: -1", ""] {
             assert_eq!(seen(other), None, "{other}");
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunked_body_ends_with_its_last_line() {
+    fn a_chunked_body_ends_after_its_trailers_and_malformed_chunks_are_found() {
         for (body, expected) in [
             ("5\r\nhello\r\n0\r\n\r\nGET", Progress::Ended(15)),
             ("a;x=\"y\"\r\n0123456789\r\n00 \t;z\r\n\r\n", Progress::Ended(31)),
@@ -277,12 +277,12 @@ mod tests {
             ("0\r\nTrailer: \0\r\n\r\n", Progress::Broken(12)),
             ("0\r\nTrailer: a\nb: c\r\n\r\n", Progress::Broken(13)),
         ] {
-            assert_eq!(Chunks::First.read(body.as_bytes()), expected, "{body:?}");
+            assert_eq!(Chunks::First.parse(body.as_bytes()), expected, "{body:?}");
         }
     }
 
     #[test]
-    fn the_end_of_a_body_does_not_depend_on_how_it_comes_in() {
+    fn the_end_of_a_chunked_body_is_found_however_its_bytes_are_split() {
         let chunks = prop::collection::vec("[a-z\r\n0;]{1,20}", 0..8);
         proptest!(proptest_config(), |(chunks in chunks, cuts in prop::collection::vec(1..9_usize, 1..9))| {
             let mut body: String = chunks.iter().map(|data| format!("{:x}\r\n{data}\r\n", data.len())).collect();
@@ -291,7 +291,7 @@ mod tests {
             let (mut reading, mut rest, mut taken) = (Body::Chunked(Chunks::First), sent.as_bytes(), 0);
             for cut in cuts.iter().cycle() {
                 let (part, after) = rest.split_at(rest.len().min(*cut));
-                taken += reading.take(part);
+                taken += reading.consume(part);
                 if reading == Body::Over {
                     break;
                 }
@@ -303,11 +303,11 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_a_length_has_so_many_bytes() {
+    fn a_body_with_a_length_ends_after_that_many_bytes() {
         let mut body = Body::Length(5);
-        assert_eq!((body.take(b"abc"), body), (3, Body::Length(2)));
-        assert_eq!((body.take(b"defg"), body), (2, Body::Over));
+        assert_eq!((body.consume(b"abc"), body), (3, Body::Length(2)));
+        assert_eq!((body.consume(b"defg"), body), (2, Body::Over));
         assert_eq!(Body::Length(5).after(5), Body::Over);
-        assert_eq!(Body::Length(u64::MAX).take(b"abc"), 3);
+        assert_eq!(Body::Length(u64::MAX).consume(b"abc"), 3);
     }
 }

@@ -1,4 +1,4 @@
-//! Answers to what never becomes a request.
+//! Error responses to connections beyond the limit and to input that never becomes a request, which actix-web never sees.
 
 use std::io;
 use std::time::{Duration, UNIX_EPOCH};
@@ -10,29 +10,29 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::core::{ApiError, Services, security_headers};
 
-/// How long a connection that is one too many may take to end.
+/// How long a rejected connection may take to read its response and close.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Answers a connection that is one too many, and closes it.
-pub(crate) async fn turn_away(mut tcp: TcpStream, services: &Services) {
+/// Answers a connection beyond the limit with 503, and closes it.
+pub(crate) async fn reject_connection(mut tcp: TcpStream, services: &Services) {
     let rejection = async {
-        tcp.write_all(&answer(&ApiError::Busy, services)).await?;
+        tcp.write_all(&render(&ApiError::Busy, services)).await?;
         tcp.shutdown().await?;
-        // Closed before what came was read, the answer might not reach the client.
-        let mut thrown = [0; 1024];
-        while tcp.read(&mut thrown).await? > 0 {}
+        // Closing a socket with unread input resets the connection, and the response might not reach the client.
+        let mut discarded = [0; 1024];
+        while tcp.read(&mut discarded).await? > 0 {}
         Ok::<_, io::Error>(())
     };
     let _ = timeout(REJECTION_TIMEOUT, rejection).await;
 }
 
-/// Returns the whole answer, after which the connection is closed.
-pub(crate) fn answer(error: &ApiError, services: &Services) -> Vec<u8> {
+/// Renders the whole response, after which the connection is closed.
+pub(crate) fn render(error: &ApiError, services: &Services) -> Vec<u8> {
     let (status, id) = (error.status(), services.ids.generate().simple());
     tracing::debug!(request_id = %id, status = status.as_u16(), "{error}");
     let now = u64::try_from(services.limits.clock.now().unix_seconds()).unwrap_or_default();
     let date = HttpDate::from(UNIX_EPOCH + Duration::from_secs(now));
-    // Fails for no failure: it is made of texts and numbers.
+    // It cannot fail: the body has only strings and numbers.
     let body = serde_json::to_string(&error.body()).unwrap_or_default();
     let mut answer = format!(
         "HTTP/1.1 {status}\r\ncontent-length: {}\r\ncontent-type: application/json\r\nconnection: close\r\n\

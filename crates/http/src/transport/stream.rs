@@ -16,12 +16,12 @@ use tokio::task::yield_now;
 use crate::core::{ApiError, LoadLimits, Permit, State};
 use crate::transport::{Connection, LINGER, Overdue, reject};
 
-/// How much is read before it is looked at: actix-http would fill its buffer of 128 KiB first, even with a body that
-/// nobody reads yet. The most bytes of a head are a multiple of it.
-const AT_ONCE: usize = 32 * 1024;
+/// How many bytes are read before the task yields, so that actix-http handles them. Otherwise it would first fill its buffer of
+/// 128 KiB, even with a body that no handler reads yet. The limit on the bytes of a head is a multiple of it.
+const READ_YIELD_INTERVAL: usize = 32 * 1024;
 
-/// How many bytes are written before the task yields to other connections of the thread. With a client that takes all as
-/// it comes, it would not yield before the end of the answer.
+/// How many bytes are written before the task yields to other connections of the thread. With a client that reads as fast as
+/// it is written to, the task would not yield before the end of the response.
 const WRITE_YIELD_INTERVAL: usize = 32 * 1024;
 
 /// The stream of a connection.
@@ -29,36 +29,36 @@ pub(crate) struct Stream {
     tcp: TcpStream,
     connection: Rc<Connection>,
     state: Arc<State>,
-    /// When to look next whether the client is overdue.
-    next_look: Pin<Box<Sleep>>,
-    interval: Duration,
-    /// Set once the stream has refused what came: until when it is read on and thrown away.
+    /// Fires when the deadlines are to be checked next.
+    next_check: Pin<Box<Sleep>>,
+    check_interval: Duration,
+    /// Set once the stream has refused the input: until when further input is read and discarded.
     refused: Option<Instant>,
-    /// The bytes handed on since whoever reads was last given the time to look at them.
-    in_a_row: usize,
+    /// The bytes forwarded since actix-http last had the opportunity to handle them.
+    read_since_yield: usize,
     /// The bytes written since the task last yielded.
     written_since_yield: usize,
-    /// What came behind a request that is not yet answered. It takes no memory when there is nothing.
-    held: BytesMut,
+    /// Input after the current request, which is not answered yet. It takes no memory while it is empty.
+    pipelined: BytesMut,
     _permit: Permit,
 }
 
 impl Stream {
     pub(crate) fn new(tcp: TcpStream, state: Arc<State>, limits: &LoadLimits, permit: Permit) -> Self {
-        // Often enough to be off by little, seldom enough to cost nothing; not anew for each request.
-        let interval = limits.head_time.min(limits.answer_time) / 8;
-        let (next_look, connection) = (Box::pin(sleep(interval)), Rc::new(Connection::new(limits)));
-        let (refused, in_a_row, written_since_yield, held) = (None, 0, 0, BytesMut::new());
+        // Often enough for deadlines to be fairly exact, rarely enough to cost nothing. The timer is not reset for each request.
+        let check_interval = limits.head_time.min(limits.answer_time) / 8;
+        let (next_check, connection) = (Box::pin(sleep(check_interval)), Rc::new(Connection::new(limits)));
+        let (refused, read_since_yield, written_since_yield, pipelined) = (None, 0, 0, BytesMut::new());
         Self {
             tcp,
             connection,
             state,
-            next_look,
-            interval,
+            next_check,
+            check_interval,
             refused,
-            in_a_row,
+            read_since_yield,
             written_since_yield,
-            held,
+            pipelined,
             _permit: permit,
         }
     }
@@ -67,9 +67,9 @@ impl Stream {
         Rc::clone(&self.connection)
     }
 
-    /// Fails when the client is overdue.
+    /// Checks from time to time whether the client is overdue: refuses an overdue head, and fails in the other cases.
     fn check_deadlines(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        if self.next_look.as_mut().poll(cx).is_pending() {
+        if self.next_check.as_mut().poll(cx).is_pending() {
             return Ok(());
         }
         let now = Instant::now();
@@ -82,22 +82,22 @@ impl Stream {
             Some(Overdue::Head) => self.refuse(cx, &ApiError::TooSlow),
             Some(Overdue::Silent) => return Err(io::ErrorKind::TimedOut.into()),
             Some(Overdue::Response) => {
-                // What the system keeps for the client goes as well, and the client is told.
+                // Discards what the system has buffered for the client, and resets the connection.
                 let _ = self.tcp.set_zero_linger();
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }
-        self.next_look.as_mut().reset(now + self.connection.look_interval(self.interval));
-        // Pending, since it lies ahead; so it is known whom to wake.
-        let _ = self.next_look.as_mut().poll(cx);
+        self.next_check.as_mut().reset(now + self.connection.check_interval(self.check_interval));
+        // Pending, since the time lies ahead; the poll registers the waker.
+        let _ = self.next_check.as_mut().poll(cx);
         Ok(())
     }
 
-    /// Answers what is no request, and listens on for a while so that the client sees the answer.
+    /// Answers input that is not a valid request with an error, and keeps reading for a while so that the client sees it.
     fn refuse(&mut self, cx: &mut Context<'_>, error: &ApiError) {
-        let answer = reject::answer(error, &self.state.services);
-        // It fits into what the system buffers for a connection; a client for which it does not is cut without.
-        let _ = Pin::new(&mut self.tcp).poll_write(cx, &answer);
+        let response = reject::render(error, &self.state.services);
+        // It fits into the socket's send buffer. If that is full, the client is disconnected without a response.
+        let _ = Pin::new(&mut self.tcp).poll_write(cx, &response);
         self.half_close(cx);
     }
 
@@ -106,12 +106,12 @@ impl Stream {
         let _ = Pin::new(&mut self.tcp).poll_shutdown(cx);
     }
 
-    /// Reads on and throws away; fails at the end.
+    /// Reads and discards input. Ready with an error once the input ends.
     fn drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
-        let mut thrown = [0; 4096];
-        // Not without end in one go.
+        let mut discarded = [0; 4096];
+        // Yields after 16 reads.
         for _ in 0..16 {
-            let mut buf = ReadBuf::new(&mut thrown);
+            let mut buf = ReadBuf::new(&mut discarded);
             match ready!(Pin::new(&mut self.tcp).poll_read(cx, &mut buf)) {
                 Err(error) => return Poll::Ready(error),
                 Ok(()) if buf.filled().is_empty() => return Poll::Ready(io::ErrorKind::ConnectionAborted.into()),
@@ -121,63 +121,63 @@ impl Stream {
         poll_yield(cx)
     }
 
-    /// Has whoever reads look at what there is first.
-    fn pause(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.in_a_row = 0;
+    /// Yields, so that actix-http handles what was forwarded before it reads more.
+    fn yield_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.read_since_yield = 0;
         poll_yield(cx)
     }
 
-    /// Reads without handing on; only the end is told, and that the client is gone.
-    fn hold_back(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.in_a_row = 0;
-        if self.held.is_empty() {
+    /// Reads into the buffer of pipelined input. Reports to actix-http only errors and the end of the input.
+    fn read_pipelined(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.read_since_yield = 0;
+        if self.pipelined.is_empty() {
             let before = buf.filled().len();
             ready!(Pin::new(&mut self.tcp).poll_read(cx, buf))?;
             if buf.filled().len() == before {
-                self.connection.leave();
+                self.connection.mark_left();
                 return Poll::Ready(Ok(()));
             }
-            self.held = BytesMut::from(&buf.filled()[before..]);
+            self.pipelined = BytesMut::from(&buf.filled()[before..]);
             buf.set_filled(before);
         }
         self.connection.wake_when_answered(cx);
         Poll::Pending
     }
 
-    /// Hands on what belongs to the present request.
-    fn hand_on(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    /// Forwards input of the current request to actix-http.
+    fn forward(&mut self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        if self.held.is_empty() {
+        if self.pipelined.is_empty() {
             match Pin::new(&mut self.tcp).poll_read(cx, buf) {
                 Poll::Ready(Ok(())) => {}
                 failed_or_pending => {
-                    self.in_a_row = 0;
+                    self.read_since_yield = 0;
                     return failed_or_pending;
                 }
             }
             if buf.filled().len() == before {
-                self.connection.leave();
+                self.connection.mark_left();
             }
-            let part = self.connection.part(&buf.filled()[before..]);
-            self.held.extend_from_slice(&buf.filled()[before + part..]);
-            buf.set_filled(before + part);
+            let consumed = self.connection.consume(&buf.filled()[before..]);
+            self.pipelined.extend_from_slice(&buf.filled()[before + consumed..]);
+            buf.set_filled(before + consumed);
         } else {
-            let there = self.held.len().min(buf.remaining());
-            let part = self.connection.part(&self.held[..there]);
-            buf.put_slice(&self.held.split_to(part));
-            if self.held.is_empty() {
-                self.held = BytesMut::new();
+            let available = self.pipelined.len().min(buf.remaining());
+            let consumed = self.connection.consume(&self.pipelined[..available]);
+            buf.put_slice(&self.pipelined.split_to(consumed));
+            if self.pipelined.is_empty() {
+                self.pipelined = BytesMut::new();
             }
         }
-        self.in_a_row += buf.filled().len() - before;
+        self.read_since_yield += buf.filled().len() - before;
         Poll::Ready(Ok(()))
     }
 }
 
 /// Yields to the other connections of the thread, also to those whose sockets have become ready meanwhile. A task that
-/// merely woke itself would be polled some sixty times before anybody looks at the sockets.
+/// merely woke itself would be polled some sixty times before the runtime polls the sockets.
 fn poll_yield<T>(cx: &mut Context<'_>) -> Poll<T> {
-    // Woken by what this leaves with the runtime.
+    // The runtime keeps the waker that this poll registers.
     let _ = pin!(yield_now()).poll(cx);
     Poll::Pending
 }
@@ -186,13 +186,13 @@ impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         this.check_deadlines(cx)?;
-        if this.connection.has_new_head() {
-            this.in_a_row = 0;
-            let is_more = !this.held.is_empty() || this.tcp.poll_read_ready(cx).is_ready();
-            return if is_more { this.pause(cx) } else { Poll::Pending };
+        if this.connection.take_new_head() {
+            this.read_since_yield = 0;
+            let has_more = !this.pipelined.is_empty() || this.tcp.poll_read_ready(cx).is_ready();
+            return if has_more { this.yield_read(cx) } else { Poll::Pending };
         }
-        if this.in_a_row >= AT_ONCE {
-            return this.pause(cx);
+        if this.read_since_yield >= READ_YIELD_INTERVAL {
+            return this.yield_read(cx);
         }
         if this.refused.is_none() && this.connection.is_head_too_large() {
             this.refuse(cx, &ApiError::HeadTooLarge);
@@ -203,7 +203,7 @@ impl AsyncRead for Stream {
         if this.connection.is_broken() {
             return Poll::Ready(Ok(()));
         }
-        if this.connection.is_turn() { this.hand_on(cx, buf) } else { this.hold_back(cx, buf) }
+        if this.connection.may_forward() { this.forward(cx, buf) } else { this.read_pipelined(cx, buf) }
     }
 }
 
@@ -212,7 +212,7 @@ impl AsyncWrite for Stream {
         let this = self.get_mut();
         this.check_deadlines(cx)?;
         if this.refused.is_none() && !this.connection.owes_answer() {
-            // What actix-http cannot read as a head it answers itself, with the status alone, and then it ends.
+            // actix-http answers a head that it cannot parse by itself, with the bare status, and then closes.
             let is_too_large = buf.get(b"HTTP/1.1".len()..).is_some_and(|rest| rest.starts_with(b" 431"));
             let malformed = || ApiError::Malformed("The head of the request is malformed".to_owned());
             this.refuse(cx, &if is_too_large { ApiError::HeadTooLarge } else { malformed() });
@@ -228,18 +228,18 @@ impl AsyncWrite for Stream {
         match &written {
             Poll::Ready(Ok(bytes)) => {
                 this.written_since_yield += bytes;
-                this.connection.sent(*bytes);
+                this.connection.record_written(*bytes);
             }
             Poll::Ready(Err(_)) => {}
-            Poll::Pending => this.connection.could_not_send(),
+            Poll::Pending => this.connection.record_blocked(),
         }
         written
     }
 
-    /// Called when all that there is so far was written.
+    /// Called by actix-http once all output so far was written.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        this.connection.all_sent();
+        this.connection.record_flushed();
         Pin::new(&mut this.tcp).poll_flush(cx)
     }
 
@@ -247,12 +247,12 @@ impl AsyncWrite for Stream {
         let this = self.get_mut();
         this.check_deadlines(cx)?;
         if this.refused.is_none() {
-            if this.held.is_empty() && this.tcp.poll_read_ready(cx).is_pending() {
+            if this.pipelined.is_empty() && this.tcp.poll_read_ready(cx).is_pending() {
                 return Pin::new(&mut this.tcp).poll_shutdown(cx);
             }
             this.half_close(cx);
         }
-        // There is more, which nobody will read: closed with that, the last answer might not reach the client.
+        // There is unread input: closing now would reset the connection, and the last response might not reach the client.
         this.drain(cx).map(|_| Ok(()))
     }
 }
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_yields_again_and_again_lets_others_see_what_their_sockets_have() {
+    async fn a_task_that_yields_repeatedly_lets_others_see_that_their_sockets_are_ready() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (stream, _) = listener.accept().await.unwrap();
