@@ -1,4 +1,4 @@
-//! The limits on what one account has in progress at once.
+//! The limits on how many requests of one account are in progress at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,46 +13,46 @@ use tokio::time::timeout;
 
 use crate::core::weak_map::Entry;
 use crate::core::{ApiError, WeakMap};
-use crate::request::arrival;
+use crate::request::await_body;
 
-/// The uploads of one account that are in progress at once.
+/// The most uploads of one account in progress at once.
 const MAX_UPLOADS: usize = 4;
 
-/// How many more of each may wait; one more is refused.
+/// The most requests of one account that wait, of each kind. One more is refused.
 const MAX_WAITING: usize = 128;
 
-/// How long one of them waits.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a request waits for its permit.
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The media type of an upload begins with this.
+/// The beginning of the media type of an upload.
 const MULTIPART: &[u8] = b"multipart/";
 
-/// Limits how much of one account is in progress at once: reads to half the number of threads that serve requests, writes
-/// to as many besides where the database carries them out in parallel, uploads to a few. Others wait in the order in which
-/// they came.
+/// Limits how many requests of one account are in progress at once: reads to half the number of worker threads, writes to as
+/// many besides if the database executes them in parallel, and uploads to a few. Others wait in the order of await_body.
 ///
-/// So the requests of an account that asks for much at once wait for each other, and those of other accounts do not stand
-/// behind all of them. The other half is for them alone: a read keeps a core busy, here or at the database, and so does a
-/// write there. An upload, which takes memory rather than a core, waits before its body is read; another write afterwards, so that
-/// one whose body dawdles keeps no other waiting.
+/// So the requests of a busy account wait for each other, and those of other accounts do not queue behind all of them. The
+/// other half of the workers is left to other accounts: a read keeps a core busy, here or at the database, and so does a
+/// parallel write at the database. An upload, which takes memory rather than a core, waits before its body is read. Any other
+/// write waits afterwards, so that a body that arrives slowly delays no other write.
 pub(crate) struct AccountConcurrency {
     reads: PerAccount,
-    /// None where the database has one writer: there a write that stands in line keeps no core busy.
+    /// `None` if the database has a single writer: a write that waits for it keeps no core busy.
     writes: Option<PerAccount>,
     uploads: PerAccount,
 }
 
 impl AccountConcurrency {
-    /// Creates the limits for so many threads.
+    /// Creates the limits for this number of worker threads.
     pub(crate) fn new(workers: usize, parallel_writes: bool) -> Self {
         let half = || PerAccount::new((workers / 2).max(1));
         Self { reads: half(), writes: parallel_writes.then(half), uploads: PerAccount::new(MAX_UPLOADS) }
     }
 
-    /// Acquires the permit of a request of this account; `None` when it needs none.
+    /// Acquires a permit for a request of this account, or returns `None` if it needs none.
     ///
     /// # Errors
-    /// [`ApiError::Busy`] when too many of its requests wait, [`Error::Unavailable`] when those before take long.
+    /// [`ApiError::Busy`] if too many requests of the account wait already, [`Error::Unavailable`] if those before it take too
+    /// long.
     pub(crate) async fn acquire(
         &self,
         account: UserId,
@@ -66,7 +66,7 @@ impl AccountConcurrency {
         } else if content_type.is_some_and(is_multipart) {
             &self.uploads
         } else if let Some(writes) = &self.writes {
-            arrival(request).await;
+            await_body(request).await;
             writes
         } else {
             return Ok(None);
@@ -75,24 +75,24 @@ impl AccountConcurrency {
     }
 }
 
-/// A limit that each account has for itself.
+/// A limit that applies to each account separately.
 struct PerAccount {
     limit: usize,
-    accounts: Arc<WeakMap<UserId, Places>>,
+    accounts: Arc<WeakMap<UserId, AccountQueue>>,
 }
 
-/// The places of one account: in progress, and in the line of those that wait.
+/// The permits of one account, and its bounded queue for them.
 #[derive(Debug)]
-struct Places {
-    in_progress: Arc<Semaphore>,
-    line: Semaphore,
+struct AccountQueue {
+    permits: Arc<Semaphore>,
+    queue: Semaphore,
 }
 
-/// The permission to have a request in progress, until it is dropped.
+/// A permit for a request of an account, released when it is dropped.
 #[derive(Debug)]
 pub(crate) struct AccountPermit {
     _permit: OwnedSemaphorePermit,
-    _account: Arc<Entry<UserId, Places>>,
+    _account: Arc<Entry<UserId, AccountQueue>>,
 }
 
 impl PerAccount {
@@ -101,18 +101,19 @@ impl PerAccount {
     }
 
     async fn acquire(&self, account: UserId) -> Result<AccountPermit, ApiError> {
-        let make = || Places { in_progress: Arc::new(Semaphore::new(self.limit)), line: Semaphore::new(MAX_WAITING) };
-        let places = self.accounts.get_or_insert_with(account, make);
-        let permit = match Arc::clone(&places.in_progress).try_acquire_owned() {
+        let make =
+            || AccountQueue { permits: Arc::new(Semaphore::new(self.limit)), queue: Semaphore::new(MAX_WAITING) };
+        let account = self.accounts.get_or_insert_with(account, make);
+        let permit = match Arc::clone(&account.permits).try_acquire_owned() {
             Ok(permit) => permit,
             Err(_) => {
-                let _in_line = places.line.try_acquire().map_err(|_| ApiError::Busy)?;
-                let acquired = timeout(PATIENCE, Arc::clone(&places.in_progress).acquire_owned()).await;
-                // It is never closed.
+                let _in_queue = account.queue.try_acquire().map_err(|_| ApiError::Busy)?;
+                let acquired = timeout(QUEUE_TIMEOUT, Arc::clone(&account.permits).acquire_owned()).await;
+                // The semaphore is never closed.
                 acquired.map_err(|_| timed_out())?.map_err(Error::internal)?
             }
         };
-        Ok(AccountPermit { _permit: permit, _account: places })
+        Ok(AccountPermit { _permit: permit, _account: account })
     }
 }
 
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_requests_of_an_account_wait_for_their_own_alone() {
+    async fn requests_wait_for_those_of_the_same_account_only() {
         let limits = PerAccount::new(4);
         let mut held: Vec<_> = (0..100).map_while(|_| try_acquire(&limits, 1)).collect();
         assert_eq!(held.len(), 4);
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn reads_writes_and_uploads_are_limited_apart() {
+    async fn reads_writes_and_uploads_have_separate_limits() {
         for (workers, half, parallel_writes) in [(1, 1, true), (2, 1, true), (6, 3, true), (6, 3, false)] {
             let limits = AccountConcurrency::new(workers, parallel_writes);
             let all = |method: Method, content_type: &str| {
@@ -173,16 +174,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_has_waited_for_long_is_refused() {
+    async fn a_request_that_waits_longer_than_the_timeout_is_refused() {
         let limits = PerAccount::new(1);
         let _held = try_acquire(&limits, 1);
         let begun = Instant::now();
         assert!(matches!(limits.acquire(account(1)).await, Err(ApiError::Domain(Error::Unavailable(_)))));
-        assert_eq!(begun.elapsed(), PATIENCE);
+        assert_eq!(begun.elapsed(), QUEUE_TIMEOUT);
     }
 
     #[tokio::test]
-    async fn requests_beyond_those_that_may_wait_are_refused() {
+    async fn requests_beyond_the_queue_are_refused() {
         let limits = PerAccount::new(4);
         let _held: Vec<_> = (0..4).map(|_| try_acquire(&limits, 1)).collect();
         let mut waiting: Vec<_> = (0..MAX_WAITING).map(|_| Box::pin(limits.acquire(account(1)))).collect();
@@ -193,13 +194,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_permit_that_is_given_up_is_there_for_others_and_nothing_is_kept() {
+    async fn a_cancelled_wait_takes_no_permit_and_the_entry_of_the_account_is_removed_with_its_last_permit() {
         let limits = PerAccount::new(4);
         let held: Vec<_> = (0..4).map(|_| try_acquire(&limits, 1)).collect();
-        let mut given_up = Box::pin(limits.acquire(account(1)));
-        assert!((&mut given_up).now_or_never().is_none());
+        let mut cancelled = Box::pin(limits.acquire(account(1)));
+        assert!((&mut cancelled).now_or_never().is_none());
         drop(held);
-        drop(given_up);
+        drop(cancelled);
         let held: Vec<_> = (0..100).map_while(|_| try_acquire(&limits, 1)).collect();
         assert_eq!(held.len(), 4);
         drop(held);

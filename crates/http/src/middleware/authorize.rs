@@ -1,4 +1,4 @@
-//! Authenticates and authorizes the caller, then calls the handler within its deadline. A panic is caught.
+//! Authenticates and authorizes the caller, then calls the handler within its deadline and catches panics.
 
 use std::panic::AssertUnwindSafe;
 
@@ -17,10 +17,11 @@ use crate::core::{Access, ApiError, EndpointPolicy, FromReplica, RequestContext,
 use crate::middleware::{
     AccountConcurrency, AccountPermit, CancelledRequestGuard, RateLimiter, RequestLog, completion, idempotency,
 };
-use crate::request::{BodyDeadline, TICKET, in_time};
+use crate::request::{BodyDeadline, TICKET, with_deadline};
 
-/// How many times as long as any other request a deletion may take, though nobody waits for it any more.
-const LONGEST_DELETION: u32 = 10;
+/// The time limit of a deletion, as a multiple of that of other requests. The response is not waited for that long: only the
+/// work continues.
+const DELETION_TIME_FACTOR: u32 = 10;
 
 /// Applies the policy of an endpoint to a request, then calls its handler within the time that a request may take.
 pub(crate) async fn authorize(
@@ -32,19 +33,20 @@ pub(crate) async fn authorize(
     let (state, request_log) = (shared::<State>(&http)?, shared::<RequestLog>(&http)?);
     let context = RequestContext::of(&http).map_err(ApiError::from)?;
     let unanswered = CancelledRequestGuard::new(state, request_log, &http, context);
-    let work = context.instrument(policy.path, call(policy, state, request_log, request, next));
-    let outcome = in_time(AssertUnwindSafe(work).catch_unwind(), state.request_time, BodyDeadline::of(&http)).await;
-    unanswered.was_answered();
+    let work = context.instrument(policy.path, check_and_call(policy, state, request_log, request, next));
+    let outcome =
+        with_deadline(AssertUnwindSafe(work).catch_unwind(), state.request_time, BodyDeadline::of(&http)).await;
+    unanswered.disarm();
     match outcome {
         Some(Ok(Ok(response))) => response,
-        Some(Ok(Err(error))) => Ok(refuse(http, &error)),
-        Some(Err(_panic)) => Ok(refuse(http, &ApiError::Panicked)),
-        None => Ok(refuse(http, &ApiError::TimedOut)),
+        Some(Ok(Err(error))) => Ok(error_response(http, &error)),
+        Some(Err(_panic)) => Ok(error_response(http, &ApiError::Panicked)),
+        None => Ok(error_response(http, &ApiError::TimedOut)),
     }
 }
 
-/// Calls the handler, once under the key of the request if there is one, unless the policy refuses the request.
-async fn call(
+/// Calls the handler unless the policy refuses the request. With an `Idempotency-Key`, the call takes effect at most once.
+async fn check_and_call(
     policy: EndpointPolicy,
     state: &Data<State>,
     request_log: &Data<RequestLog>,
@@ -55,9 +57,9 @@ async fn call(
     let limiter = shared::<RateLimiter>(http)?.clone();
     limiter.check_endpoint(policy.rate_limit, state, http)?;
     let caller = authenticate(policy.access, state, &limiter, http).await?;
-    refuse_nul(http)?;
+    reject_nul(http)?;
     if let Some(caller) = caller {
-        // With the request: what is carried out to its end is in progress until then, even if its client has gone.
+        // Kept in the request's extensions: work that runs to completion holds the permit even after its client disconnected.
         let permit = shared::<AccountConcurrency>(http)?.acquire(caller.user, &mut request).await?;
         if let Some(permit) = permit {
             request.extensions_mut().insert(permit);
@@ -65,34 +67,36 @@ async fn call(
     }
     let is_safe = request.method().is_safe();
     if policy.is_replicated && is_safe {
-        read_from_replica(state, caller, http).await;
+        select_replica(state, caller, http).await;
     }
-    // Of what is read from a replica later it must be known when this has ended.
+    // Later reads from a replica depend on a record of this write, so it must run until that is made.
     let is_recorded = !is_safe && caller.is_some() && state.replica.is_some();
     let is_deletion = request.method() == Method::DELETE;
     let mut answered = match idempotency::key(policy.idempotency, request.headers())? {
         Some(key) => {
             let once = idempotency::once(state.clone(), request_log.clone(), policy, key, request, next);
-            once.instrument(use_case(policy)).await?
+            once.instrument(use_case_span(policy)).await?
         }
         None if is_deletion || is_recorded => {
-            let write = write(state.clone(), request_log.clone(), policy, request, next);
-            write.instrument(use_case(policy)).await?
+            let write = write_to_completion(state.clone(), request_log.clone(), policy, request, next);
+            write.instrument(use_case_span(policy)).await?
         }
-        None => read_or_write(request, &next).instrument(use_case(policy)).await,
+        None => call_with_replica_fallback(request, &next).instrument(use_case_span(policy)).await,
     };
-    limiter.count_in_handlers(&answered);
+    limiter.count_handler_refusal(&answered);
     let permit = http.extensions_mut().remove::<AccountPermit>();
     if let (Ok(answered), Some(permit)) = (&mut answered, permit) {
-        // Until the answer is compressed.
+        // Held until the response is compressed.
         answered.response_mut().extensions_mut().insert(permit);
     }
     Ok(answered)
 }
 
-/// Writes to the end, even if the client goes away: a deletion, which takes several transactions, would be left half done, and
-/// the database may carry out what nobody waits for. It has a limit of time all the same, as others may go on adding to what is deleted.
-async fn write(
+/// Calls the handler of a write and runs it to completion, even if the client disconnects. Otherwise a deletion, which takes
+/// several transactions, would be left half done, and the database might execute a write that is not recorded.
+///
+/// There is a time limit all the same, since others may keep adding to what is being deleted.
+async fn write_to_completion(
     state: Data<State>,
     request_log: Data<RequestLog>,
     policy: EndpointPolicy,
@@ -102,11 +106,11 @@ async fn write(
     let context = RequestContext::of(request.request())?;
     let caller = request.extensions().get::<Caller>().map(|caller| caller.user);
     let is_deletion = request.method() == Method::DELETE;
-    let most = state.request_time * if is_deletion { LONGEST_DELETION } else { 1 };
+    let limit = state.request_time * if is_deletion { DELETION_TIME_FACTOR } else { 1 };
     let body = BodyDeadline::of(request.request());
-    completion::to_the_end(state, request_log, (policy, context), caller, async move {
+    completion::run_to_completion(state, request_log, (policy, context), caller, async move {
         let handled = AssertUnwindSafe(next.call(request)).catch_unwind();
-        match in_time(handled, most, body).await {
+        match with_deadline(handled, limit, body).await {
             Some(Ok(answered)) => Ok(answered.map(ServiceResponse::map_into_boxed_body)),
             Some(Err(_panic)) => Err(ApiError::Panicked),
             None => Err(ApiError::TimedOut),
@@ -115,9 +119,12 @@ async fn write(
     .await
 }
 
-/// Calls the handler. What the replica has not, or does not let the caller read, may only not be there yet: that is read once more where
-/// it was written.
-async fn read_or_write(request: ServiceRequest, next: &Next<impl MessageBody + 'static>) -> completion::Response {
+/// Calls the handler. If it read from the replica and the result is 404 or 403, calls it once more over the primary database:
+/// the replica may only be behind.
+async fn call_with_replica_fallback(
+    request: ServiceRequest,
+    next: &Next<impl MessageBody + 'static>,
+) -> completion::Response {
     let http = request.request().clone();
     let answered = next.call(request).await?;
     let is_refused = matches!(answered.status(), StatusCode::NOT_FOUND | StatusCode::FORBIDDEN);
@@ -126,17 +133,17 @@ async fn read_or_write(request: ServiceRequest, next: &Next<impl MessageBody + '
     Ok(answered.map_into_boxed_body())
 }
 
-/// Returns the span of a use case, for traces: of a request that has one itself.
-fn use_case(policy: EndpointPolicy) -> Span {
+/// Returns the span of a use case, for traces. Health probes have none.
+fn use_case_span(policy: EndpointPolicy) -> Span {
     if is_health_probe(policy.path) {
         return Span::none();
     }
     tracing::info_span!("use case", otel.name = policy.operation, otel.kind = "internal")
 }
 
-/// Has the list that is asked for read from the replica, if there is one that shows all that the caller has written. Who that is is not
-/// known where anybody may call: whoever sends a token there may have written.
-async fn read_from_replica(state: &State, caller: Option<Caller>, request: &HttpRequest) {
+/// Marks the request to read from the replica, if there is one and it shows all that the caller has written. A public endpoint
+/// does not look up the caller, so a request with a token is never marked there: its caller may have written.
+async fn select_replica(state: &State, caller: Option<Caller>, request: &HttpRequest) {
     let Some(replica) = &state.replica else { return };
     let is_anonymous = caller.is_none() && !request.headers().contains_key(header::AUTHORIZATION);
     if (caller.is_some() || is_anonymous) && replica.replica.serves(caller.map(|caller| caller.user)).await {
@@ -144,11 +151,12 @@ async fn read_from_replica(state: &State, caller: Option<Caller>, request: &Http
     }
 }
 
-fn refuse(request: HttpRequest, error: &ApiError) -> ServiceResponse<BoxBody> {
+fn error_response(request: HttpRequest, error: &ApiError) -> ServiceResponse<BoxBody> {
     ServiceResponse::new(request, error.error_response())
 }
 
-/// Checks the token, the rate limit of the account and the role that the endpoint requires, and keeps the caller with the request for the handler.
+/// Checks the token, the rate limit of the account and the role that the endpoint requires. Stores the caller in the request's
+/// extensions for the handler. Returns `None` for a public endpoint.
 async fn authenticate(
     access: Access,
     state: &State,
@@ -165,7 +173,7 @@ async fn authenticate(
         None => authentication.redeem_ticket(&ticket().ok_or(ApiError::NoToken)?).await?,
     };
     let caller = authenticated.caller;
-    // Before what may refuse it: the log tells who that was.
+    // Before any refusal, so that the log names the caller.
     request.extensions_mut().insert(caller);
     request.extensions_mut().insert(authenticated);
     limiter.check_account(state, &caller, request)?;
@@ -189,8 +197,8 @@ fn ticket(request: &HttpRequest) -> Option<String> {
     parameters.find(|(name, _)| name == TICKET).map(|(_, ticket)| ticket.into_owned())
 }
 
-/// Refuses a NUL character in path or query, which means nothing to any endpoint.
-fn refuse_nul(request: &HttpRequest) -> Result<(), ApiError> {
+/// Rejects a NUL character in path or query, which no endpoint accepts.
+fn reject_nul(request: &HttpRequest) -> Result<(), ApiError> {
     let (path, query) = (request.uri().path(), request.query_string());
     if path.contains("%00") || query.contains("%00") {
         return Err(ApiError::Malformed("The address must not contain a NUL character".to_owned()));

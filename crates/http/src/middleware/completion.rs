@@ -1,4 +1,4 @@
-//! Work that is done to its end, whoever still waits for it.
+//! Work that runs to completion even if the client disconnects.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::ServiceResponse;
@@ -10,12 +10,12 @@ use tracing::Instrument;
 use crate::core::{ApiError, Causes, EndpointPolicy, RequestContext, State};
 use crate::middleware::RequestLog;
 
-/// What a handler's service gives.
+/// The result of calling a handler's service.
 pub(crate) type Response = Result<ServiceResponse<BoxBody>, actix_web::Error>;
 
-/// Carries out a request to its end, even if its client goes away or no longer waits, and records that the caller may have written. A
-/// failure that nobody is told of then is logged.
-pub(crate) async fn to_the_end(
+/// Runs the work on a request in a task of its own, to completion even if the client disconnects or the request times out, and
+/// records afterwards that the caller may have written. A failure that can no longer be sent to the client is logged.
+pub(crate) async fn run_to_completion(
     state: web::Data<State>,
     request_log: web::Data<RequestLog>,
     (policy, context): (EndpointPolicy, RequestContext),
@@ -31,13 +31,13 @@ pub(crate) async fn to_the_end(
             state.record_write(caller).await;
         }
         if let Err(outcome) = reply.send(outcome) {
-            log_unseen(&request_log, policy, context, outcome);
+            log_undelivered_failure(&request_log, policy, context, outcome);
         }
     });
     answer.await.unwrap_or(Err(ApiError::Panicked))
 }
 
-fn log_unseen(
+fn log_undelivered_failure(
     request_log: &RequestLog,
     policy: EndpointPolicy,
     context: RequestContext,

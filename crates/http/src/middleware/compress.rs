@@ -1,4 +1,4 @@
-//! Compressed answers, for clients that take them.
+//! Compression of responses, for clients that accept it.
 
 use std::cell::RefCell;
 use std::io;
@@ -19,36 +19,36 @@ use zstd::bulk::Compressor;
 
 use crate::core::{ApiError, MemoryPermit};
 
-/// The most bytes of an answer that is sent as it is: it fits into one packet or so, compressed or not.
+/// The most bytes of a response that is never compressed: it fits into about one packet either way.
 const MAX_UNCOMPRESSED: u64 = 1024;
 
-/// The most bytes of an answer that is compressed on the thread that made it: that takes less time than to hand it over.
+/// The most bytes of a response that is compressed on its worker thread: that takes less time than handing it to another.
 const MAX_INLINE: usize = 16 * 1024;
 
-/// The encodings, the preferred one first: zstd takes the least time for what it saves.
+/// The supported encodings in the order of preference. zstd has the best ratio of saving to time.
 const ENCODINGS: [ContentEncoding; 2] = [ContentEncoding::Zstd, ContentEncoding::Gzip];
 
-/// The compression level of zstd: the quickest of the ordinary ones.
+/// The compression level of zstd: the fastest of the regular (positive) ones.
 const ZSTD_LEVEL: i32 = 1;
 
-/// Limits how many answers are compressed at once outside the threads that serve requests: to half their number, so that
-/// compressing does not take the processor from small requests.
+/// Limits how many responses are compressed at once outside the worker threads: to half the number of workers, so that
+/// compression leaves processor time for small requests.
 pub(crate) struct CompressionLimit(Arc<Semaphore>);
 
 impl CompressionLimit {
-    /// Creates the limit for so many threads.
+    /// Creates the limit for this number of worker threads.
     pub(crate) fn new(workers: usize) -> Self {
         Self(Arc::new(Semaphore::new((workers / 2).clamp(1, Semaphore::MAX_PERMITS))))
     }
 
     async fn compress(&self, encoding: ContentEncoding, plain: Bytes) -> io::Result<Bytes> {
         if plain.len() <= MAX_INLINE {
-            return encoded(encoding, &plain);
+            return encode(encoding, &plain);
         }
-        // It is never closed. The work holds the permit, not the request, which may be given up.
+        // The semaphore is never closed. The task holds the permit, since the request may be cancelled before it ends.
         let permit = Arc::clone(&self.0).acquire_owned().await.map_err(io::Error::other)?;
         spawn_blocking(move || {
-            let encoded = encoded(encoding, &plain);
+            let encoded = encode(encoding, &plain);
             drop(permit);
             encoded
         })
@@ -57,12 +57,12 @@ impl CompressionLimit {
 }
 
 thread_local! {
-    /// The compressor of the thread, kept between answers: a new one begins by clearing a megabyte or so.
+    /// The compressor of the thread, reused between responses: a new one first clears about a megabyte.
     static ZSTD: RefCell<Compressor<'static>> = RefCell::default();
 }
 
-/// Returns the bytes in this encoding.
-fn encoded(encoding: ContentEncoding, plain: &[u8]) -> io::Result<Bytes> {
+/// Compresses `plain` in this encoding.
+fn encode(encoding: ContentEncoding, plain: &[u8]) -> io::Result<Bytes> {
     let encoded = if encoding == ContentEncoding::Zstd {
         ZSTD.with_borrow_mut(|compressor| {
             compressor.set_compression_level(ZSTD_LEVEL)?;
@@ -76,18 +76,18 @@ fn encoded(encoding: ContentEncoding, plain: &[u8]) -> io::Result<Bytes> {
     Ok(encoded.into())
 }
 
-/// A constant body, kept in every encoding in which it is smaller.
+/// A constant body, stored in every encoding in which it is smaller.
 pub(crate) struct Precompressed {
     plain: Bytes,
     encoded: Vec<(ContentEncoding, Bytes)>,
 }
 
 impl Precompressed {
-    /// Compresses a body.
+    /// Compresses a body in every supported encoding.
     pub(crate) fn new(plain: Bytes) -> io::Result<Self> {
         let mut smaller = Vec::new();
         for encoding in ENCODINGS {
-            let encoded = encoded(encoding, &plain)?;
+            let encoded = encode(encoding, &plain)?;
             if plain.len() as u64 > MAX_UNCOMPRESSED && encoded.len() < plain.len() {
                 smaller.push((encoding, encoded));
             }
@@ -95,7 +95,7 @@ impl Precompressed {
         Ok(Self { plain, encoded: smaller })
     }
 
-    /// Answers with the encoding that the client prefers.
+    /// Returns a response with the body in the encoding that the client prefers.
     pub(crate) fn answer(&self, mut response: HttpResponseBuilder, request: &impl HttpMessage) -> HttpResponse {
         response.insert_header((header::VARY, "Accept-Encoding"));
         let preferred = preferred(request);
@@ -108,7 +108,7 @@ impl Precompressed {
     }
 }
 
-/// Compresses large JSON answers in the encoding that the client prefers. Images are compressed already.
+/// Compresses large JSON responses in the encoding that the client prefers. Images are compressed already.
 pub(crate) async fn compress<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<B>, actix_web::Error>,
@@ -127,7 +127,7 @@ pub(crate) async fn compress<B: MessageBody + 'static>(
     let (request, response) = response.into_parts();
     let (mut response, body) = response.into_parts();
     let compressed = match body.try_into_bytes() {
-        // The same headers but for the length, which is known when it was compressed.
+        // The headers of a GET but without the length, which only compression would tell.
         Ok(_) if request.method() == Method::HEAD => BoxBody::new(body::None::new()),
         Ok(plain) => {
             let compressed = limit.compress(encoding, plain).await;
@@ -144,7 +144,8 @@ pub(crate) async fn compress<B: MessageBody + 'static>(
     Ok(ServiceResponse::new(request, response))
 }
 
-/// Returns the encoding to which the client gives the most weight; of several, the first of [`ENCODINGS`].
+/// Returns the encoding to which the client gives the greatest weight; of several, the first in [`ENCODINGS`]. Returns `None`
+/// if the client accepts none of them, or prefers an uncompressed response.
 pub(crate) fn preferred(request: &impl HttpMessage) -> Option<ContentEncoding> {
     request.headers().get(header::ACCEPT_ENCODING)?;
     let AcceptEncoding(accepted) = AcceptEncoding::parse(request).ok()?;
@@ -156,10 +157,10 @@ pub(crate) fn preferred(request: &impl HttpMessage) -> Option<ContentEncoding> {
         named(encoding).or_else(any).map_or(Quality::ZERO, |item| item.quality)
     };
     let weighed = ENCODINGS.into_iter().rev().map(|encoding| (weight(encoding), encoding));
-    // Of those of the greatest weight, the last.
+    // `max_by_key` returns the last of several maxima, hence `rev`.
     let (weight, encoding) = weighed.max_by_key(|(weight, _)| *weight)?;
-    let as_it_is = named(ContentEncoding::Identity).map_or(Quality::ZERO, |item| item.quality);
-    (weight > Quality::ZERO && weight >= as_it_is).then_some(encoding)
+    let identity = named(ContentEncoding::Identity).map_or(Quality::ZERO, |item| item.quality);
+    (weight > Quality::ZERO && weight >= identity).then_some(encoding)
 }
 
 #[cfg(test)]
@@ -169,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_client_weighs_and_of_equals_the_cheapest_is_taken() {
+    fn the_encoding_of_greatest_weight_wins_and_zstd_wins_ties() {
         let preferred = |accepted: &str| {
             preferred(&TestRequest::default().insert_header((header::ACCEPT_ENCODING, accepted)).to_srv_request())
         };

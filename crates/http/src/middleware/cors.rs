@@ -1,4 +1,4 @@
-//! What browsers are told: what they may do with a response, and which pages of other sites may ask for one.
+//! Cross-origin resource sharing: which other sites' pages may call the service from a browser.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -24,12 +24,12 @@ const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 /// The sites whose pages may call the service from a browser.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum CorsOrigins {
-    /// None: pages of other sites cannot read what they are answered.
+    /// No site: pages of other sites cannot read responses.
     #[default]
     None,
-    /// Every one. Who calls is told by the token alone, which browsers do not send by themselves.
+    /// Every site. That is safe since callers are identified by tokens alone, which browsers do not send by themselves.
     Any,
-    /// These.
+    /// These origins.
     These(BTreeSet<String>),
 }
 
@@ -41,7 +41,7 @@ impl FromStr for CorsOrigins {
         let origin = |text: &str| {
             let given = text.trim_end_matches('/').to_ascii_lowercase();
             let is_origin = Url::parse(&given).is_ok_and(|url| url.origin().ascii_serialization() == given);
-            // Elsewhere that stands for many, and here it would stand for none.
+            // A wildcard within an origin, common elsewhere, would match nothing here.
             if is_origin && !given.contains('*') {
                 Ok(given)
             } else {
@@ -58,7 +58,7 @@ impl FromStr for CorsOrigins {
 }
 
 impl CorsOrigins {
-    /// Returns the middleware that lets their pages in. Cookies are not allowed: there are none.
+    /// Returns the middleware that allows requests from pages of these sites. Credentials are not allowed: there are no cookies.
     pub(crate) fn middleware(&self) -> Cors {
         let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE];
         let taken = [
@@ -78,8 +78,8 @@ impl CorsOrigins {
             "Accept-Ranges Allow Content-Range ETag Idempotency-Replayed Link RateLimit-Limit RateLimit-Remaining \
                      RateLimit-Reset Retry-After WWW-Authenticate X-Request-Id"
                 .split(' ');
-        // Answered without the headers, a request of another site's page is refused by the browser. Other clients, which
-        // may send anything, are not asked where they come from.
+        // A request from an origin that is not allowed is answered without CORS headers, so the browser keeps the response from
+        // the page. Blocking it here would add nothing, since other clients may send any `Origin`.
         let cors = Cors::default().block_on_origin_mismatch(false).allowed_methods(methods).allowed_headers(taken);
         let cors = cors.expose_headers(shown).max_age(3600);
         match self {
@@ -90,7 +90,7 @@ impl CorsOrigins {
     }
 }
 
-/// Gives the refusal of a preflight the form that every failure has.
+/// Renders the refusal of a preflight like every other error.
 pub(crate) async fn render_refusal(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn origins_are_a_scheme_a_host_and_a_port() {
+    fn an_origin_is_a_scheme_a_host_and_an_optional_port() {
         let these = |origins: &[&str]| CorsOrigins::These(origins.iter().map(|&origin| origin.to_owned()).collect());
         for (list, expected) in [
             ("", CorsOrigins::None),

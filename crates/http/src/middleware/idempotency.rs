@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: requests that a client may send again without their taking effect twice.
+//! `Idempotency-Key`: requests that a client may repeat without effect beyond the first time.
 
 use std::iter;
 use std::panic::AssertUnwindSafe;
@@ -20,19 +20,19 @@ use crate::core::{
     ApiError, EndpointPolicy, IdempotencySupport, JSON_LIMIT, MacKeys, Purpose, RequestContext, State, extractor,
 };
 use crate::middleware::RequestLog;
-use crate::middleware::completion::{Response, to_the_end};
+use crate::middleware::completion::{Response, run_to_completion};
 use crate::request::{Body, multipart};
 
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// A body beyond so many bytes is digested on another thread than those that serve requests.
-const LARGE: usize = 64 * 1024;
+/// The most bytes of a body whose digest is computed on the worker thread. Larger ones are digested on another thread.
+const MAX_INLINE: usize = 64 * 1024;
 
-/// How often a body is in memory: it is kept as it came while the handler reads it.
+/// The number of copies of a body in memory: it is kept as received while the handler parses it.
 const COPIES: usize = 2;
 
-/// Returns the key under which a request was sent, if it was and the endpoint takes keys.
+/// Returns the key of a request, if it has one and the endpoint supports keys.
 pub(crate) fn key(support: IdempotencySupport, headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiError> {
     if support == IdempotencySupport::None {
         return Ok(None);
@@ -47,11 +47,10 @@ pub(crate) fn key(support: IdempotencySupport, headers: &HeaderMap) -> Result<Op
     key.map(Some).ok_or_else(|| ApiError::Malformed(message()))
 }
 
-/// Answers a request that was sent under a key: calls its handler, which says again what it did if the same request was
-/// carried out before.
+/// Calls the handler of a request with a key. If the same request was carried out before, the handler only reports again what
+/// it did.
 ///
-/// From the moment it is on record it is carried out to its end, even if the client goes away: the retry of an impatient
-/// one finds the outcome.
+/// Once the request is recorded, it runs to completion even if the client disconnects, so that a retry finds the outcome.
 pub(crate) async fn once(
     state: web::Data<State>,
     request_log: web::Data<RequestLog>,
@@ -63,7 +62,7 @@ pub(crate) async fn once(
     let context = RequestContext::of(request.request())?;
     let payload = request.take_payload();
     let body = Body::new(request.request(), payload);
-    // As large as its handler takes it.
+    // The limit of the handler.
     let is_upload = policy.idempotency == IdempotencySupport::Image;
     let most = if is_upload { multipart::most_bytes(state.max_image_bytes) } else { JSON_LIMIT };
     body.reserve_memory(most, COPIES).await?;
@@ -72,11 +71,11 @@ pub(crate) async fn once(
     let name = RequestName { caller, route: format!("{} {}", request.method(), policy.path), key };
     let fingerprints = fingerprints(&state.mac_keys, request.request(), body.clone()).await?;
     let shared = state.clone();
-    let work = async move { carry_out(&shared, (&name, fingerprints), (request, body), next).await };
-    to_the_end(state, request_log, (policy, context), caller, work).await
+    let work = async move { record_and_call(&shared, (&name, fingerprints), (request, body), next).await };
+    run_to_completion(state, request_log, (policy, context), caller, work).await
 }
 
-async fn carry_out(
+async fn record_and_call(
     state: &State,
     (name, fingerprints): (&RequestName, Fingerprints),
     (mut request, body): (ServiceRequest, Bytes),
@@ -95,7 +94,7 @@ async fn carry_out(
         (Ok(Ok(response)), Attempt::Again(_)) if !response.status().is_server_error() => {
             response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
         }
-        // It has stored its outcome with what it wrote.
+        // The handler has stored its outcome in the transaction of its writes.
         (Ok(Ok(response)), _) if response.status().is_success() => {}
         (_, Attempt::First(attempt)) => abandon(state, attempt).await,
         _ => {}
@@ -103,25 +102,26 @@ async fn carry_out(
     outcome
 }
 
-/// Forgets what was refused or failed, so that it may be sent again. What was carried out all the same stays on record.
+/// Deletes the record of a request that was refused or failed, so that it may be retried. If it was carried out all the same,
+/// its record stays.
 async fn abandon(state: &State, attempt: AttemptId) {
     if let Err(error) = state.services.idempotency.abandon(attempt).await {
-        // A retry is told that it is under way, until the attempt is given up for lost.
+        // Retries are answered that the request is in progress, until the attempt expires.
         tracing::warn!(cause = error.cause(), "could not forget an idempotency attempt");
     }
 }
 
-/// Digests of what a request says: its method and address, the type of its body and the body.
+/// Computes the fingerprints of a request: digests of its method and URI, the media type of its body and the body.
 async fn fingerprints(mac_keys: &MacKeys, request: &HttpRequest, body: Bytes) -> Result<Fingerprints, ApiError> {
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let head = format!("{} {}", request.method(), request.uri());
     let (mac_keys, content_type) = (mac_keys.clone(), content_type.unwrap_or_default().to_owned());
-    let is_large = body.len() > LARGE;
+    let is_large = body.len() > MAX_INLINE;
     let digest = move || {
         let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let boundary = (essence == "multipart/form-data").then(|| boundary(&content_type)).flatten();
-        let said = [head.as_bytes(), essence.as_bytes()].into_iter().chain(parts(boundary, &body));
-        let (own, accepted) = mac_keys.macs(Purpose::Request, said);
+        let content = [head.as_bytes(), essence.as_bytes()].into_iter().chain(parts(boundary, &body));
+        let (own, accepted) = mac_keys.macs(Purpose::Request, content);
         Fingerprints { own: Fingerprint(own), accepted: accepted.map(Fingerprint) }
     };
     if is_large { Ok(web::block(digest).await.map_err(Error::internal)?) } else { Ok(digest()) }
@@ -133,7 +133,8 @@ pub(crate) fn boundary(content_type: &str) -> Option<&str> {
     Some(boundary.trim_matches('"')).filter(|boundary| !boundary.is_empty())
 }
 
-/// Returns the body without the boundaries of its form: a client draws a new one each time it sends the same form.
+/// Returns the parts of a form between its boundaries, or the whole body if it is no form. The boundaries do not count, since
+/// clients generate a new one each time they send the same form.
 pub(crate) fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator<Item = &'a [u8]> + Clone {
     let delimiter = boundary.map(|boundary| format!("--{boundary}").into_bytes());
     let mut rest = Some(body);
@@ -146,7 +147,7 @@ pub(crate) fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator
     })
 }
 
-/// As what the request is carried out: without a key, as one that has no name.
+/// The attempt that a request is: the first or a later one under its key, or [`Attempt::Unnamed`] without a key.
 pub(crate) struct CarriedOutAs(pub(crate) Attempt);
 
 extractor!(CarriedOutAs, |request| Ok(Self(request.extensions().get().copied().unwrap_or(Attempt::Unnamed))));
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_form_is_known_whatever_its_boundary() {
+    fn the_parts_of_a_form_do_not_depend_on_its_boundary() {
         let form = |boundary: &str| format!("--{boundary}\r\nname\r\n\r\nvalue\r\n--{boundary}--\r\n");
         let (one, two) = (form("one"), form("another"));
         let of = |content_type: &str, body: &str| {

@@ -1,16 +1,16 @@
-//! What the service serves at once, and how long a client may take for its part.
+//! Load shedding: the limits on how much the service handles at once, and on how long a client may take for its part.
 //!
 //! | limit | beyond it |
 //! |---|---|
 //! | connections (`transport::accept`), and half as many from one address | 503, and the connection is closed |
-//! | requests in flight ([`shed_load`]), but for those of health probes, and half as many from one address | 503 |
+//! | requests in flight ([`shed_load`]) except health probes, and half as many from one address | 503 |
 //! | reads, writes and uploads of one account in progress (`account_concurrency`) | a bounded queue of its own, then 503 |
-//! | bytes of uploads and of answers in memory (`core::memory_budget`) | a bounded wait, then 503 |
+//! | bytes of uploads and of responses in memory (`core::memory_budget`) | a bounded wait, then 503 |
 //! | the time and the size of a head (`transport::stream`) | 408 or 431, and the connection is closed |
 //! | the time of a body (`request::body_deadline`) | 408, and the connection is closed |
-//! | the time to take an answer (`transport::stream`) | the connection is closed |
+//! | the time to read a response (`transport::stream`) | the connection is closed |
 //!
-//! How long the work itself may take is the matter of `authorize`.
+//! `authorize` limits the time of the work itself.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -28,25 +28,24 @@ use crate::middleware::AccountPermit;
 use crate::request::body_deadline;
 use crate::transport::{Connection, ResponseGuard, framing};
 
-/// Lets a request in, unless too many are in flight and it does not ask how the service is, and looks after the
-/// time that its client takes.
+/// Answers 503 if too many requests are in flight, health probes excepted, and sets the deadline of the request body.
 pub(crate) async fn shed_load(
     mut request: ServiceRequest,
     client: impl FnOnce(&HttpRequest) -> Result<ClientAddress, ApiError>,
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
 ) -> Result<ServiceResponse<BoxBody>, actix_web::Error> {
     let capacity = shared::<Capacity>(request.request())?.clone();
-    // Who looks after the service must learn how it is when it is busy; connections bound how many these are.
-    let place = match is_health_probe(request.path()) {
+    // Operators must be able to check the service when it is busy; the limit on connections bounds the number of probes.
+    let permit = match is_health_probe(request.path()) {
         true => None,
         false => Some(capacity.requests.try_acquire(client(request.request())?)),
     };
-    let is_full = matches!(place, Some(None));
-    if let Some(permit) = place.flatten() {
-        // With the request, which is in flight for as long as it is worked on, even if its client has gone.
+    let is_full = matches!(permit, Some(None));
+    if let Some(permit) = permit.flatten() {
+        // Kept in the request's extensions: the request is in flight while it is worked on, even after its client disconnected.
         request.extensions_mut().insert(permit);
     }
-    body_deadline::watch(&mut request, capacity.limits.body_time);
+    body_deadline::install(&mut request, capacity.limits.body_time);
     let mut response = if is_full {
         request.into_response(ApiError::Busy.error_response())
     } else if framing::is_body_without_end(&request) {
@@ -55,55 +54,57 @@ pub(crate) async fn shed_load(
     } else {
         next(request).await?
     };
-    // The answer is made, and compressed.
+    // The response is rendered and compressed.
     drop(response.response_mut().extensions_mut().remove::<AccountPermit>());
-    // What goes on for as long as its client listens is bounded by itself.
-    let place = response.request().extensions_mut().remove::<Permit>();
-    if let Some(permit) = place.filter(|_| !is_stream(&response)) {
+    // An event stream releases its permit: it lasts until the client disconnects, and has a limit of its own.
+    let permit = response.request().extensions_mut().remove::<Permit>();
+    if let Some(permit) = permit.filter(|_| !is_stream(&response)) {
         response.response_mut().extensions_mut().insert(permit);
     }
     Ok(response)
 }
 
-/// Returns whether an answer is a stream of events.
+/// Returns whether a response is an event stream.
 fn is_stream(response: &ServiceResponse<impl MessageBody>) -> bool {
     response.response().extensions().contains::<EventStream>()
 }
 
-/// Has the connection closed after an answer behind which nothing can follow, and says so in it.
-pub(crate) fn close_if_over(response: &mut ServiceResponse<impl MessageBody>) {
+/// Sets `Connection: close` on a response after which no further request can be read from the connection.
+pub(crate) fn close_if_unusable(response: &mut ServiceResponse<impl MessageBody>) {
     let request = response.request();
-    // Another protocol, which the service does not speak: actix-http would echo it, and close.
-    let wants_other = request.head().connection_type() == ConnectionType::Upgrade;
+    // The service supports no other protocol. actix-http would echo the upgrade, and close.
+    let wants_upgrade = request.head().connection_type() == ConnectionType::Upgrade;
     let is_broken = || request.conn_data::<Rc<Connection>>().is_some_and(|connection| connection.is_broken());
-    if wants_other || response.status() == StatusCode::REQUEST_TIMEOUT || is_broken() {
+    if wants_upgrade || response.status() == StatusCode::REQUEST_TIMEOUT || is_broken() {
         response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
     }
 }
 
-/// How much of an answer is handed on at once. The connection copies that; the rest stays where it is, and counted.
-const SLICE: usize = 32 * 1024;
+/// The most bytes of a response that actix-http gets at once. It copies these into its buffer; the rest is not copied, and stays
+/// counted in the memory budget.
+const MAX_SLICE: usize = 32 * 1024;
 
-/// The body of an answer, in slices. Until it was sent, the request is in flight, and the next head is not waited for.
+/// A response body, sent in slices. Until it is dropped, the request counts as in flight, and the client has no deadline for
+/// its next request.
 pub(crate) struct ResponseBody<B> {
     body: B,
-    /// What is left of the last chunk of the body.
+    /// The rest of the last chunk of the body.
     rest: Bytes,
-    _answering: Option<ResponseGuard>,
+    _guard: Option<ResponseGuard>,
     _permit: Option<Permit>,
-    /// The memory that is set aside for it, until the client has taken it.
+    /// The memory reserved for the body, until the client has read it.
     _memory: Option<MemoryPermit>,
 }
 
 impl<B> ResponseBody<B> {
     /// Moves the permit and the memory from the extensions of a response into its body.
-    pub(crate) fn of(mut response: ServiceResponse<B>, answering: Option<ResponseGuard>) -> ServiceResponse<Self> {
+    pub(crate) fn of(mut response: ServiceResponse<B>, guard: Option<ResponseGuard>) -> ServiceResponse<Self> {
         let (permit, memory) = {
             let mut extensions = response.response_mut().extensions_mut();
             (extensions.remove(), extensions.remove())
         };
         let rest = Bytes::new();
-        response.map_body(|_, body| Self { body, rest, _answering: answering, _permit: permit, _memory: memory })
+        response.map_body(|_, body| Self { body, rest, _guard: guard, _permit: permit, _memory: memory })
     }
 }
 
@@ -117,11 +118,11 @@ impl<B: MessageBody + Unpin> MessageBody for ResponseBody<B> {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Self::Error>>> {
         if self.rest.is_empty() {
             match Pin::new(&mut self.body).poll_next(cx) {
-                Poll::Ready(Some(Ok(chunk))) if chunk.len() > SLICE => self.rest = chunk,
+                Poll::Ready(Some(Ok(chunk))) if chunk.len() > MAX_SLICE => self.rest = chunk,
                 other => return other,
             }
         }
-        let slice = self.rest.len().min(SLICE);
+        let slice = self.rest.len().min(MAX_SLICE);
         Poll::Ready(Some(Ok(self.rest.split_to(slice))))
     }
 }
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_account_has_its_permit_until_its_answer_is_ready_to_be_sent() {
+    async fn the_permit_of_an_account_is_released_when_the_response_is_ready_to_be_sent() {
         let limits = AccountConcurrency::new(1, true);
         let account = UserId::new(uuid::Uuid::from_u128(1));
         let capacity = web::Data::new(Capacity::new(LoadLimits::default()));
@@ -162,9 +163,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_comes_whole_and_in_slices() {
-        let bytes: Vec<u8> = (0..3 * SLICE + 5).map(|n| n as u8).collect();
-        let chunks = [&bytes[..10], &bytes[10..10 + SLICE], &[], &bytes[10 + SLICE..]].map(Bytes::copy_from_slice);
+    async fn a_response_body_is_complete_and_split_into_slices() {
+        let bytes: Vec<u8> = (0..3 * MAX_SLICE + 5).map(|n| n as u8).collect();
+        let chunks =
+            [&bytes[..10], &bytes[10..10 + MAX_SLICE], &[], &bytes[10 + MAX_SLICE..]].map(Bytes::copy_from_slice);
         let streamed = BodyStream::new(stream::iter(chunks.map(Ok::<_, std::io::Error>)));
         for body in [BoxBody::new(Bytes::from(bytes.clone())), BoxBody::new(streamed)] {
             let response = TestRequest::default().to_srv_response(HttpResponse::Ok().body(body));
@@ -172,7 +174,7 @@ mod tests {
             let mut whole = Vec::new();
             while let Some(slice) = poll_fn(|cx| Pin::new(&mut answer).poll_next(cx)).await {
                 let slice = slice.unwrap();
-                assert!(slice.len() <= SLICE);
+                assert!(slice.len() <= MAX_SLICE);
                 whole.extend_from_slice(&slice);
             }
             assert_eq!(whole, bytes);

@@ -1,6 +1,5 @@
-//! What happens before and after every handler. It uses what stands below it: `core`, `transport`, `request` and
-//! `response`. The order in which it happens, and why, stands in
-//! `lib.rs`.
+//! The middleware around every handler. It uses the layers below it: `core`, `transport`, `request` and `response`. `lib.rs`
+//! has the order of the middleware, and its reasons.
 
 mod account_concurrency;
 pub(crate) mod authorize;

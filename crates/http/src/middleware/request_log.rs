@@ -1,4 +1,4 @@
-//! What every response carries, what the log says of it, and what is measured of it.
+//! The outermost middleware: request ids, security headers, the log of failures, the access log, metrics and traces.
 
 use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use crate::core::{
     Causes, Client, LogSampler, Paths, RequestContext, RequestId, State, Target, is_health_probe, security_headers,
     shared,
 };
-use crate::middleware::load_shedding::{ResponseBody, close_if_over};
+use crate::middleware::load_shedding::{ResponseBody, close_if_unusable};
 use crate::middleware::{HttpMetrics, Traffic};
 use crate::transport::ResponseGuard;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The target of a line for each request: at `debug`, and at `trace` for what asks how the service is. So it can be
-/// asked for alone, and is not with what is logged by default.
+/// The target of the access log, which has a line for each request: at level `debug`, and at `trace` for health probes. So it
+/// can be enabled separately, and is off by default.
 const ACCESS: &str = "agora_http::access";
 
-/// Gives the response an id, under which the log names the causes of a failure, and what tells browsers what they may do
-/// with it. Counts it, and logs it if that is asked for. Its body keeps the permits of the request until it was sent.
+/// Gives the response its request id, under which the log has the causes of a failure, and the security headers. Counts it, and
+/// logs it if the access log is enabled. Its body keeps the permits of the request until it was sent.
 pub(crate) async fn observe(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + Unpin>,
 ) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
-    let answering = ResponseGuard::begin(&mut request);
+    let guard = ResponseGuard::begin(&mut request);
     let http = request.request();
     let (state, request_log) = (shared::<State>(http)?.clone(), shared::<RequestLog>(http)?.clone());
     let given = request.headers().get(REQUEST_ID).filter(|_| state.trusted_proxies.is_forwarded(request.request()));
@@ -64,20 +64,20 @@ pub(crate) async fn observe(
         metrics.requests.count(route, http.method(), status, time);
     }
     if tracing::enabled!(target: ACCESS, Level::DEBUG) {
-        log(&state, http, id, Some(status), time);
+        log_access(&state, http, id, Some(status), time);
     }
     if let Ok(id) = HeaderValue::from_str(id.as_str()) {
         response.headers_mut().insert(REQUEST_ID, id);
     }
     security_headers::protect(response.headers_mut());
-    close_if_over(&mut response);
-    Ok(ResponseBody::of(response, answering))
+    close_if_unusable(&mut response);
+    Ok(ResponseBody::of(response, guard))
 }
 
-/// Makes the span of a request part of the trace that its headers name.
+/// A function that makes the span of a request part of the trace that its headers name.
 pub type RemoteParent = fn(&Span, &HeaderMap);
 
-/// What requests are counted and logged by.
+/// The counters and the log samplers of requests.
 pub(crate) struct RequestLog {
     metrics: Option<Arc<HttpMetrics>>,
     traffic: Arc<Traffic>,
@@ -86,7 +86,7 @@ pub(crate) struct RequestLog {
 }
 
 impl RequestLog {
-    /// Creates a log that counts for these metrics, if there are any, and takes traces over, where they are followed.
+    /// Creates a log that counts requests in the given metrics, and continues traces by `remote_parent`, if there is one.
     pub(crate) fn new(
         metrics: Option<Arc<HttpMetrics>>,
         traffic: Arc<Traffic>,
@@ -98,7 +98,7 @@ impl RequestLog {
         Self { metrics, traffic, remote_parent, failures: LogSampler::new(log) }
     }
 
-    /// Returns the span of a request, for traces. Probes of health have none.
+    /// Returns the span of a request, for traces. Health probes have none.
     fn span(&self, request: &HttpRequest, route: Option<&'static str>, context: RequestContext) -> Span {
         let method = METHODS.into_iter().find(|known| *known == request.method().as_str());
         let Some(remote_parent) = self.remote_parent.filter(|_| !is_health_probe(request.path())) else {
@@ -120,17 +120,19 @@ impl RequestLog {
         span
     }
 
-    /// Returns whether a failure is to be logged by itself. Of those that end with 503, an attack or a dependency that is
-    /// away makes thousands a second: of each cause the first is, then how many more there were, every ten seconds.
+    /// Returns whether a failure should get a log line of its own. An attack or an unavailable dependency can cause thousands of
+    /// 503 responses a second, so of those only the first of each cause does; then the number of further ones is logged every ten
+    /// seconds.
     pub(crate) fn should_log(&self, status: StatusCode, causes: &str) -> bool {
         status != StatusCode::SERVICE_UNAVAILABLE || self.failures.is_first(causes)
     }
 }
 
-/// The methods that HTTP has (RFC 9110, RFC 5789): clients could make up as many others as they like.
+/// The methods of HTTP (RFC 9110, RFC 5789). Others are not recorded by name, since clients can invent any number of them.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-/// What OpenTelemetry calls the span of a request with one of the known methods, or another, to an endpoint, or none.
+/// The name of the span of a request by the conventions of OpenTelemetry: the method, if it is one of [`METHODS`], and the
+/// route, if there is one.
 struct SpanName(Option<&'static str>, Option<&'static str>);
 
 impl Display for SpanName {
@@ -140,7 +142,7 @@ impl Display for SpanName {
     }
 }
 
-/// Tells of a request that is dropped before it was answered: its client has gone.
+/// A guard that counts and logs a request whose future is dropped before it was answered: the client disconnected.
 pub(crate) struct CancelledRequestGuard<'a> {
     state: &'a State,
     request_log: &'a RequestLog,
@@ -150,7 +152,7 @@ pub(crate) struct CancelledRequestGuard<'a> {
 }
 
 impl<'a> CancelledRequestGuard<'a> {
-    /// Creates a guard of a request that is not answered yet.
+    /// Creates a guard for a request that is not answered yet.
     pub(crate) fn new(
         state: &'a State,
         request_log: &'a RequestLog,
@@ -160,8 +162,8 @@ impl<'a> CancelledRequestGuard<'a> {
         Self { state, request_log, request, context, is_answered: false }
     }
 
-    /// Says that the request was answered.
-    pub(crate) fn was_answered(mut self) {
+    /// Drops the guard without effect, since the request was answered.
+    pub(crate) fn disarm(mut self) {
         self.is_answered = true;
     }
 }
@@ -175,14 +177,14 @@ impl Drop for CancelledRequestGuard<'_> {
             metrics.requests.count_abandoned();
         }
         if tracing::enabled!(target: ACCESS, Level::DEBUG) {
-            log(self.state, self.request, self.context.id(), None, self.context.elapsed());
+            log_access(self.state, self.request, self.context.id(), None, self.context.elapsed());
         }
     }
 }
 
-/// Says who asked for what and how it was answered, or that nobody waited for that. Of the address, only which
-/// endpoint it is: what is in it may be for nobody else.
-fn log(state: &State, request: &HttpRequest, id: RequestId, status: Option<StatusCode>, time: Duration) {
+/// Writes a line of the access log: the caller, the endpoint and the status, or that the client disconnected. It has the route
+/// instead of the URI, which may contain confidential data.
+fn log_access(state: &State, request: &HttpRequest, id: RequestId, status: Option<StatusCode>, time: Duration) {
     let (method, route) = (request.method(), Target::of(request).map_or("-", |target| target.path));
     let (status, abandoned) = (status.map(|status| status.as_u16()), status.is_none().then_some(true));
     let milliseconds = (time.as_secs_f64() * 1000.0 * 1000.0).round() / 1000.0;

@@ -1,4 +1,4 @@
-//! How many requests this node has answered in each of the last minutes, and how many of them failed.
+//! Counts of the requests that this node answered in each of the last minutes, and of those that failed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -6,28 +6,28 @@ use std::time::{Duration, Instant};
 use actix_web::http::StatusCode;
 use agora_domain::clock::Timestamp;
 
-/// How many minutes are told, the one that is not over included.
+/// How many minutes are reported, including the current one.
 const MINUTES: u32 = 60;
 
-/// How many minutes are kept: more than are told, so that the next minute begins in a slot that nobody reads.
+/// The number of slots in a ring: more than are reported, so that the next minute begins in a slot that is not read.
 const SLOTS: u32 = MINUTES + 4;
 
 const MINUTE_MILLIS: i64 = 60_000;
 
-/// The requests of a minute.
+/// The counts of one minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Minute {
-    /// When it began.
+    /// When the minute began.
     pub(crate) at: Timestamp,
-    /// The requests that were answered.
+    /// All requests that were answered.
     pub(crate) requests: u32,
-    /// Those of them whose status was 4xx.
+    /// The requests answered with a status of 4xx.
     pub(crate) client_errors: u32,
-    /// Those of them whose status was 5xx.
+    /// The requests answered with a status of 5xx.
     pub(crate) server_errors: u32,
 }
 
-/// Counts the requests of each minute of the clock, in a ring, without a lock.
+/// Counts the requests of each minute of the clock in ring buffers, without locks.
 pub(crate) struct Traffic {
     begun: Instant,
     begun_at: Timestamp,
@@ -37,7 +37,7 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// Creates one in which nothing was counted yet.
+    /// Creates counters that are all zero.
     pub(crate) fn new(now: Timestamp) -> Self {
         let [requests, client_errors, server_errors] = [(); 3].map(|()| Ring::new());
         Self { begun: Instant::now(), begun_at: now, requests, client_errors, server_errors }
@@ -48,7 +48,7 @@ impl Traffic {
         self.begun_at
     }
 
-    /// Returns for how long it has been counted.
+    /// Returns how long requests have been counted.
     pub(crate) fn age(&self) -> Duration {
         self.begun.elapsed()
     }
@@ -67,7 +67,7 @@ impl Traffic {
         }
     }
 
-    /// Returns the last minutes, from the oldest to the one that is not over.
+    /// Returns the last minutes, from the oldest to the current one.
     pub(crate) fn minutes(&self) -> Vec<Minute> {
         self.minutes_until(self.minute())
     }
@@ -91,7 +91,8 @@ impl Traffic {
     }
 }
 
-/// The counts of one kind: in each slot the number of a minute, and how many there were in it.
+/// The counts of one kind. Each slot has the number of a minute in its upper 32 bits, and the count of that minute in its lower
+/// ones.
 struct Ring([AtomicU64; SLOTS as usize]);
 
 impl Ring {
@@ -107,7 +108,7 @@ impl Ring {
         let Some(slot) = self.slot(minute) else { return };
         let (number, first) = (u64::from(minute), u64::from(minute) << 32 | 1);
         let counted = |found: u64| Some(if found >> 32 == number { found + 1 } else { first });
-        // It never refuses.
+        // It never fails: `counted` always returns `Some`.
         let _ = slot.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted);
     }
 
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minute_of_another_round_is_forgotten() {
+    fn a_slot_is_reset_when_its_next_minute_begins() {
         let traffic = traffic();
         for minute in FIRST..FIRST + 3 * SLOTS {
             traffic.count_in(minute, StatusCode::OK);
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn none_is_lost_where_many_count_at_once() {
+    fn no_count_is_lost_when_threads_count_concurrently() {
         let traffic = traffic();
         thread::scope(|scope| {
             for _ in 0..8 {

@@ -1,6 +1,6 @@
-//! Bodies on their way in: how long a client may take for one, and how long the work on it may take.
+//! The deadlines of receiving a request body, and of the work on the request.
 //!
-//! The whole body must be there in its time, however it drips. The time for the work begins when it is.
+//! The whole body must arrive in its time, even if some of it keeps arriving. The time for the work begins afterwards.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -23,25 +23,25 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout_at};
 use crate::core::{ApiError, JSON_LIMIT, MemoryBudget, MemoryPermit};
 use crate::transport::Connection;
 
-/// How far a body is.
+/// The stage of receiving a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Nobody has begun to read it.
+    /// No one has begun to read it.
     Unread,
-    /// It has been read since then.
+    /// It has been read since this instant.
     Reading(Instant),
-    /// It ended then, or nobody reads it any more.
+    /// Reading finished at this instant, or was given up.
     Over(Instant),
 }
 
-/// What is known of the body of a request.
+/// The deadline, the size and the memory of a request body. It is kept in the request's extensions.
 #[derive(Debug)]
 pub(crate) struct BodyDeadline {
     stage: Cell<Stage>,
     time: Duration,
-    /// How many bytes the client says it has.
+    /// The `Content-Length`, if there is one.
     length: Option<usize>,
-    /// The memory it has, until the request was answered.
+    /// The memory reserved for the body, until the request was answered.
     memory: RefCell<Option<MemoryPermit>>,
 }
 
@@ -50,21 +50,21 @@ impl BodyDeadline {
         Self { stage: Cell::new(Stage::Unread), time, length, memory: RefCell::new(None) }
     }
 
-    /// Returns what is known of the body of a request; `None` when it has none.
+    /// Returns the deadline of the body of a request, or `None` if it has no body.
     pub(crate) fn of(request: &HttpRequest) -> Option<Rc<Self>> {
         request.extensions().get::<Rc<Self>>().cloned()
     }
 
-    /// Returns how many bytes to expect of a body of which at most `most` are kept.
+    /// Returns how many bytes to expect of the body, of which at most `most` are kept.
     pub(crate) fn expected(&self, most: usize) -> usize {
         self.length.unwrap_or(most).min(most)
     }
 
-    /// Waits until the budget has memory for this body, of which at most `most` bytes are kept, in so many copies. One that
-    /// is small needs none, and one that has some has enough.
+    /// Waits until the budget has memory for this body, of which at most `most` bytes are kept, in this number of copies. Does
+    /// nothing for a small body, or if memory was reserved before.
     ///
     /// # Errors
-    /// When too many wait, or there is none in time.
+    /// When too many bodies wait already, or the memory is not available in time.
     pub(crate) async fn reserve_memory(
         &self,
         budget: &MemoryBudget,
@@ -95,7 +95,7 @@ impl BodyDeadline {
         }
     }
 
-    /// Returns when work that began at `begun` and may take `time` must be done, as far as is known now.
+    /// Returns the deadline of work that began at `begun` and may take `time`. It moves as the body is received.
     fn deadline(&self, begun: Instant, time: Duration) -> Instant {
         match self.stage.get() {
             Stage::Unread => begun + time,
@@ -105,9 +105,9 @@ impl BodyDeadline {
     }
 }
 
-/// Does the work on a request within its time; `None` when it took longer. The time in which the body comes does not
-/// count.
-pub(crate) async fn in_time<T>(
+/// Runs the work on a request with a time limit. Returns `None` if it took longer. The time in which the body is received does
+/// not count.
+pub(crate) async fn with_deadline<T>(
     work: impl Future<Output = T>,
     time: Duration,
     body: Option<Rc<BodyDeadline>>,
@@ -128,8 +128,8 @@ pub(crate) async fn in_time<T>(
     }
 }
 
-/// Bounds the time in which the body of a request must be there once somebody reads it.
-pub(crate) fn watch(request: &mut ServiceRequest, time: Duration) {
+/// Bounds the time in which the body of a request must arrive, once it is being read.
+pub(crate) fn install(request: &mut ServiceRequest, time: Duration) {
     let payload = request.take_payload();
     if matches!(payload, Payload::None) {
         return;
@@ -138,13 +138,13 @@ pub(crate) fn watch(request: &mut ServiceRequest, time: Duration) {
     let body = Rc::new(BodyDeadline::new(time, length));
     let connection = request.conn_data::<Rc<Connection>>().cloned();
     request.extensions_mut().insert(Rc::clone(&body));
-    let timed = TimedBody { payload, body, connection, overdue: None, has_ended: false };
+    let timed = TimedBody { payload, body, connection, timer: None, has_ended: false };
     request.set_payload(Payload::Stream { payload: Box::pin(timed) });
 }
 
-/// Waits until the body of a request is there, or more of it than a small one has, and leaves it to be read as it came: how it
-/// fails is told to whoever reads it.
-pub(crate) async fn arrival(request: &mut ServiceRequest) {
+/// Waits until the body of a request was received, or more of it than a small body has. It can be read afterwards as if nothing
+/// had been read; a failure is returned to that reader.
+pub(crate) async fn await_body(request: &mut ServiceRequest) {
     let mut payload = request.take_payload();
     if matches!(payload, Payload::None) {
         return;
@@ -161,18 +161,18 @@ pub(crate) async fn arrival(request: &mut ServiceRequest) {
     request.set_payload(Payload::Stream { payload: Box::pin(arrived.chain(payload)) });
 }
 
-/// Returns whether a body could not be read because its client took too long, which is answered 408.
+/// Returns whether a body could not be read because the client took too long, which is answered 408.
 pub(crate) fn is_too_slow(error: &PayloadError) -> bool {
     matches!(error, PayloadError::Io(error) if error.kind() == io::ErrorKind::TimedOut)
 }
 
-/// A body that fails when its client takes too long.
+/// A payload that fails when the client takes too long.
 struct TimedBody {
     payload: Payload,
     body: Rc<BodyDeadline>,
     connection: Option<Rc<Connection>>,
-    /// Fires when the time is over; there once the body was waited for.
-    overdue: Option<Pin<Box<Sleep>>>,
+    /// Fires at the deadline. It is created only if the body was not available at once.
+    timer: Option<Pin<Box<Sleep>>>,
     has_ended: bool,
 }
 
@@ -182,7 +182,7 @@ impl Stream for TimedBody {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         let begun = this.body.begin();
-        let is_overdue = this.overdue.as_mut().is_some_and(|overdue| overdue.as_mut().poll(cx).is_ready());
+        let is_overdue = this.timer.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
         if !is_overdue {
             if let Poll::Ready(next) = Pin::new(&mut this.payload).poll_next(cx) {
                 if !matches!(next, Some(Ok(_))) {
@@ -191,8 +191,8 @@ impl Stream for TimedBody {
                 }
                 return Poll::Ready(next);
             }
-            let overdue = this.overdue.get_or_insert_with(|| Box::pin(sleep_until(begun + this.body.time)));
-            ready!(overdue.as_mut().poll(cx));
+            let timer = this.timer.get_or_insert_with(|| Box::pin(sleep_until(begun + this.body.time)));
+            ready!(timer.as_mut().poll(cx));
         }
         Poll::Ready(Some(Err(PayloadError::Io(io::ErrorKind::TimedOut.into()))))
     }
@@ -201,7 +201,7 @@ impl Stream for TimedBody {
 impl Drop for TimedBody {
     fn drop(&mut self) {
         self.body.end();
-        // Whoever reads a form stops at its last boundary.
+        // The reader of a form stops at its last boundary. What arrived after it is discarded, so that the body counts as read.
         let mut cx = Context::from_waker(noop_waker_ref());
         while !self.has_ended {
             match Pin::new(&mut self.payload).poll_next(&mut cx) {
@@ -235,11 +235,11 @@ mod tests {
     fn timed(body: &Rc<BodyDeadline>, payload: impl Stream<Item = Result<Bytes, PayloadError>> + 'static) -> TimedBody {
         let payload: BoxedPayloadStream = Box::pin(payload);
         let payload = Payload::Stream { payload };
-        TimedBody { payload, body: Rc::clone(body), connection: None, overdue: None, has_ended: false }
+        TimedBody { payload, body: Rc::clone(body), connection: None, timer: None, has_ended: false }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_drips_is_overdue_when_its_time_is_over() {
+    async fn a_slowly_arriving_body_fails_at_its_deadline() {
         let drip = stream::unfold((), |()| async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             Some((Ok(Bytes::from_static(b"x")), ()))
@@ -259,14 +259,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_was_waited_for_is_read_as_it_came() {
+    async fn an_awaited_body_is_read_unchanged() {
         let whole = async |pieces: usize, fails: bool| {
             let pieces = (0..pieces).map(|_| Ok(Bytes::from_static(&[b'x'; 1000])));
             let failure = fails.then_some(Err(PayloadError::Incomplete(None)));
             let payload: BoxedPayloadStream = Box::pin(stream::iter(pieces.chain(failure)));
             let mut request = TestRequest::default().to_srv_request();
             request.set_payload(Payload::Stream { payload });
-            arrival(&mut request).await;
+            await_body(&mut request).await;
             let (mut payload, mut bytes) = (request.take_payload(), 0_usize);
             loop {
                 match payload.next().await {
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_has_its_time_from_the_end_of_the_body_on() {
+    async fn the_time_of_the_work_begins_at_the_end_of_the_body() {
         let (begun, body) = (Instant::now(), body());
         let work = async {
             body.begin();
@@ -291,21 +291,21 @@ mod tests {
             body.end();
             pending::<()>().await
         };
-        assert!(in_time(work, TIME, Some(Rc::clone(&body))).await.is_none());
+        assert!(with_deadline(work, TIME, Some(Rc::clone(&body))).await.is_none());
         assert_eq!(begun.elapsed().as_secs(), (TIME * 19 / 10).as_secs());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn work_without_a_body_has_its_time() {
+    async fn the_time_of_work_without_a_body_begins_at_once() {
         let begun = Instant::now();
-        assert!(in_time(pending::<()>(), TIME, None).await.is_none());
-        assert!(in_time(pending::<()>(), TIME, Some(body())).await.is_none());
+        assert!(with_deadline(pending::<()>(), TIME, None).await.is_none());
+        assert!(with_deadline(pending::<()>(), TIME, Some(body())).await.is_none());
         assert_eq!(begun.elapsed().as_secs(), 2 * TIME.as_secs());
-        assert_eq!(in_time(async { 1 }, TIME, None).await, Some(1));
+        assert_eq!(with_deadline(async { 1 }, TIME, None).await, Some(1));
     }
 
     #[tokio::test]
-    async fn a_body_has_room_for_each_copy_of_what_it_announces() {
+    async fn memory_is_reserved_for_each_copy_of_the_announced_length() {
         let budget = MemoryBudget::new(32 * MEBIBYTE, "tests");
         for (announced, most, copies, held) in [
             (Some(MEBIBYTE), 5 * MEBIBYTE, 1, MEBIBYTE),

@@ -1,4 +1,4 @@
-//! What is read of a request: its body as JSON or as a form, its path, its query and its conditions. It uses `core` and
+//! Reads requests: the body as JSON or as a form, the path, the query and the conditional headers. It uses `core` and
 //! `transport`.
 
 mod body;
@@ -12,7 +12,7 @@ pub(crate) mod parameters;
 pub(crate) mod preconditions;
 
 pub(crate) use self::body::{Body, ContentType, parse_object};
-pub(crate) use self::body_deadline::{BodyDeadline, arrival, in_time, is_too_slow};
+pub(crate) use self::body_deadline::{BodyDeadline, await_body, is_too_slow, with_deadline};
 pub(crate) use self::cursor::List;
 pub(crate) use self::extract::{Auth, PathId, PathTag, PathText, RequestedBy, SentBy, Until, parse_uuid};
 pub(crate) use self::field::{Field, VariantInput, optional, required, violations};

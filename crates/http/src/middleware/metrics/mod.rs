@@ -1,6 +1,6 @@
-//! What is measured of requests, and how measurements are shown to Prometheus.
+//! Metrics of requests, and the server that exposes all metrics to Prometheus.
 //!
-//! Nothing of this is made when nobody looks at it.
+//! None of this is created unless metrics are enabled.
 
 mod page;
 mod requests;
@@ -19,20 +19,20 @@ pub use crate::middleware::metrics::page::Page;
 pub(crate) use crate::middleware::metrics::requests::Requests;
 pub use crate::middleware::metrics::server::serve;
 
-/// What is measured of requests.
+/// The metrics of one HTTP service.
 pub struct HttpMetrics {
     pub(crate) requests: Requests,
     load: OnceLock<Load>,
 }
 
-/// What the service has taken on and what it has refused.
+/// Where the gauges of the current load and the counters of refusals are read.
 struct Load {
     capacity: Arc<Capacity>,
     refusals: Arc<Refusals>,
 }
 
 impl HttpMetrics {
-    /// Returns what measures the requests of one service, which is given it by [`Settings`](crate::Settings), for a registry.
+    /// Creates the metrics of one service and registers them. They are passed to the service in [`Settings`](crate::Settings).
     pub fn register(registry: &mut Registry) -> Arc<Self> {
         let metrics = Arc::new(Self { requests: Requests::register(registry), load: OnceLock::new() });
         registry.register_collector(Box::new(Arc::clone(&metrics)));
@@ -40,7 +40,7 @@ impl HttpMetrics {
     }
 
     pub(crate) fn attach(&self, capacity: Arc<Capacity>, refusals: Arc<Refusals>) {
-        // Of several services, only the first is looked at.
+        // If there are several services, the metrics show the first.
         let _ = self.load.set(Load { capacity, refusals });
     }
 }

@@ -1,4 +1,4 @@
-//! Figures that are taken when somebody looks.
+//! Metrics whose values are read when Prometheus collects them.
 
 use std::fmt;
 
@@ -7,17 +7,19 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// What is shown to Prometheus, to which figures are added. Names are as Prometheus has them, but counters have no
-/// `_total`, which is added. Each name is added once. Whatever is added fails only when it cannot be written.
+/// The page of metrics that is being encoded for Prometheus.
+///
+/// Names follow Prometheus' conventions, except that those of counters are given without `_total`, which is appended. Each name
+/// may be added once.
 pub struct Page<'a>(DescriptorEncoder<'a>);
 
 impl<'a> Page<'a> {
-    /// Adds to what this writes.
+    /// Creates a page that is written by this encoder.
     pub fn new(encoder: DescriptorEncoder<'a>) -> Self {
         Self(encoder)
     }
 
-    /// Adds a figure that goes up and down.
+    /// Adds a gauge.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -25,7 +27,7 @@ impl<'a> Page<'a> {
         ConstGauge::new(value).encode(self.0.encode_descriptor(name, help, None, MetricType::Gauge)?)
     }
 
-    /// Adds such figures of several, each under the value of a label.
+    /// Adds a family of gauges, one for each value of a label.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -43,7 +45,7 @@ impl<'a> Page<'a> {
         Ok(())
     }
 
-    /// Adds a figure that counts since the start.
+    /// Adds a counter, with its value since the start of the process.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -51,7 +53,7 @@ impl<'a> Page<'a> {
         ConstCounter::new(value).encode(self.0.encode_descriptor(name, help, None, MetricType::Counter)?)
     }
 
-    /// Adds such figures of several, each under the value of a label.
+    /// Adds a family of counters, one for each value of a label.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -1,4 +1,4 @@
-//! How many requests there were of each endpoint, how they were answered, and how long that took.
+//! Counters of requests by route, method and status, and histograms of their duration.
 
 use std::time::Duration;
 
@@ -9,37 +9,38 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-/// The upper bounds of the times that are told apart, in seconds.
-const TIMES: [f64; 14] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+/// The upper bounds of the buckets of durations, in seconds.
+const DURATION_BUCKETS: [f64; 14] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
 const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "PUT", "DELETE"];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Answered {
+struct ResponseLabels {
     method: &'static str,
     route: &'static str,
     status: u16,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Asked {
+struct RouteLabels {
     method: &'static str,
     route: &'static str,
 }
 
-type Times = Family<Asked, Histogram, fn() -> Histogram>;
+type Durations = Family<RouteLabels, Histogram, fn() -> Histogram>;
 
-/// Counts requests.
+/// The counters and histograms of requests.
 pub(crate) struct Requests {
-    counts: Family<Answered, Counter>,
-    times: Times,
+    counts: Family<ResponseLabels, Counter>,
+    durations: Durations,
     abandoned: Counter,
 }
 
 impl Requests {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let counts = Family::<Answered, Counter>::default();
-        let times: Times = Family::new_with_constructor(|| Histogram::new(TIMES));
+        let counts = Family::<ResponseLabels, Counter>::default();
+        let durations: Durations = Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS));
         let abandoned = Counter::default();
         registry.register("agora_http_requests", "Requests that were answered", counts.clone());
         registry.register(
@@ -51,23 +52,23 @@ impl Requests {
             "agora_http_request_duration",
             "The time from the head of a request to that of its answer",
             Unit::Seconds,
-            times.clone(),
+            durations.clone(),
         );
-        Self { counts, times, abandoned }
+        Self { counts, durations, abandoned }
     }
 
-    /// Counts a request that was not answered, since nobody waited for that any more.
+    /// Counts a request that was not answered, since its client disconnected.
     pub(crate) fn count_abandoned(&self) {
         self.abandoned.inc();
     }
 
-    /// Counts a request to an endpoint's path, or to none, that was answered like this after so long. Methods that no
-    /// endpoint has count as one: clients could make up as many as they like.
+    /// Counts a request that was answered with `status` after `time`. `path` is that of the endpoint, or `None` if there is no
+    /// such endpoint. Methods that no endpoint has are counted together, since clients can invent any number of them.
     pub(crate) fn count(&self, path: Option<&'static str>, method: &Method, status: StatusCode, time: Duration) {
         let route = path.unwrap_or("-");
         let method = METHODS.into_iter().find(|it| *it == method.as_str()).unwrap_or("other");
-        self.times.get_or_create(&Asked { method, route }).observe(time.as_secs_f64());
-        self.counts.get_or_create(&Answered { method, route, status: status.as_u16() }).inc();
+        self.durations.get_or_create(&RouteLabels { method, route }).observe(time.as_secs_f64());
+        self.counts.get_or_create(&ResponseLabels { method, route, status: status.as_u16() }).inc();
     }
 }
 
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_counted_by_route_method_and_status_of_which_there_are_only_so_many() {
+    fn requests_are_counted_by_route_method_and_status_with_unknown_ones_grouped() {
         let mut registry = Registry::default();
         let requests = Requests::register(&mut registry);
         let brew = Method::from_bytes(b"BREW").unwrap();

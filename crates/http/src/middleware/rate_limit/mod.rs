@@ -1,7 +1,7 @@
-//! Limits on how often a client may call: who it is, what it may, and what it is told of that.
+//! Rate limits of client addresses and accounts, and the headers that report them.
 //!
 //! The rules are the domain's; they are applied here because they come before everything else. A general limit on requests
-//! is the operator's choice: none unless configured.
+//! is up to the operator: there is none unless it is configured.
 
 mod refusals;
 
@@ -19,8 +19,8 @@ pub(crate) use refusals::Refusals;
 
 use crate::core::{ApiError, Client, LIMIT, RateLimitClass, State, is_health_probe, shared, write_allowance};
 
-/// Applies the rate limit of the client address to every request but health probes, and adds to the response what is left
-/// of the limits that applied.
+/// Applies the rate limit of the client address to every request except health probes, and adds the `RateLimit` headers of the
+/// limit with the least remaining to the response.
 pub(crate) async fn limit(
     request: ServiceRequest,
     next: impl AsyncFnOnce(ServiceRequest) -> Result<ServiceResponse<BoxBody>, actix_web::Error>,
@@ -37,8 +37,8 @@ pub(crate) async fn limit(
     Ok(response)
 }
 
-/// Keeps with a request what is left of the limits that applied to it: of the one with the least.
-fn record(request: &HttpRequest, allowance: Option<Allowance>) {
+/// Stores the allowance of a limit in the request's extensions, unless one with less remaining is there already.
+fn keep_strictest(request: &HttpRequest, allowance: Option<Allowance>) {
     let Some(allowance) = allowance else { return };
     let mut extensions = request.extensions_mut();
     if extensions.get::<Allowance>().is_none_or(|other| allowance.remaining < other.remaining) {
@@ -46,23 +46,23 @@ fn record(request: &HttpRequest, allowance: Option<Allowance>) {
     }
 }
 
-/// How many requests a minute are served; without a number, as many as come.
+/// The general limits on requests per minute; `None` for no limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Throttling {
-    /// Those of one client address.
+    /// The requests of one client address.
     pub per_address: Option<NonZeroU32>,
-    /// Those of one account, wherever they come from.
+    /// The requests of one account, from any address.
     pub per_account: Option<NonZeroU32>,
 }
 
-/// The limits on how often clients may call, and how many requests were refused for them.
+/// Applies the rate limits, and counts the requests that they refuse.
 pub(crate) struct RateLimiter {
     throttling: Throttling,
     refusals: Arc<Refusals>,
 }
 
 impl RateLimiter {
-    /// Creates the limits that the operator has set.
+    /// Creates a limiter with the operator's general limits.
     pub(crate) fn new(throttling: Throttling) -> Self {
         Self { throttling, refusals: Arc::default() }
     }
@@ -78,11 +78,11 @@ impl RateLimiter {
         };
         let Client(client) = Client::of(state, request);
         let admitted = state.services.limits.admit(&Counted::Requests(client, most));
-        record(request, self.refusals.count(Refusal::Address, admitted)?);
+        keep_strictest(request, self.refusals.count_if_limited(Refusal::Address, admitted)?);
         Ok(())
     }
 
-    /// Applies the limit that the endpoint has for client addresses.
+    /// Applies the endpoint's own rate limit to the client address.
     pub(crate) fn check_endpoint(
         &self,
         class: Option<RateLimitClass>,
@@ -96,13 +96,13 @@ impl RateLimiter {
             RateLimitClass::Registration => (Refusal::Registration, Counted::Registrations(client)),
             RateLimitClass::Recovery => (Refusal::Recovery, Counted::Recoveries(client)),
         };
-        record(request, self.refusals.count(refusal, limits.admit(&counted))?);
+        keep_strictest(request, self.refusals.count_if_limited(refusal, limits.admit(&counted))?);
         Ok(())
     }
 
-    /// Counts an answer of a handler as a refusal by one of the limits that are met there: those of wrong passwords and of changes of one,
-    /// and of what else an account may do only so often.
-    pub(crate) fn count_in_handlers<B>(&self, answered: &Result<ServiceResponse<B>, actix_web::Error>) {
+    /// Counts the response of a handler as a refusal if its status is 429. Handlers apply the limits on wrong passwords, on
+    /// changes of passwords, and on other actions of an account.
+    pub(crate) fn count_handler_refusal<B>(&self, answered: &Result<ServiceResponse<B>, actix_web::Error>) {
         if answered.as_ref().is_ok_and(|response| response.status() == StatusCode::TOO_MANY_REQUESTS) {
             self.refusals.add(Refusal::Password);
         }
@@ -112,7 +112,7 @@ impl RateLimiter {
     pub(crate) fn check_account(&self, state: &State, caller: &Caller, request: &HttpRequest) -> Result<(), ApiError> {
         let Some(most) = self.throttling.per_account else { return Ok(()) };
         let admitted = state.services.limits.admit(&Counted::AccountRequests(caller.user, most));
-        record(request, self.refusals.count(Refusal::Account, admitted)?);
+        keep_strictest(request, self.refusals.count_if_limited(Refusal::Account, admitted)?);
         Ok(())
     }
 }
