@@ -1,6 +1,6 @@
 //! Reads request bodies, within their limits.
 //!
-//! A handler reads the body itself, after the checks that come first by the contract: whether the resource exists and
+//! Handlers read the body themselves, after the checks that the contract puts before it: whether the resource exists and
 //! whether the caller may change it.
 
 use std::future::{Ready, ready};
@@ -22,7 +22,7 @@ use crate::request::{BodyDeadline, is_too_slow, violations};
 pub(crate) struct Body {
     pub(crate) request: HttpRequest,
     pub(crate) payload: Payload,
-    /// What is known of it; nothing when there is none.
+    /// The deadline of the body; `None` if the request has no body.
     deadline: Option<Rc<BodyDeadline>>,
 }
 
@@ -35,10 +35,10 @@ impl FromRequest for Body {
     }
 }
 
-/// What a body says it is.
+/// The declared content type of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ContentType {
-    /// No content type at all.
+    /// No `Content-Type` header.
     None,
     /// `application/json`.
     Json,
@@ -49,12 +49,12 @@ pub(crate) enum ContentType {
 }
 
 impl Body {
-    /// Takes the body of a request.
+    /// Creates the body of a request from its payload.
     pub(crate) fn new(request: &HttpRequest, payload: Payload) -> Self {
         Self { request: request.clone(), payload, deadline: BodyDeadline::of(request) }
     }
 
-    /// Waits until there is room in memory for this body, of which at most `most` bytes are kept, so many times over.
+    /// Waits until memory is reserved for this body, of which at most `most` bytes are kept, in this number of copies.
     pub(crate) async fn reserve_memory(&self, most: usize, copies: usize) -> Result<(), ApiError> {
         let Some(deadline) = &self.deadline else { return Ok(()) };
         let (state, capacity) = (shared::<State>(&self.request)?, shared::<Capacity>(&self.request)?);
@@ -62,8 +62,8 @@ impl Body {
         deadline.reserve_memory(&capacity.uploads, client, most, copies).await
     }
 
-    /// Returns how many bytes to expect, of which at most `most` are kept. A buffer of that size is not copied as it
-    /// grows, and takes no memory before it is filled.
+    /// Returns how many bytes to expect, of which at most `most` are kept. A buffer of that capacity is never reallocated, and
+    /// takes no physical memory before it is filled.
     pub(crate) fn expected(&self, most: usize) -> usize {
         self.deadline.as_ref().map_or(0, |deadline| deadline.expected(most))
     }
@@ -108,12 +108,12 @@ impl Body {
         parse_object(&bytes)
     }
 
-    /// Reads the JSON object of the body, all of whose fields must be valid.
+    /// Reads the JSON object of the body, and validates its fields.
     pub(crate) async fn valid_json<T: DeserializeOwned + Validate<Context = ()>>(self) -> Result<T, ApiError> {
         valid(self.json::<T>().await?)
     }
 
-    /// Reads the same of a body all of whose fields may be left out: an empty one has none of them.
+    /// Like [`valid_json`](Self::valid_json), for a body whose fields are all optional: an empty body counts as `{}`.
     pub(crate) async fn valid_json_or_empty<T: DeserializeOwned + Validate<Context = ()>>(self) -> Result<T, ApiError> {
         let content_type = self.content_type();
         let bytes = self.bytes(JSON_LIMIT).await?;
@@ -130,10 +130,10 @@ fn valid<T: Validate<Context = ()>>(body: T) -> Result<T, ApiError> {
     Ok(body)
 }
 
-/// Parses a JSON object; what else JSON allows is no body of this interface.
+/// Parses a JSON object. Other JSON values are rejected.
 pub(crate) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    let begins = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    if begins != Some(&b'{') {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first != Some(&b'{') {
         return Err(ApiError::Malformed("The body must be a JSON object".to_owned()));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| ApiError::Malformed("The body must be UTF-8 text".to_owned()))?;
@@ -142,7 +142,7 @@ pub(crate) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiEr
     })
 }
 
-/// Returns the failure of a body that took too long, ended early or whose encoding is broken.
+/// Returns the error for a body that took too long, ended early or is encoded incorrectly.
 pub(crate) fn unreadable(error: PayloadError) -> ApiError {
     if is_too_slow(&error) { ApiError::TooSlow } else { ApiError::Malformed("The body could not be read".to_owned()) }
 }

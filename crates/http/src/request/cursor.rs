@@ -1,6 +1,5 @@
-//! The cursor: a position in a list, in a notation that clients pass back and need not understand. It carries a code
-//! that only this service can make, so that a changed or made-up one is refused, and nothing but positions that the
-//! service has named itself ever gets to the database.
+//! Cursors: opaque positions in a list, which clients pass back unchanged. A cursor carries a MAC, so that a changed or forged
+//! one is refused, and only positions that the service itself issued reach the database.
 
 use agora_domain::clock::Timestamp;
 use agora_domain::page::{Keyset, Position};
@@ -9,7 +8,7 @@ use uuid::Uuid;
 
 use crate::core::{MacKeys, Purpose};
 
-/// The list a cursor belongs to: one made for another list is refused.
+/// The list that a cursor belongs to. A cursor of another list is refused. The numbers are part of issued cursors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum List {
     Sessions = 0,
@@ -52,55 +51,55 @@ impl List {
     ];
 }
 
-/// The side of the key that a position is on, or the end of the list.
+/// The kind of a position: after or before its key, or the end of the list.
 const AFTER: u8 = 1;
 const BEFORE: u8 = 2;
 const END: u8 = 3;
 
-/// How many bytes of the code there are: too many to guess.
+/// The bytes of the truncated MAC: enough that it cannot be guessed.
 const MAC_BYTES: usize = 8;
 
-// Half a byte names the list.
+// The list is encoded in four bits.
 const _: () = assert!(List::EACH.len() <= 16);
 
-/// The list and the side, the instant in milliseconds, the identifier, the code.
+/// The layout: one byte for the list and the kind, the instant in milliseconds, the identifier, the MAC.
 const BYTES: usize = 1 + 8 + 16 + MAC_BYTES;
 
 fn mac(mac_keys: &MacKeys, content: &[u8]) -> [u8; MAC_BYTES] {
-    let mut code = [0; MAC_BYTES];
-    code.copy_from_slice(&mac_keys.mac(Purpose::Cursor, [content])[..MAC_BYTES]);
-    code
+    let mut mac = [0; MAC_BYTES];
+    mac.copy_from_slice(&mac_keys.mac(Purpose::Cursor, [content])[..MAC_BYTES]);
+    mac
 }
 
-/// Returns the cursor of a position; nothing for the beginning, which is where a list is read without one.
+/// Returns the cursor of a position; `None` for the start, from which a list is read without a cursor.
 pub(crate) fn encode(mac_keys: &MacKeys, list: List, position: Position) -> Option<String> {
-    let (side, key) = match position {
+    let (kind, key) = match position {
         Position::Start => return None,
         Position::After(key) => (AFTER, key),
         Position::Before(key) => (BEFORE, key),
         Position::End => (END, Keyset::before(Timestamp::from_unix_millis(0))),
     };
     let mut bytes = [0; BYTES];
-    bytes[0] = (list as u8) << 4 | side;
+    bytes[0] = (list as u8) << 4 | kind;
     bytes[1..9].copy_from_slice(&key.at.unix_millis().to_be_bytes());
     bytes[9..25].copy_from_slice(key.id.as_bytes());
-    let code = mac(mac_keys, &bytes[..25]);
-    bytes[25..].copy_from_slice(&code);
+    let mac = mac(mac_keys, &bytes[..25]);
+    bytes[25..].copy_from_slice(&mac);
     Some(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// Returns the position that a cursor of this list names; nothing when it is none.
+/// Returns the position of a cursor of this list; `None` if it is invalid or of another list.
 pub(crate) fn decode(mac_keys: &MacKeys, list: List, cursor: &str) -> Option<Position> {
     let bytes: [u8; BYTES] = URL_SAFE_NO_PAD.decode(cursor).ok()?.try_into().ok()?;
-    let (content, given) = bytes.split_last_chunk::<MAC_BYTES>()?;
-    if !mac_keys.verify(Purpose::Cursor, &[content], given) {
+    let (content, mac) = bytes.split_last_chunk::<MAC_BYTES>()?;
+    if !mac_keys.verify(Purpose::Cursor, &[content], mac) {
         return None;
     }
     let (head, id) = content.split_last_chunk::<16>()?;
-    let (found, millis) = head.split_first()?;
+    let (list_and_kind, millis) = head.split_first()?;
     let at = Timestamp::from_unix_millis(i64::from_be_bytes(millis.try_into().ok()?));
     let key = Keyset { at, id: Uuid::from_bytes(*id) };
-    match found ^ ((list as u8) << 4) {
+    match list_and_kind ^ ((list as u8) << 4) {
         AFTER => Some(Position::After(key)),
         BEFORE => Some(Position::Before(key)),
         END => Some(Position::End),
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cursor_is_refused() {
+    fn an_invalid_cursor_is_refused() {
         let good = encode(&mac_keys(), List::Posts, Position::After(key(5))).unwrap();
         for bad in ["", "x", "!!!!", &good[1..], &good[..43], &good[..40], &format!("{good}A"), &format!("{good}=")] {
             assert_eq!(decode(&mac_keys(), List::Posts, bad), None, "{bad}");
@@ -160,7 +159,7 @@ mod tests {
         #![proptest_config(crate::proptest_config())]
 
         #[test]
-        fn every_position_comes_back(millis in any::<i64>(), id in any::<u128>()) {
+        fn every_position_survives_encoding_and_decoding(millis in any::<i64>(), id in any::<u128>()) {
             let key = Keyset { at: Timestamp::from_unix_millis(millis), id: Uuid::from_u128(id) };
             for position in [Position::After(key), Position::Before(key)] {
                 let cursor = encode(&mac_keys(), List::Likes, position).unwrap();

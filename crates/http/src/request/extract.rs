@@ -1,4 +1,4 @@
-//! What handlers take from a request's head.
+//! The extractors of handlers over the head of a request.
 
 use std::ops::Deref;
 
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::core::{ApiError, Client, State, Target, extractor, shared};
 
-/// The caller as one who may call the endpoint: [`Caller`], [`Member`] or [`Admin`].
+/// The authenticated caller: a [`Caller`], or a [`Member`] or an [`Admin`] if the endpoint requires the role.
 pub(crate) struct Auth<C>(C);
 
 impl<C> Deref for Auth<C> {
@@ -26,7 +26,7 @@ fn caller(request: &HttpRequest) -> Result<Caller, ApiError> {
     request.extensions().get::<Caller>().copied().ok_or(ApiError::NoToken)
 }
 
-/// The caller, and until when the token is valid.
+/// The authenticated caller, with the time until which the token is valid.
 pub(crate) struct Until(pub(crate) Authenticated);
 
 extractor!(Until, |request| {
@@ -37,7 +37,7 @@ extractor!(Auth<Caller>, |request| caller(request).map(Self));
 extractor!(Auth<Member>, |request| Ok(Self(caller(request)?.member()?)));
 extractor!(Auth<Admin>, |request| Ok(Self(caller(request)?.admin()?)));
 
-/// Who asks: the account, if there is one, and the client's address.
+/// The origin of the request: the account, if the caller is authenticated, and the client's address.
 pub(crate) struct RequestedBy(pub(crate) Requester);
 
 extractor!(RequestedBy, |request| {
@@ -46,7 +46,7 @@ extractor!(RequestedBy, |request| {
     Ok(Self(Requester { account, address }))
 });
 
-/// The identifier in the path: its one parameter.
+/// The identifier in the path, which is its only parameter.
 pub(crate) struct PathId<T>(pub(crate) T);
 
 extractor!(PathId<T> where T: From<Uuid>, |request| {
@@ -55,7 +55,7 @@ extractor!(PathId<T> where T: From<Uuid>, |request| {
     Ok(Self(id.into()))
 });
 
-/// What the client says of itself.
+/// The `User-Agent` of the client, if it sent one.
 pub(crate) struct SentBy(pub(crate) Option<UserAgent>);
 
 extractor!(SentBy, |request| {
@@ -63,7 +63,7 @@ extractor!(SentBy, |request| {
     Ok(Self(header.and_then(|value| UserAgent::of(&String::from_utf8_lossy(value.as_bytes())))))
 });
 
-/// The hashtag in the path: its one parameter.
+/// The hashtag in the path, which is its only parameter.
 pub(crate) struct PathTag(pub(crate) Hashtag);
 
 extractor!(PathTag, |request| {
@@ -71,7 +71,7 @@ extractor!(PathTag, |request| {
     Ok(Self(Hashtag::parse(&value).map_err(|violation| ApiError::Malformed(violation.to_string()))?))
 });
 
-/// The text in the path: its one parameter.
+/// The text in the path, which is its only parameter.
 pub(crate) struct PathText(pub(crate) String);
 
 extractor!(PathText, |request| Ok(Self(Target::parameter(request).1.into_owned())));

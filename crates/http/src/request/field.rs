@@ -1,8 +1,8 @@
-//! The fields of a request body. Each is parsed into the domain's type when it is read and keeps what is wrong with it,
-//! so that every invalid field can be reported at once.
+//! The fields of a request body. Each is parsed into the domain's type when it is deserialized, and keeps its violation
+//! otherwise, so that all invalid fields are reported at once.
 //!
-//! A body is one struct of [`Field`]s, from which serde's parser, garde's validator and the OpenAPI schema are derived. In
-//! `#[garde(custom(…))]` it says which of its fields are [`required`] and which [`optional`].
+//! A body is one struct of [`Field`]s, from which serde's parser, garde's validator and the OpenAPI schema are derived. Its
+//! `#[garde(custom(…))]` attributes declare which fields are [`required`] and which are [`optional`].
 
 use agora_domain::accounts::{
     Biography, DisplayName, Email, LoginIdentifier, Password, PasswordAttempt, Role, RoleAction, Username,
@@ -30,47 +30,47 @@ use uuid::Uuid;
 use crate::core::{field_code, field_spelled, schema};
 use crate::request::{parse_instant, parse_uuid};
 
-/// Stands for the name of the field at the beginning of a message.
+/// A placeholder for the name of the field at the beginning of a message.
 const NAME: &str = "{field}";
 
-/// A value that a field can hold.
+/// A type of values that a field can have.
 pub(crate) trait FieldValue: Sized {
-    /// What it is in the body.
+    /// The type of the value in the body.
     type Input: de::DeserializeOwned;
-    /// What it must be, to follow "must be".
+    /// The name of that type for clients, to follow "must be" in messages.
     const EXPECTED: &'static str;
 
-    /// Returns what keeps it from being a value at all, whatever the rule of the value.
+    /// Returns a violation that makes the field [`Field::Malformed`], before the rule of the value is checked.
     fn malformed(_: &Self::Input) -> Option<Violation> {
         None
     }
 
-    /// Parses it.
-    fn read(input: Self::Input) -> Result<Self, Violation>;
+    /// Parses the value.
+    fn from_input(input: Self::Input) -> Result<Self, Violation>;
 
-    /// Returns whether there is nothing in it, so that another spelling of the field is preferred.
+    /// Returns whether the value is blank, so that another spelling of the field is preferred.
     fn is_blank(_: &Self::Input) -> bool {
         false
     }
 
-    /// Returns what is wrong where it is required and not there.
+    /// Returns the violation of a required field that is missing.
     fn missing() -> Violation {
         Violation::new(ViolationKind::Required, format!("{NAME} is required"))
     }
 }
 
-/// A field as it was sent.
+/// A field of a request body.
 #[derive(Debug)]
 pub(crate) enum Field<T> {
-    /// Not at all, or as null.
+    /// The field is missing or null.
     Missing,
-    /// As something of the wrong type, or with a NUL in it.
+    /// The field has the wrong type, or contains a NUL character.
     Malformed(Violation),
-    /// With a value.
+    /// The field has a value.
     Present {
-        /// The value, or what is wrong with it.
+        /// The value, or the rule that it breaks.
         value: Result<T, Violation>,
-        /// Whether there is nothing in it.
+        /// Whether the value is blank.
         is_blank: bool,
     },
 }
@@ -85,16 +85,16 @@ impl<T: FieldValue> Field<T> {
             return Self::Malformed(violation);
         }
         let is_blank = T::is_blank(&input);
-        Self::Present { value: T::read(input), is_blank }
+        Self::Present { value: T::from_input(input), is_blank }
     }
 
-    /// Returns this spelling of the field, or the other one when there is nothing in this, or there is a NUL in the other: that
-    /// is refused even of a spelling that does not count.
+    /// Returns this spelling of the field, or the other one if this is missing or blank, or if the other contains a NUL
+    /// character, which is refused even in a spelling that does not count.
     pub(crate) fn or(self, other: Self) -> Self {
         if self.yields_to(&other) { other } else { self }
     }
 
-    /// Returns which of the two [`or`](Self::or) returns.
+    /// Like [`or`](Self::or), for references.
     pub(crate) fn or_ref<'a>(&'a self, other: &'a Self) -> &'a Self {
         if self.yields_to(other) { other } else { self }
     }
@@ -108,12 +108,12 @@ impl<T: FieldValue> Field<T> {
         }
     }
 
-    /// Returns whether it is missing, or there is nothing in it.
+    /// Returns whether the field is missing or blank.
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Self::Missing | Self::Present { is_blank: true, .. })
     }
 
-    /// Returns the value, if it was given and is valid.
+    /// Returns the value, if there is a valid one.
     pub(crate) fn value(self) -> Option<T> {
         match self {
             Self::Present { value, .. } => value.ok(),
@@ -124,7 +124,7 @@ impl<T: FieldValue> Field<T> {
     /// Returns the value of a field that was validated as [`required`].
     ///
     /// # Errors
-    /// [`Error::Internal`] when it was not.
+    /// [`Error::Internal`] if it was not validated.
     pub(crate) fn validated(self) -> agora_domain::Result<T> {
         self.value().ok_or_else(|| Error::internal("a field of a request was not validated"))
     }
@@ -132,13 +132,13 @@ impl<T: FieldValue> Field<T> {
 
 impl<'de, T: FieldValue> Deserialize<'de> for Field<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Also of what is not there at all: an option needs no default.
+        // An option also covers a missing field: serde derives need no `default` for it.
         let raw = Option::<&RawValue>::deserialize(deserializer)?;
         Ok(raw.map_or(Self::Missing, Self::of))
     }
 }
 
-/// Reports what is wrong with a field that must be there.
+/// Validates a field that is required.
 pub(crate) fn required<T: FieldValue>(field: &Field<T>, context: &()) -> garde::Result {
     match field {
         Field::Missing => Err(encode(&T::missing())),
@@ -149,7 +149,7 @@ pub(crate) fn required<T: FieldValue>(field: &Field<T>, context: &()) -> garde::
     }
 }
 
-/// Reports what is wrong with a field that may be left out.
+/// Validates a field that may be left out.
 pub(crate) fn optional<T: FieldValue>(field: &Field<T>, _: &()) -> garde::Result {
     match field {
         Field::Malformed(violation) | Field::Present { value: Err(violation), .. } => Err(encode(violation)),
@@ -157,7 +157,7 @@ pub(crate) fn optional<T: FieldValue>(field: &Field<T>, _: &()) -> garde::Result
     }
 }
 
-/// Returns the fields of a body that break a rule.
+/// Validates a body, and returns the violations of its fields.
 ///
 /// # Errors
 /// [`Error::Internal`] for a field that the domain has no name for.
@@ -172,7 +172,7 @@ pub(crate) fn violations(body: &impl Validate<Context = ()>) -> agora_domain::Re
     Ok(errors)
 }
 
-/// Encodes a violation as an error of garde, which keeps its message alone: the word of its kind goes before it.
+/// Encodes a violation as a garde error, which has only a message: the code of its kind is put before it.
 fn encode(violation: &Violation) -> garde::Error {
     garde::Error::new(format!("{} {violation}", field_code(violation.kind())))
 }
@@ -187,7 +187,7 @@ fn decode(error: &str, field: &str) -> Violation {
     }
 }
 
-/// Returns the name of a field as it is in JSON.
+/// Converts the name of a field from snake case to camel case, as it is in JSON.
 fn camel_case(name: &str) -> String {
     let mut words = name.split('_');
     let first = words.next().unwrap_or_default().to_owned();
@@ -197,26 +197,27 @@ fn camel_case(name: &str) -> String {
     })
 }
 
-/// Returns what is wrong with a NUL, which is refused under the name of the field, before the rule of its value is asked.
-fn nul(text: &str) -> Option<Violation> {
+/// Returns the violation of a text that contains a NUL character. It is refused before the rule of the value is checked, in a
+/// message with the name of the field.
+fn nul_violation(text: &str) -> Option<Violation> {
     let message = || format!("{NAME} must not contain a NUL character");
     text.contains('\0').then(|| Violation::new(ViolationKind::InvalidFormat, message()))
 }
 
-/// Values that are texts, with their parsers.
+/// Implements [`FieldValue`] for types that are strings in the body, with their parsers.
 macro_rules! texts {
     ($($value:ty: $parse:expr;)+) => {$(
         impl FieldValue for $value {
             type Input = String;
             const EXPECTED: &'static str = "a string";
 
-            fn read(text: String) -> Result<Self, Violation> {
+            fn from_input(text: String) -> Result<Self, Violation> {
                 let parse: fn(&str) -> Result<Self, Violation> = $parse;
                 parse(&text)
             }
 
             fn malformed(text: &String) -> Option<Violation> {
-                nul(text)
+                nul_violation(text)
             }
 
             fn is_blank(text: &String) -> bool {
@@ -224,10 +225,10 @@ macro_rules! texts {
             }
 
             fn missing() -> Violation {
-                // As a blank one.
-                let parsed = Self::read(String::new()).err();
+                // The same message as for a blank value.
+                let violation = Self::from_input(String::new()).err();
                 let message = format!("{NAME} is required");
-                let message = parsed.map_or(message, |violation| violation.to_string());
+                let message = violation.map_or(message, |violation| violation.to_string());
                 Violation::new(ViolationKind::Required, message)
             }
         }
@@ -254,7 +255,7 @@ texts! {
     Uuid: parse_id;
     PostText: PostText::parse;
     Option<AltText>: AltText::parse;
-    // A blank form field is one that was not filled in.
+    // A blank field of a form was not filled in.
     Option<Visibility>: |name| Some(name.trim()).filter(|name| !name.is_empty()).map(str::parse).transpose();
     CommentText: CommentText::parse;
     PostId: parse_id;
@@ -282,15 +283,16 @@ impl FieldValue for bool {
     type Input = Self;
     const EXPECTED: &'static str = "true or false";
 
-    fn read(input: Self) -> Result<Self, Violation> {
+    fn from_input(input: Self) -> Result<Self, Violation> {
         Ok(input)
     }
 }
 
-/// How a field is said to be that holds a whole number.
+/// The name of the type of whole numbers in messages.
 const WHOLE_NUMBER: &str = "a whole number";
 
-/// Reads a whole number, which it must be of what kind it may be.
+/// Converts a JSON number to an integer. A number beyond 64 bits is out of range; a smaller one that is no integer is of the
+/// wrong type.
 fn whole_number(input: &Number) -> Result<i64, Violation> {
     input.as_i64().ok_or_else(|| {
         let is_large = input.as_f64().is_some_and(|number| number.abs() >= i64::MAX as f64);
@@ -303,7 +305,7 @@ impl FieldValue for Stock {
     type Input = Number;
     const EXPECTED: &'static str = WHOLE_NUMBER;
 
-    fn read(input: Number) -> Result<Self, Violation> {
+    fn from_input(input: Number) -> Result<Self, Violation> {
         whole_number(&input).and_then(Self::parse)
     }
 }
@@ -312,7 +314,7 @@ impl FieldValue for MuteHours {
     type Input = Number;
     const EXPECTED: &'static str = WHOLE_NUMBER;
 
-    fn read(input: Number) -> Result<Self, Violation> {
+    fn from_input(input: Number) -> Result<Self, Violation> {
         whole_number(&input).and_then(Self::parse)
     }
 }
@@ -322,7 +324,7 @@ impl FieldValue for Price {
     type Input = Box<RawValue>;
     const EXPECTED: &'static str = "a number";
 
-    fn read(input: Box<RawValue>) -> Result<Self, Violation> {
+    fn from_input(input: Box<RawValue>) -> Result<Self, Violation> {
         let is_number = input.get().starts_with(|c: char| c == '-' || c.is_ascii_digit());
         Self::parse(input.get()).map_err(|violation| {
             let kind = if is_number { violation.kind() } else { ViolationKind::WrongType };
@@ -347,7 +349,7 @@ impl FieldValue for Vec<Variant> {
     type Input = Vec<VariantInput>;
     const EXPECTED: &'static str = "an array of objects with color, size and stock";
 
-    fn read(input: Vec<VariantInput>) -> Result<Self, Violation> {
+    fn from_input(input: Vec<VariantInput>) -> Result<Self, Violation> {
         let fields = |VariantInput { color, size, stock }| VariantFields { color, size, stock };
         Variant::parse_all(input.into_iter().map(fields).collect())
     }
@@ -357,7 +359,7 @@ impl FieldValue for MediaIds {
     type Input = Vec<String>;
     const EXPECTED: &'static str = "an array of strings";
 
-    fn read(input: Vec<String>) -> Result<Self, Violation> {
+    fn from_input(input: Vec<String>) -> Result<Self, Violation> {
         let ids = input.iter().map(|id| parse_uuid(id.trim()).map(MediaId::from)).collect::<Option<_>>();
         let malformed = || Violation::new(ViolationKind::InvalidFormat, format!("{NAME} must be UUIDs"));
         Self::parse(ids.ok_or_else(malformed)?)
@@ -368,7 +370,7 @@ impl FieldValue for Vec<ImageUrl> {
     type Input = Vec<String>;
     const EXPECTED: &'static str = "an array of strings";
 
-    fn read(input: Vec<String>) -> Result<Self, Violation> {
+    fn from_input(input: Vec<String>) -> Result<Self, Violation> {
         ImageUrl::parse_all(input)
     }
 }
@@ -402,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn every_invalid_field_is_named_with_its_kind() {
+    fn every_invalid_field_is_reported_with_its_kind() {
         let id = "0198a9d0-6d5c-7c3b-b1a3-9cfa2b8a61d4";
         for (json, expected) in [
             (r#"{"username":"ada"}"#.to_owned(), &[][..]),
@@ -428,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn the_preferred_spelling_wins_unless_there_is_nothing_in_it() {
+    fn the_preferred_spelling_wins_unless_it_is_missing_or_blank() {
         for (json, expected) in [
             (r#"{"username":"a","otherName":"b"}"#, Some("a")),
             (r#"{"username":" ","otherName":"b"}"#, Some("b")),

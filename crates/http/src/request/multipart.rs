@@ -14,9 +14,9 @@ use serde_json::{Map, Value};
 use crate::core::{ApiError, DRAIN_LIMIT, JSON_LIMIT, MAX_PARTS, spelling};
 use crate::request::{Body, ContentType, is_too_slow, parse_object, violations};
 
-/// A body that may be a form. Its fields are the same as in JSON, but for the image, which a form alone can hold.
+/// A body that may be a form. Its fields are the same as in JSON, except for the image, which only a form can contain.
 pub(crate) trait FormBody: DeserializeOwned + Validate<Context = ()> {
-    /// Its text fields.
+    /// The text fields.
     const TEXTS: &'static [FieldName];
     /// Other spellings of text fields.
     const ALIASES: &'static [(&'static str, FieldName)] = &[];
@@ -26,16 +26,16 @@ pub(crate) trait FormBody: DeserializeOwned + Validate<Context = ()> {
     const IMAGE: FieldName;
 }
 
-/// A body that was read, though not all of it may be valid.
+/// A body that was parsed, some fields of which may be invalid.
 pub(crate) struct Submission<T> {
     pub(crate) body: T,
     pub(crate) image: Option<Bytes>,
-    /// What is wrong with its fields.
+    /// The violations of its fields.
     pub(crate) errors: FieldErrors,
 }
 
 impl<T: FormBody> Submission<T> {
-    /// Reads the fields from a JSON object.
+    /// Parses the fields from a JSON object, and validates them.
     fn of(json: &[u8], image: Option<Bytes>, mut errors: FieldErrors) -> Result<Self, ApiError> {
         let body = parse_object::<T>(json)?;
         errors.merge(violations(&body)?);
@@ -44,7 +44,7 @@ impl<T: FormBody> Submission<T> {
 }
 
 impl Body {
-    /// Reads the fields of a form. No body and no content type is a form without fields.
+    /// Reads a form. An empty body without a content type counts as a form without fields.
     pub(crate) async fn form<T: FormBody>(self, max_image_bytes: usize) -> Result<Submission<T>, ApiError> {
         match self.content_type() {
             ContentType::Form => read_form(self, max_image_bytes).await,
@@ -55,7 +55,7 @@ impl Body {
         }
     }
 
-    /// Reads the fields of the body. No body and no content type is a body without fields.
+    /// Reads a form, or a JSON object with the same fields. An empty body without a content type has no fields.
     pub(crate) async fn form_or_json<T: FormBody>(self, max_image_bytes: usize) -> Result<Submission<T>, ApiError> {
         let content_type = self.content_type();
         if content_type == ContentType::Form {
@@ -71,23 +71,25 @@ impl Body {
     }
 }
 
-/// Returns how many bytes of a form are kept at most: the image, as many as the texts of any form may take, and more.
+/// Returns the most bytes of a form that are kept: the image, and at least the limits of the texts of any form together.
 pub(crate) fn most_bytes(max_image_bytes: usize) -> usize {
     max_image_bytes.saturating_add(16 * JSON_LIMIT)
 }
 
-/// What is wrong with a form is told only when it has been read to its end, so that the client sees it.
+/// A form that is being read. Its errors are reported only after it has been read to its end, so that the client sees them.
 #[derive(Default)]
 struct Form {
-    /// The fields, as they would be in JSON.
+    /// The text fields, as JSON.
     fields: Map<String, Value>,
     image: Option<Bytes>,
     errors: FieldErrors,
-    seen: HashSet<&'static str>,
+    /// The names of the parts so far.
+    names: HashSet<&'static str>,
+    /// The message about the first part that exceeds its limit.
     too_large: Option<String>,
     /// The bytes to expect of all parts together.
     expected: usize,
-    /// Bytes read and thrown away.
+    /// The bytes that were read and discarded.
     drained: usize,
 }
 
@@ -95,11 +97,11 @@ async fn read_form<T: FormBody>(mut body: Body, max_image_bytes: usize) -> Resul
     body.reserve_memory(most_bytes(max_image_bytes), 1).await?;
     let mut form = Form { expected: body.expected(max_image_bytes), ..Form::default() };
     let first = body.payload.next().await;
-    let no_bytes = first.is_none();
+    let is_empty = first.is_none();
     let parts = Multipart::new(body.request.headers(), stream::iter(first).chain(body.payload));
-    let read = form.read_parts::<T>(parts, no_bytes, max_image_bytes).await;
+    let read = form.read_parts::<T>(parts, is_empty, max_image_bytes).await;
     match (read, form.too_large) {
-        // What is too large comes first, also before a malformed end.
+        // A part that is too large takes precedence over a malformed rest.
         (Ok(()) | Err(ApiError::Malformed(_)), Some(message)) => return Err(ApiError::TooLarge(message)),
         (read, _) => read?,
     }
@@ -111,45 +113,50 @@ impl Form {
     async fn read_parts<T: FormBody>(
         &mut self,
         mut parts: Multipart,
-        no_bytes: bool,
+        is_empty: bool,
         max_image_bytes: usize,
     ) -> Result<(), ApiError> {
         let mut count = 0;
         while let Some(part) = parts.next().await {
             let part = match part {
-                // How some clients send a form without fields: not even its boundary.
-                Err(MultipartError::Incomplete) if no_bytes => break,
+                // Some clients send a form without fields as an empty body, without even its boundary.
+                Err(MultipartError::Incomplete) if is_empty => break,
                 part => part.map_err(malformed)?,
             };
             count += 1;
             if count > MAX_PARTS {
                 return Err(ApiError::Malformed(format!("A form has at most {MAX_PARTS} parts")));
             }
-            self.part::<T>(part, max_image_bytes).await?;
+            self.read_part::<T>(part, max_image_bytes).await?;
         }
         Ok(())
     }
 
-    async fn part<T: FormBody>(&mut self, part: Field, max_image_bytes: usize) -> Result<(), ApiError> {
+    async fn read_part<T: FormBody>(&mut self, part: Field, max_image_bytes: usize) -> Result<(), ApiError> {
         let fields = T::TEXTS.iter().copied().chain([T::IMAGE]).map(|field| (spelling(field), field));
         let mut names = fields.chain(T::ALIASES.iter().copied());
         let Some((name, field)) = names.find(|(name, _)| Some(*name) == part.name()) else {
-            return self.read(part, 0).await.map(drop);
+            return self.read_bytes(part, 0).await.map(drop);
         };
-        if !self.seen.insert(name) {
+        if !self.names.insert(name) {
             let message = format!("{name} occurs more than once");
             self.errors.add(field, Violation::new(ViolationKind::Duplicate, message));
-            return self.read(part, 0).await.map(drop);
+            return self.read_bytes(part, 0).await.map(drop);
         }
         if field == T::IMAGE {
-            self.image(name, part, max_image_bytes).await
+            self.read_image(name, part, max_image_bytes).await
         } else {
-            self.text::<T>(name, field, part).await
+            self.read_text::<T>(name, field, part).await
         }
     }
 
-    async fn text<T: FormBody>(&mut self, name: &'static str, field: FieldName, part: Field) -> Result<(), ApiError> {
-        let Some(bytes) = self.read(part, JSON_LIMIT).await? else {
+    async fn read_text<T: FormBody>(
+        &mut self,
+        name: &'static str,
+        field: FieldName,
+        part: Field,
+    ) -> Result<(), ApiError> {
+        let Some(bytes) = self.read_bytes(part, JSON_LIMIT).await? else {
             self.too_large.get_or_insert_with(|| format!("{name} must be at most {} KiB", JSON_LIMIT / 1024));
             return Ok(());
         };
@@ -167,11 +174,11 @@ impl Form {
         Ok(())
     }
 
-    async fn image(&mut self, name: &str, part: Field, max_bytes: usize) -> Result<(), ApiError> {
+    async fn read_image(&mut self, name: &str, part: Field, max_bytes: usize) -> Result<(), ApiError> {
         let has_file_name =
             part.content_disposition().and_then(|it| it.get_filename()).is_some_and(|name| !name.is_empty());
-        match self.read(part, max_bytes).await? {
-            // What a browser sends for a file that was not chosen.
+        match self.read_bytes(part, max_bytes).await? {
+            // Browsers send this if no file was chosen.
             Some(bytes) if bytes.is_empty() && !has_file_name => {}
             Some(bytes) => self.image = Some(bytes),
             None => {
@@ -182,10 +189,10 @@ impl Form {
         Ok(())
     }
 
-    /// Reads the bytes of a part, unless there are more than `limit`; then they are thrown away.
-    async fn read(&mut self, mut part: Field, limit: usize) -> Result<Option<Bytes>, ApiError> {
-        // Only an image is worth it.
-        let capacity = if limit > JSON_LIMIT { mapped(self.expected.min(limit)) } else { 0 };
+    /// Reads the bytes of a part. Returns `None` if there are more than `limit`: then they are discarded.
+    async fn read_bytes(&mut self, mut part: Field, limit: usize) -> Result<Option<Bytes>, ApiError> {
+        // Only an image is large enough for a buffer of its full size to pay off.
+        let capacity = if limit > JSON_LIMIT { image_capacity(self.expected.min(limit)) } else { 0 };
         let mut bytes = BytesMut::with_capacity(capacity);
         let mut total = 0_usize;
         while let Some(chunk) = part.next().await {
@@ -204,10 +211,12 @@ impl Form {
     }
 }
 
-/// Returns the room for so many bytes of a body. A large one has more than 32 MiB, which glibc takes from the system by themselves and gives
-/// back as soon as they are dropped, where what has less stays among its free memory. What is not written to takes no memory, but
-/// counts where the system promises no more than it has: there are few that large at once.
-fn mapped(bytes: usize) -> usize {
+/// Returns the capacity of the buffer of an image. For a large image it exceeds 32 MiB.
+///
+/// glibc maps a buffer of that size separately and unmaps it as soon as it is dropped, while it keeps a smaller one in its free
+/// lists. Pages that are not written to take no memory. They count where the system does not overcommit, but only few images
+/// that large are read at once.
+fn image_capacity(bytes: usize) -> usize {
     const LARGE: usize = 4 << 20;
     const MAPPED: usize = 33 << 20;
     if bytes > LARGE { bytes.max(MAPPED) } else { bytes }

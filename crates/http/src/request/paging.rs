@@ -1,4 +1,4 @@
-//! The query parameters of lists, and the links to the pages beside one.
+//! The query parameters of lists, and the links to the previous and the next page.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,12 +16,13 @@ use url::form_urlencoded;
 use crate::core::{ApiError, MacKeys, spelling};
 use crate::request::{List, cursor};
 
-/// The query of a request: its path, and its parameters in their order.
+/// The path of a request, and its query parameters in their order.
 pub(crate) struct Query {
     path: String,
     parameters: Vec<(String, String)>,
-    /// Which of them were asked for: the links to other pages say no more, however much a client has sent.
-    asked: RefCell<BTreeSet<usize>>,
+    /// The indices of the parameters that the handler has read. Links to other pages contain only these, whatever else the client
+    /// sent.
+    used: RefCell<BTreeSet<usize>>,
     mac_keys: MacKeys,
 }
 
@@ -29,38 +30,38 @@ impl Query {
     /// Creates the query of a path, with the keys that authenticate cursors.
     pub(crate) fn new(path: &str, query: &str, mac_keys: MacKeys) -> Self {
         let parameters = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-        Self { path: path.to_owned(), parameters, asked: RefCell::default(), mac_keys }
+        Self { path: path.to_owned(), parameters, used: RefCell::default(), mac_keys }
     }
 
-    /// Returns what each parameter says that gives a field, in their order.
+    /// Returns the values of all parameters of a field, in their order.
     pub(crate) fn get_all(&self, field: FieldName) -> impl Iterator<Item = &str> {
-        let given = self.parameters.iter().enumerate().filter(move |(_, (given, _))| given == spelling(field));
-        let mut said = BTreeSet::new();
-        given.map(move |(number, (_, value))| {
-            // What is said again says no more.
-            if said.insert(value) {
-                self.asked.borrow_mut().insert(number);
+        let matching = self.parameters.iter().enumerate().filter(move |(_, (name, _))| name == spelling(field));
+        let mut values = BTreeSet::new();
+        matching.map(move |(index, (_, value))| {
+            // Repeated values are left out of links.
+            if values.insert(value) {
+                self.used.borrow_mut().insert(index);
             }
             value.as_str()
         })
     }
 
-    /// Returns what the first parameter says that gives a field.
+    /// Returns the value of the first parameter of a field.
     pub(crate) fn get(&self, field: FieldName) -> Option<&str> {
         self.get_all(field).next()
     }
 
-    /// Parses the page of a list that `size` and `cursor` ask for.
+    /// Parses `size` and `cursor` of a list. Without `size`, the list is returned as a whole up to its default size.
     pub(crate) fn page(&self, list: List) -> Result<PageRequest, ApiError> {
         self.page_with(list, FieldErrors::default())
     }
 
-    /// Parses the page of a list that is never returned as a whole.
+    /// Parses `size` and `cursor` of a list that has short pages by default.
     pub(crate) fn short_page(&self, list: List) -> Result<PageRequest, ApiError> {
         self.short_page_with(list, FieldErrors::default())
     }
 
-    /// Parses the page of the following feed: `createAt` says before when its posts were made.
+    /// Parses `size`, `cursor` and `createAt` of the following feed. Its posts were made before `createAt`.
     pub(crate) fn feed_page(&self) -> Result<FeedRequest, ApiError> {
         let mut errors = FieldErrors::default();
         let made_before = errors.check_given(FieldName::MadeBefore, self.get(FieldName::MadeBefore), |given| {
@@ -69,17 +70,22 @@ impl Query {
         Ok(FeedRequest { page: self.short_page_with(List::Posts, errors)?, made_before })
     }
 
-    /// Like [`page`](Self::page), when these fields are invalid besides.
+    /// Like [`page`](Self::page), with errors of other parameters to be reported together.
     pub(crate) fn page_with(&self, list: List, errors: FieldErrors) -> Result<PageRequest, ApiError> {
-        self.page_or(list, PageSize::LIST_DEFAULT, errors)
+        self.page_with_default(list, PageSize::LIST_DEFAULT, errors)
     }
 
-    /// Like [`short_page`](Self::short_page), when these fields are invalid besides.
+    /// Like [`short_page`](Self::short_page), with errors of other parameters to be reported together.
     pub(crate) fn short_page_with(&self, list: List, errors: FieldErrors) -> Result<PageRequest, ApiError> {
-        self.page_or(list, PageSize::SHORT_DEFAULT, errors)
+        self.page_with_default(list, PageSize::SHORT_DEFAULT, errors)
     }
 
-    fn page_or(&self, list: List, default: PageSize, mut errors: FieldErrors) -> Result<PageRequest, ApiError> {
+    fn page_with_default(
+        &self,
+        list: List,
+        default: PageSize,
+        mut errors: FieldErrors,
+    ) -> Result<PageRequest, ApiError> {
         let size = errors.check_given(FieldName::PageSize, self.get(FieldName::PageSize), PageSize::parse);
         let from = errors.check_given(FieldName::Position, self.get(FieldName::Position), |given| {
             cursor::decode(&self.mac_keys, list, given).ok_or_else(|| invalid("cursor is not one of this list"))
@@ -88,11 +94,10 @@ impl Query {
         Ok(PageRequest { from: from.unwrap_or(Position::Start), size: size.unwrap_or(default) })
     }
 
-    /// Returns the value of the `Link` header that names the pages beside one, at the address of the service; nothing
-    /// when it is the only one.
-    pub(crate) fn links(&self, public_url: &str, list: List, beside: Neighbours) -> Option<String> {
-        let beside = [("prev", beside.prev), ("next", beside.next)].into_iter();
-        let links = beside.filter_map(|(relation, position)| {
+    /// Returns the value of the `Link` header with the URLs of the previous and the next page; `None` if there is neither.
+    pub(crate) fn links(&self, public_url: &str, list: List, neighbours: Neighbours) -> Option<String> {
+        let neighbours = [("prev", neighbours.prev), ("next", neighbours.next)].into_iter();
+        let links = neighbours.filter_map(|(relation, position)| {
             let address = self.address(public_url, list, position?);
             Some(format!("<{address}>; rel=\"{relation}\""))
         });
@@ -100,11 +105,11 @@ impl Query {
         (!links.is_empty()).then(|| links.join(", "))
     }
 
-    /// Returns the address of the page at a position of the same list: every parameter that was asked for is kept, but the cursor.
+    /// Returns the URL of the page at a position of the same list. It has all parameters that were used, with a new cursor.
     fn address(&self, public_url: &str, list: List, position: Position) -> String {
         let cursor = cursor::encode(&self.mac_keys, list, position);
-        let asked = self.asked.borrow();
-        let kept = asked.iter().filter_map(|number| self.parameters.get(*number)).filter(|(name, _)| name != "cursor");
+        let used = self.used.borrow();
+        let kept = used.iter().filter_map(|index| self.parameters.get(*index)).filter(|(name, _)| name != "cursor");
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(kept)
             .extend_pairs(cursor.map(|cursor| ("cursor", cursor)))
@@ -119,8 +124,8 @@ fn invalid(message: &str) -> Violation {
 }
 
 /// Parses an RFC 3339 time or a date (its midnight, UTC), rounded up to the next millisecond so that nothing before it
-/// is left out. A `+` that was not encoded arrives as a space. Years have four digits: what lies further away is no
-/// time of RFC 3339, and some databases hold none of it.
+/// is left out. A `+` that was not percent-encoded arrives as a space. Years must have four digits: RFC 3339 has no others, and
+/// some databases cannot store them.
 pub(crate) fn parse_instant(text: &str) -> Option<Timestamp> {
     const DATE: &[time::format_description::BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]");
     let text = text.trim();
@@ -169,7 +174,7 @@ mod tests {
         #![proptest_config(crate::proptest_config())]
 
         #[test]
-        fn an_instant_is_read_as_it_is_shown(millis in -62_167_219_200_000..253_402_300_800_000_i64) {
+        fn a_rendered_instant_is_parsed_back_unchanged(millis in -62_167_219_200_000..253_402_300_800_000_i64) {
             let instant = Timestamp::from_unix_millis(millis);
             let shown = Instant(instant).to_string();
             prop_assert_eq!(parse_instant(&shown), Some(instant), "{}", &shown);
@@ -177,7 +182,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_asked_of_a_query_goes_into_links_as_it_came(
+        fn links_keep_the_parameters_that_were_read_unchanged_and_no_others(
             query in "([a-z+%&= <>\"é]|&q=|&cursor=|%[0-9A-F]{2}){0,20}",
         ) {
             let all = |query: &str| form_urlencoded::parse(query.as_bytes()).into_owned().collect::<Vec<_>>();

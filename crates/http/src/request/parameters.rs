@@ -1,4 +1,4 @@
-//! What requests say in their path, query and headers, each described once.
+//! The OpenAPI descriptions of the parameters in path, query and headers, each described once.
 
 use agora_domain::audit::Action;
 use agora_domain::comments::CommentOrder;
@@ -137,11 +137,11 @@ groups! {
     )];
 }
 
-/// Examples of tags: of what can be edited, and of an image.
+/// Examples of entity tags: of something that can be edited, and of an image.
 const TAG: &str = "W/\"1980b7a5f6c-8f3a1c5b7d9e0246\"";
 const IMAGE_TAG: &str = "\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\"";
 
-/// Returns the header that names a request which may be sent again.
+/// Returns the header `Idempotency-Key`.
 pub(crate) fn idempotency_key() -> Parameter {
     let description = "A word of your own, new for each request, such as a UUID. For 24 hours the same request under the \
                        same key does nothing more and shows what it created as it is now; see the section on retries.";

@@ -1,5 +1,5 @@
-//! What a request says of what its client has already, and of the version that an edit is meant for: `If-None-Match` and
-//! `If-Match`.
+//! The conditional headers of requests: `If-None-Match`, for what the client has already, and `If-Match`, for the version that
+//! an edit is based on.
 
 use actix_web::HttpRequest;
 use actix_web::http::header;
@@ -9,26 +9,26 @@ use agora_domain::version::Versions;
 
 use crate::core::extractor;
 
-/// Returns the tags of a header, as they are without the mark of weak ones.
+/// Returns the entity tags of a header, without the prefix `W/` of weak ones.
 fn tags(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(|tag| tag.trim().trim_start_matches("W/"))
 }
 
-/// Returns all values of a header as one list; nothing when it is not there.
+/// Returns all values of a header joined by commas; `None` if the header is missing.
 pub(crate) fn list(request: &HttpRequest, name: HeaderName) -> Option<String> {
     let mut values = request.headers().get_all(name).map(|value| value.to_str().unwrap_or_default());
     let first = values.next()?.to_owned();
     Some(values.fold(first, |list, value| list + "," + value))
 }
 
-/// Returns whether the client has what this tag is of.
+/// Returns whether `If-None-Match` contains this entity tag, or `*`: the client has the representation already.
 pub(crate) fn has(request: &HttpRequest, tag: &str) -> bool {
     let known = list(request, header::IF_NONE_MATCH);
     let tag = tag.trim_start_matches("W/");
     known.is_some_and(|known| tags(&known).any(|known| known == "*" || known == tag))
 }
 
-/// The versions that an edit is meant for: those of `If-Match`, or any.
+/// The versions to which an edit applies: those in `If-Match`, or any without the header.
 pub(crate) struct IfMatch(pub(crate) Versions);
 
 extractor!(IfMatch, |request| {
@@ -39,14 +39,14 @@ pub(crate) fn versions(list: &str) -> Versions {
     if list.trim() == "*" {
         return Versions::Any;
     }
-    // What is no tag of this service is none of a version that there is.
+    // A tag that this service did not issue matches no version.
     Versions::OneOf(tags(list).filter_map(version).collect())
 }
 
 fn version(tag: &str) -> Option<Timestamp> {
     let tag = tag.strip_prefix('"')?.strip_suffix('"')?;
     let version = tag.split_once('-').map_or(tag, |(version, _)| version);
-    // Digits of all its bits: those of a time before 1970, which a clock can go wrong by, begin with f.
+    // The hexadecimal digits of all bits. Times before 1970, which a wrong clock can produce, begin with f.
     u64::from_str_radix(version, 16).ok().map(|bits| Timestamp::from_unix_millis(bits.cast_signed()))
 }
 
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_edit_is_meant_for_the_versions_named() {
+    fn if_match_is_parsed_into_versions_and_invalid_tags_match_none() {
         let at = Timestamp::from_unix_millis;
         assert_eq!(versions("*"), Versions::Any);
         assert_eq!(versions("\"a-0f\", W/\"b\""), Versions::OneOf(vec![at(10), at(11)]));
