@@ -199,7 +199,7 @@ schemas! {
     role = enumeration("A role: ADMIN may do everything, USER has what is their own.", Role::ALL.map(Role::as_str));
     role_action = enumeration("Whether the account gets the role or loses it.", ["ADD", "REMOVE"]);
     visibility = enumeration(WHO_MAY_VIEW, Visibility::ALL.map(Visibility::as_str));
-    /// Its default is told in words: what has one is required in clients that are made from the document.
+    /// The default is in the description only: generated clients treat a property with a `default` as required.
     new_visibility =
         visibility().description(Some(format!("{WHO_MAY_VIEW} Without it, {}.", Visibility::default().as_str())));
     created_at = instant("When it was made, with milliseconds and offset.");

@@ -56,14 +56,14 @@ groups! {
         "type", ParameterIn::Query, "Only those of this kind; once for each kind. Without it, all.",
         ArrayBuilder::new().items(text().enum_values(Some(NotificationKind::ALL.map(NotificationKind::as_str)))),
     )];
-    /// The name of the user who is looked for.
+    /// The username to look up.
     UsernameQuery = [required(query("username", "The username, in any letter case.", username()))];
-    /// The users whose profiles are asked for.
+    /// The ids of the users whose profiles are requested.
     UserIdsQuery = [required(optional(
         "id", ParameterIn::Query, "Names a user; once for each of them.",
         ArrayBuilder::new().items(text().format(format("uuid"))).min_items(Some(1)).max_items(Some(UserIds::MAX)),
     ))];
-    /// What is looked for.
+    /// The kind and the words to search for.
     SearchQuery = [
         required(query("type", "What kind of things.", text().enum_values(Some(["posts", "users", "products"])))),
         required(query(
@@ -85,7 +85,7 @@ groups! {
     MailFilter = [required(query(
         "status", "What became of them.", text().enum_values(Some(MailStatus::ALL.map(MailStatus::as_str))),
     ))];
-    /// Which entries of the audit log are listed: those that have everything that is given.
+    /// Which entries of the audit log are listed: those that match all given parameters.
     AuditLogFilter = [
         query("actor", "The id of the administrator, or `cli` for the command line.", text()),
         query("target", "The id of what the act was done to.", text().format(format("uuid"))),
@@ -100,24 +100,24 @@ groups! {
             text().examples([json!("2025-07-15T00:24:54.124+00:00"), json!("2025-07-15")]),
         ),
     ];
-    /// Which products are listed, whatever their category.
+    /// Which products of all categories are listed.
     TextFilter = [query(
         "q", "Only products with this text in name, description or SKU, in any letter case.",
         text().max_length(Some(SearchText::MAX_CHARS)).examples([json!("mug")]),
     )];
     /// Which products are listed, by category.
     CategoryFilter = [query("category", "Only products of this category, in any letter case.", category())];
-    /// Which part of an image is wanted, and which is there already.
+    /// Which part of an image is requested, and which image the client has already.
     ImageConditions = [
         header("Range", "One range of bytes. What is no such range is ignored.", "bytes=0-1023"),
         header("If-Range", "The `ETag` of the image to which `Range` applies; for another, it is ignored.", IMAGE_TAG),
         header(IF_NONE_MATCH, "The `ETag` of an image that is there already: then the answer is 304.", IMAGE_TAG),
     ];
-    /// Which answer the client has already.
+    /// Which response the client has already.
     IfNoneMatch = [header(
         IF_NONE_MATCH, "The `ETag` of an answer that is there already: if it still holds, the answer is 304.", TAG,
     )];
-    /// What a stream tells, and from where on.
+    /// The topics of an event stream, and the event after which it resumes.
     StreamParameters = [
         required(query(
             "topics",
@@ -128,7 +128,7 @@ groups! {
         query("lastEventId", "What `Last-Event-ID` says, where that cannot be sent. The header counts first.", text()),
         header(LAST_EVENT_ID, "The id that came last: the stream goes on behind it.", "1a2b3c-4d"),
     ];
-    /// The version that an edit is meant for.
+    /// The version to which an edit applies.
     IfMatchHeader = [header(
         IF_MATCH,
         "The `ETag` of what is to be edited, as it was seen: when it was edited since, the answer is 412. Without it, or \
