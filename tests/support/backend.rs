@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 
-/// Nothing besides the data directory.
+/// The embedded backend, which needs nothing besides the data directory.
 pub(crate) struct Backend;
 
 impl Backend {
-    /// The present instant, and one long ago, as a column of the database has them.
+    /// SQL expressions of the present instant, and of one long ago, in the format of the database's columns.
     pub(crate) const NOW: &str = "unixepoch() * 1000000";
     pub(crate) const LONG_AGO: &str = "0";
 
@@ -19,23 +19,23 @@ impl Backend {
         Self
     }
 
-    /// Runs a statement on the database, which a service has made, beside the service.
+    /// Runs a statement on the database of a service, over a connection of its own.
     pub(crate) fn sql(&self, data_dir: &Path, statement: &str) {
         let mut conn = SqliteConnection::establish(data_dir.join("agora.db").to_str().unwrap()).unwrap();
         conn.batch_execute(&format!("PRAGMA busy_timeout = 5000; {statement}")).unwrap();
     }
 
-    /// The variables that lead the binary to it.
+    /// Returns the environment variables that configure the binary for this backend.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// Where stored images are files.
+    /// Returns the directory of the stored images.
     pub(crate) fn images(&self, data_dir: &Path) -> PathBuf {
         data_dir.join("media")
     }
 
-    /// What no log may show.
+    /// Returns the secrets that must not appear in any log.
     pub(crate) fn secrets(&self) -> Vec<&'static str> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! The client with which tests make requests of the service and read its responses.
+//! The client with which tests send requests to the service and read its responses.
 
 #![allow(dead_code, unused_imports, reason = "each suite uses a part")]
 
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 pub(crate) use self::request::{FORM, JSON, form_bytes, request_bytes};
 pub(crate) use self::response::{PUBLIC_URL, Response};
 
-/// Nothing here takes that long: what does, hangs.
+/// The timeout of everything in tests. Whatever takes longer is considered to hang.
 pub(crate) const HANG: Duration = Duration::from_secs(90);
 
-/// The password of every account that the tests make.
+/// The password of every account that the tests create.
 pub(crate) const PASSWORD: &str = "correct horse";
 
-/// An account, and a token of it.
+/// An account and one of its tokens.
 #[derive(Debug, Clone)]
 pub(crate) struct User {
     pub(crate) id: String,
@@ -29,7 +29,7 @@ pub(crate) struct User {
     pub(crate) token: String,
 }
 
-/// What is checked of every request and its response: the method and path, and the body that was sent.
+/// A check of every request and its response. It gets the method, the path, the body that was sent, and the response.
 pub(crate) type Check = fn(&Method, &str, &[u8], &Response);
 
 /// A client of a service. It follows no redirects.
@@ -45,17 +45,17 @@ impl Client {
         Self::with(url, |builder| builder)
     }
 
-    /// Makes a client with other properties of its connections.
+    /// Creates a client whose connections are configured by `change`.
     pub(crate) fn with(url: &str, change: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Self {
-        // A client that works in parallel opens connections to spare, and a service ends those on which no request
-        // comes in time: none is kept until then.
+        // A client that works in parallel opens spare connections, and the service closes those on which no request arrives in
+        // time. The client closes them before that.
         let idle = Duration::from_secs(1);
         let builder = reqwest::Client::builder().no_proxy().redirect(Policy::none()).timeout(HANG);
         let http = change(builder.pool_idle_timeout(idle)).build().unwrap();
         Self { url: url.to_owned(), http, check: |_, _, _, _| () }
     }
 
-    /// Has this checked of every request and its response.
+    /// Runs this check on every request and its response.
     pub(crate) fn checking(self, check: Check) -> Self {
         Self { check, ..self }
     }
@@ -65,12 +65,12 @@ impl Client {
         &self.url
     }
 
-    /// Begins a request without a token.
+    /// Returns the builder of a request without a token.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.http.request(method, format!("{}{path}", self.url))
     }
 
-    /// Begins a request of somebody.
+    /// Returns the builder of a request of a user.
     pub(crate) fn request_as(&self, user: &User, method: Method, path: &str) -> RequestBuilder {
         self.request(method, path).bearer_auth(&user.token)
     }
@@ -86,7 +86,7 @@ impl Client {
         Ok(response)
     }
 
-    /// Sends a request; `None` when the service went away before the response was whole.
+    /// Sends a request. Returns `None` if the connection ended before the response was complete.
     pub(crate) async fn try_send(&self, request: RequestBuilder) -> Option<Response> {
         self.exchange(request).await.ok()
     }
@@ -95,17 +95,17 @@ impl Client {
         self.exchange(request).await.unwrap()
     }
 
-    /// Calls as somebody, without a body.
+    /// Sends a request of a user, without a body.
     pub(crate) async fn call(&self, user: &User, method: Method, path: &str) -> Response {
         self.send(self.request_as(user, method, path)).await
     }
 
-    /// Calls as somebody, with a JSON body.
+    /// Sends a request of a user, with a JSON body.
     pub(crate) async fn call_json(&self, user: &User, method: Method, path: &str, body: Value) -> Response {
         self.send(self.request_as(user, method, path).json(&body)).await
     }
 
-    /// Calls as somebody, with a form.
+    /// Sends a request of a user, with a form.
     pub(crate) async fn call_form(&self, user: &User, method: Method, path: &str, form: Form) -> Response {
         self.send(self.request_as(user, method, path).multipart(form)).await
     }
@@ -114,12 +114,12 @@ impl Client {
         self.call(user, Method::GET, path).await
     }
 
-    /// Gets without a token.
+    /// Sends a GET request without a token.
     pub(crate) async fn fetch(&self, path: &str) -> Response {
         self.send(self.request(Method::GET, path)).await
     }
 
-    /// Makes a request without a token, with a JSON body.
+    /// Sends a POST request without a token, with a JSON body.
     pub(crate) async fn post_json(&self, path: &str, body: &Value) -> Response {
         self.send(self.request(Method::POST, path).json(body)).await
     }
@@ -132,7 +132,7 @@ impl Client {
         self.post_json("/api/auth/login", &json!({ "identifier": identifier, "password": password })).await
     }
 
-    /// Logs an account in.
+    /// Logs in to an account, and returns it.
     pub(crate) async fn log_in(&self, name: &str) -> User {
         let token = text(&self.login(name, PASSWORD).await.expect(200).json()["token"]);
         let mut user = User { id: String::new(), name: name.to_owned(), token };
@@ -140,13 +140,13 @@ impl Client {
         user
     }
 
-    /// Registers an account and logs it in.
+    /// Registers an account and logs in.
     pub(crate) async fn user(&self, name: &str) -> User {
         self.register(name).await.expect(201);
         self.log_in(name).await
     }
 
-    /// Begins a request that publishes a post.
+    /// Returns the builder of a request that publishes a post.
     pub(crate) fn posting(&self, author: &User, content: &str, picture: Option<&[u8]>) -> RequestBuilder {
         let mut form = Form::new().text("text", content.to_owned());
         if let Some(picture) = picture {
@@ -155,12 +155,12 @@ impl Client {
         self.request_as(author, Method::POST, "/api/posts/create").multipart(form)
     }
 
-    /// Publishes a post; the post.
+    /// Publishes a post and returns it.
     pub(crate) async fn post(&self, author: &User, content: &str, picture: Option<&[u8]>) -> Value {
         self.send(self.posting(author, content, picture)).await.expect(201).data()
     }
 
-    /// All entries of a list, page by page.
+    /// Reads all pages of a list, and returns their entries, which are in the field `entries`.
     pub(crate) async fn walk(&self, user: &User, path: &str, entries: &str) -> Vec<Value> {
         let mut all = Vec::new();
         let mut next = Some(path.to_owned());
@@ -172,30 +172,30 @@ impl Client {
         all
     }
 
-    /// Begins a request that comments.
+    /// Returns the builder of a request that comments on a post.
     pub(crate) fn commenting(&self, author: &User, post: &str, content: &str) -> RequestBuilder {
         let body = json!({ "postId": post, "content": content });
         self.request_as(author, Method::POST, "/api/comments/create").json(&body)
     }
 
-    /// A post as somebody sees it.
+    /// Returns a post as a viewer sees it.
     pub(crate) async fn view(&self, viewer: &User, post: &str) -> Value {
         self.get(viewer, &format!("/api/posts/by-id/{post}")).await.expect(200).data()
     }
 
-    /// The bytes served at the address of an image, which must be below this service's own.
+    /// Returns the bytes served at the URL of an image, which must be one of this service.
     pub(crate) async fn image(&self, address: &Value) -> Vec<u8> {
         let path = address.as_str().unwrap().strip_prefix(&self.url).unwrap();
         self.fetch(path).await.expect(200).body
     }
 
-    /// Gives an account a role (`ADD`) or takes it away (`REMOVE`).
+    /// Adds a role to an account (`ADD`) or removes it (`REMOVE`).
     pub(crate) async fn change_role(&self, admin: &User, user: &User, action: &str, role: &str) -> Response {
         let path = format!("/api/users/update/{}", user.id);
         self.call_json(admin, Method::PUT, &path, json!({ "roleId": role, "action": action })).await
     }
 
-    /// Adds a product, these fields in place of those of an ordinary one; the product as it was answered.
+    /// Adds a product, with these fields in place of the default ones, and returns it.
     pub(crate) async fn product(&self, admin: &User, fields: Value) -> Value {
         let mut body = json!({ "sku": "MUG-1", "name": "Mug", "price": 19.9, "category": "Kitchen", "stock": 3 });
         body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -203,29 +203,29 @@ impl Client {
     }
 }
 
-/// The body of a registration.
+/// Returns the body of a registration.
 pub(crate) fn registration(name: &str) -> Value {
     json!({ "username": name, "email": format!("{name}@example.org"), "password": PASSWORD })
 }
 
-/// The text of a JSON string.
+/// Returns the text of a JSON string.
 #[track_caller]
 pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_else(|| panic!("no string: {value}")).to_owned()
 }
 
-/// The entries of a JSON array.
+/// Returns the entries of a JSON array.
 #[track_caller]
 pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("no array: {value}"))
 }
 
-/// The key of an image: the end of its address.
+/// Returns the key of an image, which is the last segment of its URL.
 pub(crate) fn key(address: &Value) -> String {
     address.as_str().unwrap().rsplit('/').next().unwrap().to_owned()
 }
 
-/// Probes until there is something.
+/// Polls `probe` until it returns something. `what` names it in the failure after [`HANG`].
 pub(crate) async fn eventually<T>(what: &str, probe: impl AsyncFn() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! What the OpenAPI document promises, held against every request that is accepted and every answer that a test sees.
+//! Checks every accepted request, and every response that a test receives, against the OpenAPI document.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::client::Response;
 
-/// The spellings that requests may use instead of the one that the document asks for, where both are fields of it.
+/// The aliases that requests may use instead of the preferred spelling, if the schema has both.
 const ALIASES: [(&str, &str); 5] = [
     ("username", "name"),
     ("identifier", "email"),
@@ -23,13 +23,13 @@ const ALIASES: [(&str, &str); 5] = [
     ("commentId", "id"),
 ];
 
-/// The document.
+/// The OpenAPI document.
 pub(crate) static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_json::to_value(openapi::document()).unwrap());
 
-/// What requests must be.
+/// The schemas of request bodies.
 static REQUESTS: LazyLock<Schemas> = LazyLock::new(|| Schemas::new(DOCUMENT["components"]["schemas"].clone()));
 
-/// What answers must be: what the document says, and nothing that it does not say.
+/// The schemas of response bodies, which are stricter: they allow no properties that the document does not describe.
 static ANSWERS: LazyLock<Schemas> = LazyLock::new(|| {
     let mut schemas = DOCUMENT["components"]["schemas"].clone();
     let parts: BTreeSet<_> = pointers(&schemas).into_iter().filter(|(path, _)| path.contains("/allOf/")).collect();
@@ -42,7 +42,7 @@ static ANSWERS: LazyLock<Schemas> = LazyLock::new(|| {
     Schemas::new(schemas)
 });
 
-/// The names of all headers of responses that the document knows.
+/// The names of all response headers that the document describes.
 static HEADERS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     let pointers = pointers(&DOCUMENT).into_iter();
     pointers.filter_map(|(path, _)| path.split_once("/headers/").map(|(_, name)| name.to_owned())).collect()
@@ -60,7 +60,7 @@ impl Schemas {
         Self { all, compiled }
     }
 
-    /// What is wrong with a value that should be as the schema of this name says.
+    /// Returns how a value violates the schema of this name.
     fn violations(&self, name: &str, value: &Value) -> Vec<String> {
         let validator = self.compiled[name].get_or_init(|| {
             let schema = json!({ "$ref": format!("#/components/schemas/{name}") });
@@ -76,13 +76,13 @@ fn compile(mut schema: Value, schemas: &Value) -> Validator {
     options.should_ignore_unknown_formats(true).build(&schema).unwrap()
 }
 
-/// What is wrong with a value that should be as a schema of the document says.
+/// Returns how a value violates a schema of the document.
 pub(crate) fn violations(schema: &Value, value: &Value) -> Vec<String> {
     let validator = compile(schema.clone(), &DOCUMENT["components"]["schemas"]);
     validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
-/// Every reference in a part of the document: where it is and what it refers to.
+/// Returns the location and the target of every reference in a part of the document.
 pub(crate) fn pointers(part: &Value) -> Vec<(String, String)> {
     fn walk(part: &Value, path: &str, found: &mut Vec<(String, String)>) {
         match part {
@@ -105,7 +105,7 @@ pub(crate) fn pointers(part: &Value) -> Vec<(String, String)> {
     found
 }
 
-/// The part of the document that this one is, or refers to.
+/// Returns the target if this part of the document is a reference, otherwise the part itself.
 pub(crate) fn resolve(part: &Value) -> &Value {
     match part["$ref"].as_str() {
         Some(target) => DOCUMENT.pointer(target.trim_start_matches('#')).unwrap_or_else(|| panic!("no {target}")),
@@ -113,8 +113,8 @@ pub(crate) fn resolve(part: &Value) -> &Value {
     }
 }
 
-/// The operations of the path that leads to the endpoint, by method. Of two paths, the one that spells out more of its
-/// beginning.
+/// Returns the operations of the documented path that matches, by method. If two match, the one with the longer literal prefix
+/// wins.
 fn path_item(path: &str) -> Option<&'static Value> {
     let segments: Vec<_> = path.split('/').collect();
     let leads_to = |template: &str| {
@@ -141,11 +141,11 @@ fn schema_name(content: &Value) -> Option<&str> {
     content["schema"]["$ref"].as_str()?.rsplit('/').next()
 }
 
-/// What is said of a head that cannot be read.
-const NO_REQUEST: [&str; 2] = ["\"The head of the request is malformed\"", "\"The head of a request must be below"];
+/// The messages about a head that cannot be parsed.
+const HEAD_ERRORS: [&str; 2] = ["\"The head of the request is malformed\"", "\"The head of a request must be below"];
 
 impl Response {
-    /// Returns the body as it was before it was compressed, if it was.
+    /// Returns the body, decompressed if necessary.
     #[track_caller]
     pub(crate) fn decoded(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -160,7 +160,7 @@ impl Response {
     }
 }
 
-/// Checks that a response is one that the document describes, and so is the request if it was accepted.
+/// Checks that the document describes a response, and the request as well if it was accepted.
 pub(crate) fn check(method: &Method, path: &str, sent: &[u8], response: &Response) {
     check_answer(method.as_str(), path, response);
     if (200..300).contains(&response.status) {
@@ -168,20 +168,19 @@ pub(crate) fn check(method: &Method, path: &str, sent: &[u8], response: &Respons
     }
 }
 
-/// Checks that an answer is one that the document describes.
+/// Checks that the document describes a response.
 #[track_caller]
 pub(crate) fn check_answer(method: &str, path: &str, response: &Response) {
     let (status, headers, body) = (response.status, &response.headers, &*response.decoded());
     let case = format!("{method} {path:.200} answered {status}: {:.2000}", String::from_utf8_lossy(body));
-    // What never becomes a request of an operation ends its connection, and has the form of every failure.
-    if NO_REQUEST.iter().any(|message| String::from_utf8_lossy(body).contains(message)) {
+    // The response to a malformed head belongs to no operation. It closes the connection, and has the form of every error.
+    if HEAD_ERRORS.iter().any(|message| String::from_utf8_lossy(body).contains(message)) {
         assert!(headers.get(CONNECTION).is_some_and(|value| value == "close"), "the connection stays, {case}");
         check_headers(&DOCUMENT["components"]["responses"]["NotFound"], headers, &case);
         check_body(&DOCUMENT["components"]["responses"]["NotFound"], headers, Some(body), &case);
         return;
     }
-    // An unknown path and a method that a path has not are no operations of the document. What they are answered with
-    // is in it all the same.
+    // Unknown paths and methods are not operations of the document, but it describes the responses to them.
     let missing = |name: &str, expected: u16| {
         assert_eq!(status, expected, "no operation of the document, {case}");
         &DOCUMENT["components"]["responses"][name]
@@ -225,16 +224,16 @@ fn check_body(response: &Value, headers: &HeaderMap, body: Option<&[u8]>, case: 
     }
 }
 
-/// Checks that the JSON body of a request that was accepted is one that the document describes.
+/// Checks that the document describes the JSON body of an accepted request.
 #[track_caller]
 fn check_request(method: &str, path: &str, body: &[u8]) {
     let Some(operation) = operation(method, path) else { return };
     let content = &operation["requestBody"]["content"]["application/json"];
     let Some(name) = schema_name(content) else { return };
-    // What is nested too deep to be read here is in fields that mean nothing.
+    // Values nested too deeply to be parsed here are in unknown fields, which are ignored.
     let Ok(mut fields) = serde_json::from_slice::<Map<String, Value>>(body) else { return };
-    // Requests are read more liberally than they should be written: null is like absent, texts are trimmed, and where
-    // the preferred spelling should be, another one may be.
+    // Requests may be more liberal than the document: null counts as missing, texts are trimmed, and aliases are accepted for the
+    // preferred spelling.
     fields.retain(|_, value| !value.is_null());
     for (field, value) in &mut fields {
         if let Value::String(text) = value
@@ -246,14 +245,14 @@ fn check_request(method: &str, path: &str, body: &[u8]) {
     let described = &DOCUMENT["components"]["schemas"][name]["properties"];
     for (preferred, alias) in ALIASES {
         if described[preferred].is_object() && described[alias].is_object() {
-            // A blank one is like none.
+            // A blank value counts as missing.
             fields.retain(|field, value| ![preferred, alias].contains(&field.as_str()) || *value != json!(""));
             if let (false, Some(text)) = (fields.contains_key(preferred), fields.get(alias).cloned()) {
                 fields.insert(preferred.to_owned(), text);
             }
         }
     }
-    // Beside the comment, its post is not looked at.
+    // `postId` is ignored beside `commentId`.
     if fields.contains_key("commentId") {
         fields.remove("postId");
     }

@@ -1,4 +1,4 @@
-//! Small disks, made of memory, that a test fills up. None outlives the process, however it ends.
+//! Small in-memory disks that a test fills up. None outlives the process, however it ends.
 
 use std::fs;
 use std::fs::OpenOptions;
@@ -7,17 +7,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// A disk mounted on a directory, in a mount namespace of its own: only what runs [`inside`](Self::inside) sees it, so
-/// no rights are needed that a user does not have.
+/// A disk mounted on a directory, in a mount namespace of its own. Only processes that run [`inside`](Self::inside) see it, so
+/// mounting needs no privileges.
 pub(crate) struct Disk {
     directory: PathBuf,
-    /// Keeps the namespace, until its input ends.
+    /// The process that keeps the namespace alive, until its input ends.
     holder: Child,
     input: Option<ChildStdin>,
     has_users: bool,
 }
 
-/// Mounts the disk, says so, and waits for the end of its input.
+/// A script that mounts the disk, reports it, and waits for the end of its input.
 const HOLD: &str = "mkdir -p \"$1\" && mount -t tmpfs -o \"size=$2,mode=0700\" tmpfs \"$1\" && echo mounted && cat";
 
 const HELP: &str = "a disk of its own needs a mount namespace: allow users to make them (sysctl -w \
@@ -26,11 +26,11 @@ const HELP: &str = "a disk of its own needs a mount namespace: allow users to ma
     the tests as root. unshare and nsenter come with: apt-get install util-linux";
 
 impl Disk {
-    /// Mounts a disk of so many KiB on a directory, which is made when it is missing.
+    /// Mounts a disk of this many KiB on a directory, which is created if it is missing.
     pub(crate) fn mount(directory: &Path, kibibytes: usize) -> Self {
         let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
         let own_users = Self::hold(&["--user", "--map-root-user", "--mount"], directory, kibibytes);
-        // Where users may not have namespaces, root still may.
+        // Root may create mount namespaces even if user namespaces are disabled.
         let as_root = || is_root.then(|| Self::hold(&["--mount"], directory, kibibytes)).flatten();
         own_users.or_else(as_root).expect(HELP)
     }
@@ -46,7 +46,7 @@ impl Disk {
         (line == "mounted\n").then_some(disk)
     }
 
-    /// The command, with its arguments and variables, run where the disk is.
+    /// Returns the command, with its arguments and variables, to run in the namespace of the disk.
     pub(crate) fn inside(&self, command: &Command) -> Command {
         let mut inside = Command::new("nsenter");
         inside.arg(format!("--target={}", self.holder.id())).arg("--mount");
@@ -63,13 +63,13 @@ impl Disk {
         inside
     }
 
-    /// Where the test finds what is on the disk at this path below its directory.
+    /// Returns the path by which the test process can access a file on the disk. `name` is relative to its directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.holder.id()));
         root.join(self.directory.strip_prefix("/").unwrap()).join(name)
     }
 
-    /// Fills it up, but for so many KiB.
+    /// Fills the disk up, leaving this many KiB free.
     pub(crate) fn fill(&self, but: u64) {
         let mut filler = OpenOptions::new().create(true).append(true).open(self.path("filler")).unwrap();
         for chunk in [1 << 16, 1 << 12] {
@@ -84,12 +84,12 @@ impl Disk {
         filler.set_len(size.saturating_sub(but * 1024)).unwrap();
     }
 
-    /// Gives the space back.
+    /// Frees the space that [`fill`](Self::fill) took.
     pub(crate) fn empty(&self) {
         fs::remove_file(self.path("filler")).unwrap();
     }
 
-    /// The names of the files below a directory on the disk, at any depth.
+    /// Returns the names of the files below a directory on the disk, at any depth.
     pub(crate) fn files(&self, name: &str) -> Vec<String> {
         fn walk(directory: &Path, files: &mut Vec<String>) {
             for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
@@ -110,7 +110,7 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         drop(self.input.take());
-        // It ends with its input.
+        // The process ends with its input.
         let _ = self.holder.wait();
     }
 }

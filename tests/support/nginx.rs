@@ -1,6 +1,6 @@
-//! nginx as `deploy/nginx/agora.conf` sets it up.
+//! nginx with the configuration `deploy/nginx/agora.conf`.
 //!
-//! Of the file, only what must differ does: the addresses listened on, the service's, and the certificate.
+//! Only the addresses to listen on, those of the service, and the certificate are changed in the file.
 
 #![allow(dead_code, reason = "each suite uses a part")]
 
@@ -17,20 +17,20 @@ use crate::process::{Home, Process};
 
 pub(crate) const HOST: &str = "agora.example.org";
 
-/// By this header, a test's client comes from elsewhere than this machine, as far as nginx can see.
+/// The header from which nginx takes the client address, so that a test's client appears to be on another machine.
 pub(crate) const FROM: &str = "X-Test-Client";
 
 const PORT: u16 = 8443;
 
-/// A client of that proxy.
+/// Returns a client of nginx on this address.
 pub(crate) fn client(https: SocketAddr, more: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Client {
     Client::with(&format!("https://{HOST}:{PORT}"), |builder| {
-        // The certificate is its own authority.
+        // The certificate is self-signed.
         more(builder.resolve(HOST, https).tls_danger_accept_invalid_certs(true))
     })
 }
 
-/// Two addresses of this machine that nobody else listens on: by the process and a count.
+/// Returns two loopback addresses that nothing else listens on. They follow from the process id and a counter.
 pub(crate) fn addresses() -> (SocketAddr, SocketAddr) {
     static COUNT: AtomicU8 = AtomicU8::new(1);
     let [.., high, low] = std::process::id().to_be_bytes();
@@ -44,7 +44,7 @@ fn program() -> PathBuf {
     places.find(|program| program.exists()).expect("nginx is missing; install it: apt-get install nginx")
 }
 
-/// Starts it before these nodes, and waits until it listens.
+/// Starts nginx in front of these nodes, and waits until it listens.
 pub(crate) async fn nginx(home: &Home, nodes: &[&str], http: SocketAddr, https: SocketAddr) -> Process {
     let directory = home.path("nginx");
     fs::create_dir(&directory).unwrap();
@@ -71,7 +71,7 @@ pub(crate) async fn nginx(home: &Home, nodes: &[&str], http: SocketAddr, https: 
     let paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("    {kind}_temp_path {place}/{kind};\n"))
         .concat();
-    // One process, so that nothing is left of it when the test is over.
+    // A single process, so that none is left after the test.
     let around = format!(
         "daemon off;\nmaster_process off;\npid {place}/pid;\nerror_log stderr warn;\nevents {{}}\nhttp {{\n    access_log \
          off;\n{paths}    set_real_ip_from 127.0.0.0/8;\n    real_ip_header {FROM};\n    include {place}/agora.conf;\n}}\n"

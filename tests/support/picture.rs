@@ -12,15 +12,15 @@ pub(crate) fn picture() -> Vec<u8> {
     png(&RgbImage::from_fn(64, 48, |x, y| Rgb([(x * 4) as u8, (y * 5) as u8, ((x * y) % 251) as u8])))
 }
 
-/// Checks that a file shows that picture.
+/// Checks that an image file shows the picture of [`picture`].
 #[track_caller]
 pub(crate) fn expect_picture(file: &[u8]) {
     let decode = |file| image::load_from_memory(file).unwrap().into_rgb8();
     assert!(decode(file) == decode(&picture()), "another picture");
 }
 
-/// Returns a square picture that cannot be compressed, as a PNG file: 3 bytes for each pixel, nearly 5 MiB if its side is
-/// 1300.
+/// Returns a square picture of noise, which cannot be compressed, as a PNG file. It has 3 bytes for each pixel: nearly 5 MiB if
+/// its side is 1300.
 pub(crate) fn noise(side: u32) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
     png(&RgbImage::from_fn(side, side, |_, _| {
@@ -32,7 +32,7 @@ pub(crate) fn noise(side: u32) -> Vec<u8> {
     }))
 }
 
-/// Returns a picture that EXIF asks to be turned, in a JPEG file filled up to nearly 5 MiB.
+/// Returns a JPEG file of nearly 5 MiB, padded by comments, whose EXIF orientation requires a rotation.
 pub(crate) fn turned_jpeg(width: u32, height: u32) -> Vec<u8> {
     let row: Vec<u8> = (0..width).flat_map(|x| [(x / 28) as u8, (x / 7) as u8, 7]).collect();
     let pixels = RgbImage::from_raw(width, height, row.repeat(height as usize)).unwrap();

@@ -1,4 +1,4 @@
-//! A TCP port of this machine that a test opens and closes as it likes.
+//! A TCP port of this machine that a test can open and close repeatedly.
 
 #![allow(dead_code, reason = "each suite uses a part")]
 
@@ -8,27 +8,27 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use socket2::{Domain, SockRef, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A port of 127.0.0.1 that nobody else is given while this is there, whether or not it is open.
+/// A port of 127.0.0.1, reserved while this value exists, whether or not it is open.
 ///
-/// It stays the same socket throughout. A new one at the same address would not always get it: a process that is being
-/// started has the sockets of the one that starts it, for a moment, and what listens elsewhere stands in the way.
+/// The socket stays the same throughout. A new one could not always bind the address: a process that is being spawned briefly
+/// holds copies of its parent's sockets, and a listening copy prevents it.
 pub(crate) struct Port(Socket);
 
 impl Port {
-    /// A free one, closed: connections are refused. Another process can listen there if it asks for the port by its
-    /// number and lets others reuse the address.
+    /// Reserves a free port. It is closed: connections are refused. Another process can listen on it if it binds the port by
+    /// number with `SO_REUSEADDR`.
     pub(crate) fn new() -> Self {
         let free = bind(0);
-        // The system forgets a port that it chose itself when the socket stops to listen, not one that it was asked for.
+        // Bound once more by number: the system releases a port that it chose itself when the socket stops listening.
         Self(bind(address(&free).port()))
     }
 
-    /// Where to connect to.
+    /// Returns the address to connect to.
     pub(crate) fn address(&self) -> SocketAddr {
         address(&self.0)
     }
 
-    /// Opens it, until what this returns is dropped. It MUST be closed.
+    /// Opens the port until the returned value is dropped. It must be closed before.
     pub(crate) fn open(&self) -> Open {
         self.0.listen(1024).expect("a listener");
         Open(TcpListener::from_std(self.0.try_clone().expect("a socket").into()).expect("a listener"))
@@ -47,7 +47,7 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // Other holders of the socket do not keep it open.
+        // A shutdown also closes copies of the socket in other processes.
         SockRef::from(&self.0).shutdown(Shutdown::Both).expect("it was open");
     }
 }

@@ -1,5 +1,5 @@
-//! Private PostgreSQL servers: one for all tests of a process, started when first asked for, and others that a test
-//! owns, to stop and start as it likes. None outlives the process, however it ends.
+//! Private PostgreSQL servers: one for all tests of a process, started on first use, and others that a single test owns and can
+//! stop and start. None outlives the process, however it ends.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -12,25 +12,25 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-/// The server that the tests of this process share.
+/// Returns the server that the tests of this process share.
 pub(crate) fn shared() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()))
 }
 
-/// The name and the URL of a fresh, empty database of the shared server.
+/// Creates an empty database on the shared server, and returns its name and URL.
 pub(crate) fn fresh_database_by_name() -> (String, String) {
     let name = fresh_name();
     let url = shared().database(&name);
     (name, url)
 }
 
-/// The URL of a fresh, empty database of the shared server.
+/// Creates an empty database on the shared server, and returns its URL.
 pub(crate) fn fresh_database() -> String {
     fresh_database_by_name().1
 }
 
-/// The name and the URL of a fresh copy of a database of the shared server that nobody is connected to.
+/// Copies a database of the shared server, to which nothing may be connected, and returns the name and the URL of the copy.
 pub(crate) fn copy_of(template: &str) -> (String, String) {
     let name = fresh_name();
     run(shared().client("createdb").args(["--template", template]).arg(&name));
@@ -43,18 +43,17 @@ fn fresh_name() -> String {
     format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed))
 }
 
-/// A private server. It is gone when this is dropped.
+/// A private server. It is stopped, and its files are removed, when this is dropped.
 pub(crate) struct Server {
     programs: PathBuf,
     directory: PathBuf,
     port: u16,
-    watch: Mutex<Option<Dialog>>,
+    supervisor: Mutex<Option<Dialog>>,
 }
 
-/// Starts the server, then does as it is told on its standard input, and echoes what is done. The end of the input
-/// comes with the end of the process that holds the other side, however it ends: then the server is stopped and its
-/// files removed.
-const WATCH: &str = r#"
+/// A supervisor script: it starts the server, then executes the commands on its standard input, and echoes each when it is done.
+/// The input ends with the test process, however that ends; then the server is stopped and its files are removed.
+const SUPERVISOR: &str = r#"
     programs=$1 directory=$2 port=$3 options=$4
     start() {
         "$programs/postgres" -D "$directory/data" -k "$directory" -c max_connections=400 -c fsync=off -p "$port" $options \
@@ -83,7 +82,7 @@ const WATCH: &str = r#"
     rm -rf "$directory"
 "#;
 
-/// A program that does what is written to it, and says so.
+/// A program that executes commands from its standard input, and reports on its standard output.
 struct Dialog {
     child: Child,
     input: Option<ChildStdin>,
@@ -101,7 +100,7 @@ impl Dialog {
         writeln!(self.input.as_mut().expect("its input"), "{line}").expect("the program reads");
     }
 
-    /// Reads up to this line; what came before it.
+    /// Reads up to this line, and returns the lines before it.
     fn read_to(&mut self, last: &str) -> String {
         let mut text = String::new();
         loop {
@@ -118,54 +117,55 @@ impl Dialog {
 impl Drop for Dialog {
     fn drop(&mut self) {
         drop(self.input.take());
-        // It ends with its input.
+        // The program ends with its input.
         let _ = self.child.wait();
     }
 }
 
 impl Server {
-    /// Starts a server on a socket of this port's name in its directory, with further options, which may name files
-    /// that `prepare` puts there.
+    /// Starts a server on a Unix socket in its directory, which is named after the port. `prepare` returns further options, and
+    /// may create the files that they name in the directory.
     pub(crate) fn start(port: u16, prepare: impl FnOnce(&Path) -> String) -> Self {
-        let server = Self { programs: programs(), directory: directory(), port, watch: Mutex::new(None) };
+        let server = Self { programs: programs(), directory: directory(), port, supervisor: Mutex::new(None) };
         let options = prepare(&server.directory);
         give_to_server_user(&server.directory);
         let mut initdb = as_server_user(&server.programs.join("initdb"));
         initdb.args(["--username=agora", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "-D"]);
         run(initdb.arg(server.directory.join("data")));
-        server.watch(&options);
+        server.supervise(&options);
         server
     }
 
-    /// Starts a replica of this server, on a socket of this port's name. From now on, what is committed is on both.
+    /// Starts a replica of this server, on a Unix socket that is named after the port. Replication is synchronous from now on.
     pub(crate) fn replica(&self, port: u16) -> Self {
-        let replica = Self { programs: self.programs.clone(), directory: directory(), port, watch: Mutex::new(None) };
+        let replica =
+            Self { programs: self.programs.clone(), directory: directory(), port, supervisor: Mutex::new(None) };
         give_to_server_user(&replica.directory);
         let mut copy = as_server_user(&self.programs.join("pg_basebackup"));
         copy.arg("-h").arg(&self.directory).args(["-U", "agora", "-p", &self.port.to_string()]);
         copy.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-D"]);
         run(copy.arg(replica.directory.join("data")));
-        replica.watch("-c listen_addresses=");
+        replica.supervise("-c listen_addresses=");
         let wait = "ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf();";
         self.session("postgres").run(wait);
         replica
     }
 
-    /// Makes a replica the server that takes writes.
+    /// Promotes this replica to the primary.
     pub(crate) fn promote(&self) {
         self.session("postgres").run("ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_promote();");
     }
 
-    /// Starts the server's program, and waits until it accepts connections.
-    fn watch(&self, options: &str) {
-        let mut watch = as_server_user(Path::new("sh"));
-        watch.args(["-c", WATCH, "sh"]).arg(&self.programs).arg(&self.directory);
-        watch.arg(self.port.to_string()).arg(options);
-        *self.watch.lock().expect("nobody panicked") = Some(Dialog::new(&mut watch));
+    /// Starts the server under its supervisor, and waits until it accepts connections.
+    fn supervise(&self, options: &str) {
+        let mut supervisor = as_server_user(Path::new("sh"));
+        supervisor.args(["-c", SUPERVISOR, "sh"]).arg(&self.programs).arg(&self.directory);
+        supervisor.arg(self.port.to_string()).arg(options);
+        *self.supervisor.lock().expect("nobody panicked") = Some(Dialog::new(&mut supervisor));
         self.await_ready();
     }
 
-    /// Makes an empty database; its URL, through the server's socket.
+    /// Creates an empty database, and returns its URL through the server's socket.
     pub(crate) fn database(&self, name: &str) -> String {
         run(self.client("createdb").arg(name));
         self.url(name)
@@ -175,35 +175,35 @@ impl Server {
         format!("postgres://agora@{}/{name}", self.host())
     }
 
-    /// Its host and port, as a URL names them.
+    /// Returns the host and port of the server for a URL.
     pub(crate) fn host(&self) -> String {
         format!("{}:{}", socket(&self.directory), self.port)
     }
 
-    fn tell(&self, command: &str) {
-        let mut watch = self.watch.lock().expect("nobody panicked");
-        let watch = watch.as_mut().expect("it was started");
-        watch.write(command);
-        watch.read_to(command);
+    fn command(&self, command: &str) {
+        let mut supervisor = self.supervisor.lock().expect("nobody panicked");
+        let supervisor = supervisor.as_mut().expect("it was started");
+        supervisor.write(command);
+        supervisor.read_to(command);
     }
 
-    /// Ends all of the server's processes at once, as a crash of the machine would.
+    /// Kills all processes of the server, as a crash of the machine would.
     pub(crate) fn kill(&self) {
-        self.tell("kill");
+        self.command("kill");
     }
 
-    /// Stops the server the regular way, which ends its connections.
+    /// Shuts the server down, which closes its connections.
     pub(crate) fn stop(&self) {
-        self.tell("stop");
+        self.command("stop");
     }
 
-    /// Starts the server again, with the same data at the same place, and waits until it accepts connections.
+    /// Starts the server again, with the same data and address, and waits until it accepts connections.
     pub(crate) fn restart(&self) {
-        self.tell("start");
+        self.command("start");
         self.await_ready();
     }
 
-    /// A session of its own on a database.
+    /// Opens a session of `psql` on a database.
     pub(crate) fn session(&self, database: &str) -> Session {
         let mut psql = self.client("psql");
         psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "-d", database]).current_dir("/");
@@ -226,19 +226,19 @@ impl Server {
     }
 }
 
-/// PgBouncer in front of a server. It is gone when this is dropped.
+/// PgBouncer in front of a server. It is stopped when this is dropped.
 pub(crate) struct Pooler {
     directory: PathBuf,
-    _watch: Dialog,
+    _supervisor: Dialog,
 }
 
 impl Pooler {
     const PORT: u16 = 6432;
 
-    /// Runs PgBouncer until its input ends, as [`WATCH`] does.
-    const WATCH: &str = r#"pgbouncer -q "$1/pgbouncer.ini" & read -r _; kill "$!"; wait; rm -rf "$1""#;
+    /// A script that runs PgBouncer until its input ends, like [`SUPERVISOR`].
+    const SUPERVISOR: &str = r#"pgbouncer -q "$1/pgbouncer.ini" & read -r _; kill "$!"; wait; rm -rf "$1""#;
 
-    /// Starts one that lends connections by this mode.
+    /// Starts PgBouncer with this pool mode.
     pub(crate) fn start(server: &Server, mode: &str) -> Self {
         let directory = directory();
         let settings = format!(
@@ -251,11 +251,11 @@ impl Pooler {
         );
         fs::write(directory.join("pgbouncer.ini"), settings).expect("a file");
         give_to_server_user(&directory);
-        let mut watch = as_server_user(Path::new("sh"));
-        watch.args(["-c", Self::WATCH, "sh"]).arg(&directory);
+        let mut supervisor = as_server_user(Path::new("sh"));
+        supervisor.args(["-c", Self::SUPERVISOR, "sh"]).arg(&directory);
         let path = std::env::var("PATH").unwrap_or_default();
-        watch.env("PATH", format!("{path}:/usr/sbin"));
-        let pooler = Self { _watch: Dialog::new(&mut watch), directory };
+        supervisor.env("PATH", format!("{path}:/usr/sbin"));
+        let pooler = Self { _supervisor: Dialog::new(&mut supervisor), directory };
         let begun = Instant::now();
         while !pooler.directory.join(format!(".s.PGSQL.{}", Self::PORT)).exists() {
             assert!(begun.elapsed() < Duration::from_secs(60), "PgBouncer does not start: is it installed?");
@@ -264,18 +264,18 @@ impl Pooler {
         pooler
     }
 
-    /// The URL of a database of its server.
+    /// Returns the URL of a database of the server, through PgBouncer.
     pub(crate) fn url(&self, database: &str) -> String {
         format!("postgres://agora@{}:{}/{database}", socket(&self.directory), Self::PORT)
     }
 }
 
-/// A directory for a server.
+/// Creates a directory for a server.
 fn directory() -> PathBuf {
     tempfile::Builder::new().prefix("agora-postgres-").tempdir().expect("a directory").keep()
 }
 
-/// The host of a URL that leads to the socket in a directory.
+/// Returns the host part of a URL for the Unix socket in a directory.
 fn socket(directory: &Path) -> String {
     directory.display().to_string().replace('/', "%2F")
 }
@@ -285,11 +285,11 @@ fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A session that a test holds open. It ends, and with it its transaction, when this is dropped.
+/// A session of `psql`. It ends, together with its transaction, when this is dropped.
 pub(crate) struct Session(Dialog);
 
 impl Session {
-    /// Runs statements to their end; what they return, a row a line.
+    /// Runs statements, and returns their rows, one per line.
     pub(crate) fn run(&mut self, sql: &str) -> String {
         self.0.write(sql);
         self.0.write("\\echo done");
@@ -307,7 +307,8 @@ fn give_to_server_user(directory: &Path) {
     }
 }
 
-/// The server refuses to run as root: there it runs as the user that its package makes.
+/// Returns a command for a program of the server, which refuses to run as root: then it runs as the user that its package
+/// creates.
 fn as_server_user(program: &Path) -> Command {
     if !is_root() {
         return Command::new(program);
@@ -317,7 +318,7 @@ fn as_server_user(program: &Path) -> Command {
     command
 }
 
-/// Where the server's programs are: on Debian not on the PATH, but in a directory by version.
+/// Returns the directory of the server's programs. On Debian, they are not on the `PATH` but in a directory for each version.
 fn programs() -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = versions.map(|entry| entry.path().join("bin")).collect();

@@ -1,4 +1,4 @@
-//! Processes of the binary, each in a home of its own. None outlives its test.
+//! Processes of the binary, each with a temporary home directory. None outlives its test.
 
 #![allow(dead_code, reason = "each suite uses a part")]
 
@@ -19,10 +19,10 @@ pub(crate) use crate::client::HANG;
 /// The path of the binary.
 pub(crate) const AGORA: &str = env!("CARGO_BIN_EXE_agora");
 
-/// Where services of one test live, one after the other.
+/// The temporary directory and the backend of one test, which its services use one after the other.
 pub(crate) struct Home {
     directory: TempDir,
-    /// What keeps their data.
+    /// The backend that stores the data of the services.
     pub(crate) backend: Backend,
 }
 
@@ -31,22 +31,22 @@ impl Home {
         Self { directory: tempfile::tempdir().unwrap(), backend: Backend::new() }
     }
 
-    /// A path below the home.
+    /// Returns a path below the home.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// The data directory, whose name means something to shells and URLs. The first start makes it.
+    /// Returns the data directory, whose name has characters that are special in shells and URLs. The first start creates it.
     pub(crate) fn data_dir(&self) -> PathBuf {
         self.path("agora's data #1?").join("100%41")
     }
 
-    /// The binary with its arguments, set up to serve this home's data on a free port, with cheap password hashes.
+    /// Returns a command for the binary, configured to serve this home's data on a free port, with cheap password hashes.
     pub(crate) fn agora(&self, arguments: &[&str]) -> Command {
         self.release(AGORA, arguments)
     }
 
-    /// Another release of it, set up the same way.
+    /// Returns a command for another release of the binary, configured like [`agora`](Self::agora).
     pub(crate) fn release(&self, binary: &str, arguments: &[&str]) -> Command {
         let mut command = self.program(binary);
         command.args(arguments);
@@ -55,7 +55,7 @@ impl Home {
         command
     }
 
-    /// A program run in this home, without any setting of ours.
+    /// Returns a command for a program in this home, without any environment variables that configure the binary.
     pub(crate) fn program(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         for (name, _) in env::vars_os() {
@@ -67,12 +67,12 @@ impl Home {
         command
     }
 
-    /// The file of a stored image, by its key.
+    /// Returns the file of a stored image, by its key.
     pub(crate) fn image_file(&self, key: &str) -> PathBuf {
         self.backend.images(&self.data_dir()).join(&key[..2]).join(key)
     }
 
-    /// The signing secret drawn at the first start.
+    /// Returns the signing secret that was generated at the first start.
     pub(crate) fn secret(&self) -> String {
         fs::read_to_string(self.data_dir().join("jwt-secret")).unwrap()
     }
@@ -89,7 +89,7 @@ impl Home {
         Service::start(command)
     }
 
-    /// Starts the service with an administrator `root`, who is made when there is none.
+    /// Starts the service with an administrator `root`, which is created if there is none.
     pub(crate) fn start_with_root(&self) -> Service {
         self.start_with(&[
             ("AGORA_ADMIN_USERNAME", "root"),
@@ -99,23 +99,24 @@ impl Home {
     }
 }
 
-/// How a process ended.
+/// The exit status and the output of a process that ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// `None` when a signal ended it.
+    /// The exit code; `None` if a signal ended the process.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
 impl Finished {
-    /// Checks that the program failed, in words for an operator.
+    /// Checks that the program failed (exit code 1) with a message for operators that contains these words.
     #[track_caller]
     pub(crate) fn expect_refusal(self, words: &[&str]) -> Self {
         self.expect_words(1, words)
     }
 
-    /// Checks that the program refused its command line or its configuration, in words for an operator.
+    /// Checks that the program rejected its command line or its configuration (exit code 2), with a message for operators that
+    /// contains these words.
     #[track_caller]
     pub(crate) fn expect_misuse(self, words: &[&str]) -> Self {
         self.expect_words(2, words)
@@ -138,7 +139,7 @@ impl Finished {
     }
 }
 
-/// Runs a command to its end, with a text on its standard input.
+/// Runs a command until it ends, with a text on its standard input.
 pub(crate) fn run(command: Command, input: &str) -> Finished {
     Process::spawn(command, input).finish()
 }
@@ -153,12 +154,12 @@ pub(crate) struct Process {
 impl Process {
     pub(crate) fn spawn(command: Command, input: &str) -> Self {
         let (process, mut stdin) = Self::spawn_open(command);
-        // A program that reads no input may be gone before it is written.
+        // A program that reads no input may have ended before this write.
         let _ = stdin.write_all(input.as_bytes());
         process
     }
 
-    /// Runs a program whose standard input stays open as long as it is kept.
+    /// Runs a program, and returns its standard input as well, which stays open until it is dropped.
     pub(crate) fn spawn_open(mut command: Command) -> (Self, ChildStdin) {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -168,7 +169,7 @@ impl Process {
         (Self { child, stdout, stderr }, stdin)
     }
 
-    /// Runs a program whose standard output nobody reads, but who is given it.
+    /// Runs a program, and returns its standard output as well, which is not read.
     pub(crate) fn spawn_unread(mut command: Command) -> (Self, ChildStdout) {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -177,22 +178,22 @@ impl Process {
         (Self { child, stdout, stderr }, output)
     }
 
-    /// Waits for a line of the standard output that begins like this; its rest.
+    /// Waits for a line of the standard output with this beginning, and returns its rest.
     fn line(&mut self, beginning: &str) -> String {
         self.wait_for(beginning, |process| {
             let stdout = process.stdout.text();
-            // A line without its end is not whole yet.
+            // A line without a line feed is not complete yet.
             let mut whole = stdout.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
             whole.find_map(|line| line.strip_prefix(beginning)).map(str::to_owned)
         })
     }
 
-    /// Waits until the standard error has a text.
+    /// Waits until the standard error contains a text.
     pub(crate) fn error_line(&mut self, text: &str) {
         self.wait_for(text, |process| process.stderr.text().contains(text).then_some(()));
     }
 
-    /// Waits until something is found in what it has printed, which it may have done as the last thing before it ended.
+    /// Waits until `find` returns something. The process may have printed it last, just before it ended.
     fn wait_for<T>(&mut self, text: &str, find: impl Fn(&Self) -> Option<T>) -> T {
         let begun = Instant::now();
         loop {
@@ -211,41 +212,41 @@ impl Process {
         }
     }
 
-    /// Returns what it has printed so far on its standard error.
+    /// Returns the standard error so far.
     pub(crate) fn errors(&self) -> String {
         self.stderr.text()
     }
 
-    /// The most memory it has had so far, in bytes; nothing once it has ended.
+    /// Returns the peak of its resident memory, in bytes; `None` once the process has ended.
     pub(crate) fn peak_memory(&self) -> Option<u64> {
         self.memory("VmHWM")
     }
 
-    /// The memory of its own that it has now, in bytes: without the pages of files, such as its program, of which the system keeps as
-    /// many as it likes; nothing once it has ended.
+    /// Returns its resident anonymous memory, in bytes; `None` once the process has ended. It excludes pages of files, such as
+    /// those of the program, of which the system keeps a varying number.
     pub(crate) fn own_memory(&self) -> Option<u64> {
         self.memory("RssAnon")
     }
 
-    /// What the kernel counts of its memory under this name, in bytes; nothing once it has ended.
+    /// Returns a value from `/proc/PID/status`, in bytes; `None` once the process has ended.
     fn memory(&self, name: &str) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         value.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
     }
 
-    /// Whether it has ended.
+    /// Returns whether the process has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Sends the program a signal, such as `TERM`.
+    /// Sends the process a signal, such as `TERM`.
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
-    /// Waits for the end.
+    /// Waits until the process ends.
     pub(crate) fn finish(mut self) -> Finished {
         let begun = Instant::now();
         loop {
@@ -258,7 +259,7 @@ impl Process {
         }
     }
 
-    /// Ends the program as a crash would, without any chance to tidy up.
+    /// Kills the process, as a crash would, without a chance to clean up.
     pub(crate) fn kill(mut self) -> Finished {
         self.child.kill().unwrap();
         self.finish()
@@ -267,13 +268,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What a program has written so far, read by a thread so that it never waits for its reader.
+/// The output of a program so far. A thread reads it, so that the program never blocks on a full pipe.
 struct Captured {
     bytes: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
@@ -296,7 +297,7 @@ impl Captured {
         String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
     }
 
-    /// Everything, once the program has ended.
+    /// Returns the whole output, once the program has ended.
     fn whole(&mut self) -> String {
         if let Some(reader) = self.reader.take() {
             reader.join().unwrap();
@@ -305,16 +306,16 @@ impl Captured {
     }
 }
 
-/// A service that listens.
+/// A running service that accepts connections.
 pub(crate) struct Service {
     process: Process,
-    /// The host and port it listens on.
+    /// The host and port on which it listens.
     pub(crate) address: String,
     pub(crate) api: Client,
 }
 
 impl Service {
-    /// Starts it and waits until it says where it listens.
+    /// Starts the service and waits until it reports the address on which it listens.
     pub(crate) fn start(command: Command) -> Self {
         let mut process = Process::spawn(command, "");
         let greeting = format!("Agora {} listens on http://", env!("CARGO_PKG_VERSION"));
@@ -323,27 +324,27 @@ impl Service {
         Self { process, address, api }
     }
 
-    /// Waits for a line of the standard output that begins like this; its rest.
+    /// Waits for a line of the standard output with this beginning, and returns its rest.
     pub(crate) fn line(&mut self, beginning: &str) -> String {
         self.process.line(beginning)
     }
 
-    /// What it has logged so far.
+    /// Returns the log so far.
     pub(crate) fn log(&self) -> String {
         self.process.stderr.text()
     }
 
-    /// The most memory it has had so far, in bytes.
+    /// Returns the peak of its resident memory, in bytes.
     pub(crate) fn peak_memory(&self) -> u64 {
         self.process.peak_memory().expect("it runs")
     }
 
-    /// The memory of its own that it has now, in bytes: without the pages of files, such as its program.
+    /// Returns its resident anonymous memory, in bytes: without pages of files, such as those of the program.
     pub(crate) fn memory(&self) -> u64 {
         self.process.own_memory().expect("it runs")
     }
 
-    /// Tells it to stop by a signal: `TERM`, as a service manager does, or `INT`, as a terminal does.
+    /// Sends a signal to stop: `TERM`, as a service manager does, or `INT`, as a terminal does.
     pub(crate) fn tell(&self, signal: &str) {
         self.process.signal(signal);
     }
@@ -352,7 +353,7 @@ impl Service {
         self.process.finish()
     }
 
-    /// Stops it the regular way, and checks that it ends well.
+    /// Stops the service gracefully, and checks its exit code.
     #[track_caller]
     pub(crate) fn stop(self) -> Finished {
         self.tell("TERM");
@@ -364,7 +365,7 @@ impl Service {
     }
 }
 
-/// The permissions of a file.
+/// Returns the permissions of a file.
 pub(crate) fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(path).unwrap().permissions().mode() & 0o777

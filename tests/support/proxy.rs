@@ -1,4 +1,4 @@
-//! A network between a service and a server, to be broken at will.
+//! A TCP proxy between a service and a server, by which tests simulate network failures.
 
 #![allow(dead_code, reason = "each test uses a part")]
 
@@ -13,25 +13,25 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::port::{Open, Port};
 
-/// What the network does.
+/// The behaviour of the simulated network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Network {
-    /// It carries everything.
+    /// Everything is forwarded.
     Works,
-    /// It carries nothing and says nothing: what is sent is held until it works again.
+    /// Nothing is forwarded, and no error occurs: data is held back until the network works again.
     Swallows,
-    /// It refuses new connections.
+    /// New connections are refused.
     Refuses,
 }
 
-/// A TCP port that leads to another one.
+/// A TCP port whose connections are forwarded to another one.
 pub(crate) struct Proxy {
-    /// Where to connect to.
+    /// The address to connect to.
     pub(crate) address: SocketAddr,
     network: watch::Sender<Network>,
-    /// How often all connections have been cut.
+    /// How often all connections have been closed.
     cuts: watch::Sender<usize>,
-    /// How often all connections have been lost without a word.
+    /// How often all connections have been lost silently.
     losses: watch::Sender<usize>,
     run: JoinHandle<()>,
 }
@@ -51,12 +51,12 @@ impl Proxy {
         self.network.send_replace(network);
     }
 
-    /// Cuts all connections that there are.
+    /// Closes all current connections.
     pub(crate) fn cut(&self) {
         self.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// Loses all connections that there are: they stay open and carry nothing ever again. New ones work.
+    /// Loses all current connections: they stay open, but nothing is forwarded over them any more. New ones work.
     pub(crate) fn lose(&self) {
         self.losses.send_modify(|losses| *losses += 1);
     }
@@ -68,7 +68,7 @@ impl Drop for Proxy {
     }
 }
 
-/// What ends a connection.
+/// The events that end a connection.
 #[derive(Clone)]
 struct Ends {
     cuts: watch::Receiver<usize>,
@@ -109,7 +109,7 @@ async fn until_it_ends(mut ends: Ends, carry: impl Future<Output = ()>) {
 }
 
 async fn carry(near: TcpStream, target: SocketAddr, network: watch::Receiver<Network>) {
-    // A service that connects while nothing is carried waits.
+    // A connection that is opened while the network swallows waits.
     let far = async {
         let mut works = network.clone();
         works.wait_for(|network| *network != Network::Swallows).await.ok()?;
@@ -117,7 +117,7 @@ async fn carry(near: TcpStream, target: SocketAddr, network: watch::Receiver<Net
     };
     let Some(far) = far.await else { return };
     let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
-    // The end of either direction is the end of both.
+    // The end of either direction closes both.
     tokio::select! {
         () = copy(near_in, far_out, network.clone()) => {}
         () = copy(far_in, near_out, network.clone()) => {}

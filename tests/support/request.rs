@@ -1,16 +1,15 @@
-//! Requests as bytes, for tests that write on a connection of their own.
+//! Requests as bytes, for tests that write to a socket directly.
 
 use super::User;
 
-/// Returns the bytes of a request: its method and target, its further header fields, each with its end of line, and its
-/// body.
+/// Returns the bytes of a request. `line` is its method and target; `fields` are further header fields, each with its line end.
 pub(crate) fn request_bytes(line: &str, fields: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let head = format!("{line} HTTP/1.1\r\nHost: agora\r\n{fields}Content-Length: {}\r\n\r\n", body.len());
     [head.as_bytes(), body].concat()
 }
 
-/// The header fields of bodies.
+/// Header fields with the content type of a body.
 pub(crate) const JSON: &str = "Content-Type: application/json\r\n";
 pub(crate) const FORM: &str = "Content-Type: multipart/form-data; boundary=b\r\n";
 

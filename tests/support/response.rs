@@ -1,4 +1,4 @@
-//! A response, read whole, and what tests check of it.
+//! A response that was read completely, and the checks of it in tests.
 
 use std::io::{ErrorKind, Read};
 use std::{fmt, io};
@@ -7,7 +7,7 @@ use reqwest::Version;
 use reqwest::header::{AsHeaderName, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, LINK};
 use serde_json::{Value, json};
 
-/// The public URL that the services of in-process tests are given: links begin with it, whatever the `Host` header says.
+/// The public URL with which the services of in-process tests are configured. Links begin with it, whatever the `Host` header.
 pub(crate) const PUBLIC_URL: &str = "https://agora.example.org";
 
 /// A response of the service.
@@ -26,7 +26,7 @@ impl fmt::Debug for Response {
 }
 
 impl Response {
-    /// Reads a response to its end. Fails when its connection ends before.
+    /// Reads a response to its end. Fails if the connection ends before.
     pub(crate) async fn receive(response: reqwest::Response) -> reqwest::Result<Self> {
         let (version, status, headers) = (response.version(), response.status().as_u16(), response.headers().clone());
         Ok(Self { version, status, headers, body: response.bytes().await?.to_vec() })
@@ -124,8 +124,8 @@ impl Response {
         response
     }
 
-    /// Takes the response to a request of this method off the beginning of what was received, once it is complete. Panics
-    /// if something else than a response with a length begins there.
+    /// Removes the response to a request of this method from the beginning of `received`; `None` while it is incomplete. Panics
+    /// if the bytes are no response with a length.
     #[track_caller]
     pub(crate) fn take(received: &mut Vec<u8>, method: &str) -> Option<Self> {
         let end = received.windows(4).position(|four| four == b"\r\n\r\n")?;
@@ -146,17 +146,17 @@ impl Response {
         let length =
             response.header(CONTENT_LENGTH).filter(|_| has_body).map(|length| length.parse::<usize>().unwrap());
         assert_eq!(length.is_some(), has_body, "no length: {head:?}");
-        let whole = end + 4 + length.unwrap_or_default();
-        if received.len() < whole {
+        let total = end + 4 + length.unwrap_or_default();
+        if received.len() < total {
             return None;
         }
-        let rest = received.split_off(whole);
+        let rest = received.split_off(total);
         response.body = received.split_off(end + 4);
         *received = rest;
         Some(response)
     }
 
-    /// Reads the response to a request of this method. `received` is what was read beyond the response before it.
+    /// Reads the response to a request of this method. `received` has the bytes that were read beyond the previous response.
     pub(crate) fn read(stream: &mut impl Read, received: &mut Vec<u8>, method: &str) -> io::Result<Self> {
         loop {
             if let Some(response) = Self::take(received, method) {

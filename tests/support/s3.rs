@@ -1,5 +1,5 @@
-//! A private S3 server: real HTTP, real signatures, its objects as files in a directory of its own. It can go away
-//! and come back at the same address.
+//! A private S3 server with real HTTP and real signatures, which stores objects as files in a temporary directory. It can be
+//! stopped and restarted at the same address.
 
 #![allow(dead_code, reason = "each suite uses a part")]
 
@@ -23,10 +23,10 @@ use super::port::{Open, Port};
 
 const ACCESS_KEY: &str = "agora";
 
-/// What requests are signed with.
+/// The secret key with which requests are signed.
 pub(crate) const SECRET_KEY: &str = "the key to all the buckets";
 
-/// How the server behaves.
+/// The behaviour of the server.
 #[derive(Clone, Copy)]
 enum Mode {
     Serving,
@@ -36,7 +36,7 @@ enum Mode {
     Silent,
 }
 
-/// A running server. It ends, and its objects go, when it is dropped.
+/// A running server. It is stopped, and its objects are removed, when it is dropped.
 pub(crate) struct S3Server {
     endpoint: String,
     directory: TempDir,
@@ -44,7 +44,7 @@ pub(crate) struct S3Server {
 }
 
 impl S3Server {
-    /// Starts it on a free port.
+    /// Starts a server on a free port.
     pub(crate) fn start() -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let mut service = S3ServiceBuilder::new(FileSystem::new(directory.path()).expect("a file system"));
@@ -53,45 +53,45 @@ impl S3Server {
         let port = Port::new();
         let endpoint = format!("http://{}", port.address());
         let (orders, received) = unbounded_channel();
-        // On a thread of its own, so that it serves tests of every kind and ends when they do.
-        thread::spawn(move || Runtime::new().expect("a runtime").block_on(obey(received, port, service)));
+        // On a thread with a runtime of its own, so that it serves tests with any runtime or none, and ends with them.
+        thread::spawn(move || Runtime::new().expect("a runtime").block_on(execute_orders(received, port, service)));
         let server = Self { endpoint, directory, orders };
-        server.turn(Mode::Serving);
+        server.set_mode(Mode::Serving);
         server
     }
 
-    /// Goes away: what is in flight is cut, and connections are refused.
+    /// Stops the server: open connections are closed, and new ones are refused.
     pub(crate) fn close(&self) {
-        self.turn(Mode::Closed);
+        self.set_mode(Mode::Closed);
     }
 
-    /// Accepts connections from now on and answers none.
+    /// Accepts connections from now on, but never responds.
     pub(crate) fn fall_silent(&self) {
-        self.turn(Mode::Silent);
+        self.set_mode(Mode::Silent);
     }
 
     /// Serves again, at the same address.
     pub(crate) fn come_back(&self) {
-        self.turn(Mode::Serving);
+        self.set_mode(Mode::Serving);
     }
 
-    fn turn(&self, mode: Mode) {
+    fn set_mode(&self, mode: Mode) {
         let (done, is_done) = channel();
         self.orders.send((mode, done)).expect("the server runs");
         is_done.recv().expect("the server runs");
     }
 
-    /// Makes a bucket.
+    /// Creates a bucket.
     pub(crate) fn make_bucket(&self, name: &str) {
         fs::create_dir(self.bucket(name)).expect("a bucket");
     }
 
-    /// The directory of a bucket, in which each object is the file of its key.
+    /// Returns the directory of a bucket, in which each object is a file named by its key.
     pub(crate) fn bucket(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// The variables that lead to it.
+    /// Returns the environment variables for this server.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         let variables = [
             ("AWS_ENDPOINT_URL", self.endpoint.clone()),
@@ -102,22 +102,22 @@ impl S3Server {
     }
 }
 
-/// Takes orders until there is nobody left to give any.
-async fn obey(mut orders: UnboundedReceiver<(Mode, Sender<()>)>, port: Port, service: S3Service) {
+/// Executes orders until all senders are dropped.
+async fn execute_orders(mut orders: UnboundedReceiver<(Mode, Sender<()>)>, port: Port, service: S3Service) {
     let mut tasks = JoinSet::new();
     while let Some((mode, done)) = orders.recv().await {
-        // With the task go its connections, and the port is closed.
+        // This drops the task's connections as well, and closes the port.
         tasks.shutdown().await;
         match mode {
             Mode::Serving => {
                 tasks.spawn(serve(port.open(), service.clone()));
             }
             Mode::Silent => {
-                tasks.spawn(keep(port.open()));
+                tasks.spawn(accept_silently(port.open()));
             }
             Mode::Closed => {}
         }
-        // Whoever gave the order may have given up on it.
+        // The sender of the order may have given up waiting.
         let _ = done.send(());
     }
 }
@@ -128,14 +128,14 @@ async fn serve(port: Open, service: S3Service) {
         let stream = port.accept().await.expect("a connection");
         let service = service.clone();
         connections.spawn(async move {
-            // A client may break off.
+            // A client may disconnect.
             let _ = Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
         });
         while connections.try_join_next().is_some() {}
     }
 }
 
-async fn keep(port: Open) {
+async fn accept_silently(port: Open) {
     let mut kept = Vec::new();
     loop {
         kept.push(port.accept().await.expect("a connection"));

@@ -1,4 +1,4 @@
-//! A private SMTP server: aiosmtpd, from the registry of Python. It can go away and come back at the same port.
+//! A private SMTP server: aiosmtpd, from PyPI. It can be stopped and restarted at the same port.
 
 #![allow(dead_code, reason = "each suite uses a part")]
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::client::HANG;
 use crate::python::environment;
 
-/// A mail that the server took.
+/// A mail that the server accepted.
 #[derive(Debug, Clone)]
 pub(crate) struct TakenMail(pub(crate) Value);
 
@@ -31,7 +31,7 @@ impl TakenMail {
         self.0["text"].as_str().unwrap()
     }
 
-    /// The token: the one line that is a single long word.
+    /// Returns the token, which is the only line with a single word of 43 characters.
     pub(crate) fn token(&self) -> String {
         let mut lines = self.text().lines().filter(|line| line.len() == 43 && !line.contains(' '));
         let token = lines.next().unwrap_or_else(|| panic!("no token: {}", self.text())).to_owned();
@@ -40,7 +40,7 @@ impl TakenMail {
     }
 }
 
-/// A running server. It ends when it is dropped.
+/// A running server. It is stopped when it is dropped.
 pub(crate) struct SmtpServer {
     options: Value,
     port: u16,
@@ -49,19 +49,19 @@ pub(crate) struct SmtpServer {
 }
 
 impl SmtpServer {
-    /// Starts one that speaks in clear and takes every mail.
+    /// Starts a server without TLS that accepts every mail.
     pub(crate) fn start() -> Self {
         Self::start_with(json!({}))
     }
 
-    /// Starts one with options of `smtp/server.py`.
+    /// Starts a server with options of `smtp/server.py`.
     pub(crate) fn start_with(options: Value) -> Self {
         let mut server = Self { options, port: 0, process: Mutex::default(), taken: Arc::default() };
         server.port = server.run();
         server
     }
 
-    /// Runs the program, and collects what it tells; its port.
+    /// Runs the program, collects the mails that it reports, and returns its port.
     fn run(&self) -> u16 {
         let mut options = self.options.clone();
         options["port"] = self.port.into();
@@ -81,16 +81,16 @@ impl SmtpServer {
         port
     }
 
-    /// Ends it: connections are refused.
+    /// Stops the server: connections are refused.
     pub(crate) fn stop(&self) {
         if let Some(mut process) = self.process.lock().unwrap().take() {
-            // It may have ended.
+            // It may have ended already.
             let _ = process.kill();
             let _ = process.wait();
         }
     }
 
-    /// Runs it again, at the same port.
+    /// Starts the server again, at the same port.
     pub(crate) fn start_again(&self) {
         assert_eq!(self.run(), self.port);
     }
@@ -99,22 +99,22 @@ impl SmtpServer {
         self.port
     }
 
-    /// The URL of one that speaks in clear.
+    /// Returns the URL of the server without TLS.
     pub(crate) fn url(&self) -> String {
         format!("smtp://127.0.0.1:{}?tls=none", self.port)
     }
 
-    /// The variables that lead to it.
+    /// Returns the environment variables for this server.
     pub(crate) fn variables(&self) -> [(&'static str, String); 2] {
         [("AGORA_SMTP_URL", self.url()), ("AGORA_MAIL_FROM", SENDER.to_owned())]
     }
 
-    /// What it took so far.
+    /// Returns the mails accepted so far.
     pub(crate) fn taken(&self) -> Vec<TakenMail> {
         self.taken.lock().unwrap().clone()
     }
 
-    /// Waits until it took so many mails; these.
+    /// Waits until at least this many mails were accepted, and returns them.
     pub(crate) async fn wait_for(&self, count: usize) -> Vec<TakenMail> {
         let begun = Instant::now();
         loop {
@@ -127,7 +127,7 @@ impl SmtpServer {
         }
     }
 
-    /// Waits for the mail of this number, from 0 on, which is to go to an address.
+    /// Waits for the mail with this index, and checks its recipient.
     pub(crate) async fn mail(&self, number: usize, to: &str) -> TakenMail {
         let mail = self.wait_for(number + 1).await.swap_remove(number);
         assert_eq!(mail.to(), to, "{mail:?}");
@@ -141,10 +141,10 @@ impl Drop for SmtpServer {
     }
 }
 
-/// Whom mails are from.
+/// The sender of all mails.
 pub(crate) const SENDER: &str = "Agora <no-reply@agora.example.org>";
 
-/// The Python that has the server; installed once.
+/// Returns the Python interpreter of the environment with the server, which is installed once.
 fn python() -> PathBuf {
     static PYTHON: OnceLock<PathBuf> = OnceLock::new();
     let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/support/smtp/requirements.txt");

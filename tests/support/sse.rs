@@ -9,16 +9,16 @@ use tokio::time::timeout;
 
 use crate::client::{Client, HANG, User};
 
-/// An event as a browser would hand it on.
+/// An event, as a browser would dispatch it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// The id of its block; empty when the block has none.
+    /// The id of its block; empty if the block has none.
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) data: Value,
 }
 
-/// Parses `text/event-stream`, as it comes.
+/// An incremental parser of `text/event-stream`.
 #[derive(Debug, Default)]
 pub(crate) struct Parser {
     received: Vec<u8>,
@@ -26,12 +26,12 @@ pub(crate) struct Parser {
 }
 
 impl Parser {
-    /// Takes in what came.
+    /// Appends received bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.received.extend_from_slice(bytes);
     }
 
-    /// Returns the next event, if it is whole. A block without data is none, but its id counts.
+    /// Returns the next event, if it is complete. A block without data is not an event, but its id counts.
     pub(crate) fn take(&mut self) -> Option<Event> {
         loop {
             let event = self.take_block()?;
@@ -54,7 +54,7 @@ impl Parser {
                 _ => assert!(line.is_empty() || line.starts_with(':'), "{line:?} in {block:?}"),
             }
         }
-        // A stream can be resumed behind each of its blocks.
+        // A stream can be resumed after each of its blocks.
         assert!(event.name == "end" || !event.id.is_empty(), "no id: {block:?}");
         if !event.id.is_empty() {
             self.last_id.clone_from(&event.id);
@@ -68,7 +68,7 @@ impl Parser {
     }
 }
 
-/// Begins a request for a stream, which resumes behind an id.
+/// Returns the builder of a request for a stream, which resumes after an id, if one is given.
 pub(crate) fn listening(api: &Client, user: &User, topics: &str, after: Option<&str>) -> RequestBuilder {
     let path = format!("/api/events?topics={topics}");
     // A stream has no end.
@@ -79,7 +79,7 @@ pub(crate) fn listening(api: &Client, user: &User, topics: &str, after: Option<&
     }
 }
 
-/// An open stream. It is cut when dropped.
+/// An open stream. Dropping it closes the connection.
 #[derive(Debug)]
 pub(crate) struct EventStream {
     response: reqwest::Response,
@@ -87,17 +87,17 @@ pub(crate) struct EventStream {
 }
 
 impl EventStream {
-    /// Opens a stream of what happens from now on.
+    /// Opens a stream of new events.
     pub(crate) async fn open(api: &Client, user: &User, topics: &str) -> Self {
         Self::of(listening(api, user, topics, None)).await
     }
 
-    /// Opens a stream that goes on behind an id.
+    /// Opens a stream that resumes after an id.
     pub(crate) async fn resume(api: &Client, user: &User, topics: &str, after: &str) -> Self {
         Self::of(listening(api, user, topics, Some(after))).await
     }
 
-    /// Sends a request for a stream, and reads up to the id with which it begins.
+    /// Sends a request for a stream, and reads up to the id at its beginning.
     pub(crate) async fn of(request: RequestBuilder) -> Self {
         let response = timeout(HANG, request.send()).await.expect("no response comes").unwrap();
         if response.status() != 200 {
@@ -106,13 +106,13 @@ impl EventStream {
         Self::begin(response).await.expect("the stream has ended")
     }
 
-    /// Does the same; `None` when there is no stream.
+    /// Like [`of`](Self::of), but returns `None` if there is no stream.
     pub(crate) async fn try_of(request: RequestBuilder) -> Option<Self> {
         let response = timeout(HANG, request.send()).await.expect("no response comes").ok()?;
         if response.status() == 200 { Self::begin(response).await } else { None }
     }
 
-    /// Reads up to the id; `None` when the stream ends before.
+    /// Reads up to the id at the beginning. Returns `None` if the stream ends before.
     async fn begin(response: reqwest::Response) -> Option<Self> {
         assert_eq!(response.headers()[CONTENT_TYPE], "text/event-stream");
         let mut stream = Self { response, parser: Parser::default() };
@@ -128,14 +128,14 @@ impl EventStream {
         Some(stream)
     }
 
-    /// Reads on; returns whether the stream goes on.
+    /// Reads the next bytes. Returns whether the stream goes on.
     async fn receive(&mut self) -> reqwest::Result<bool> {
         let bytes = timeout(HANG, self.response.chunk()).await.expect("nothing comes")?;
         self.parser.push(bytes.as_deref().unwrap_or_default());
         Ok(bytes.is_some())
     }
 
-    /// Returns the next event, or nothing at the end of the stream. Fails when its connection is lost.
+    /// Returns the next event, or `None` at the end of the stream. Fails if the connection is lost.
     pub(crate) async fn try_next(&mut self) -> reqwest::Result<Option<Event>> {
         loop {
             if let Some(event) = self.parser.take() {
@@ -147,20 +147,20 @@ impl EventStream {
         }
     }
 
-    /// Returns the next event. Lines that only say that the stream is there are none.
+    /// Returns the next event. Lines that only keep the connection alive are skipped.
     pub(crate) async fn next(&mut self) -> Event {
         let next = timeout(HANG, self.try_next()).await.expect("no event comes");
         next.unwrap().expect("the stream has ended")
     }
 
-    /// Returns the data of the next event, which must be of this name.
+    /// Returns the data of the next event, which must have this name.
     pub(crate) async fn expect(&mut self, name: &str) -> Value {
         let event = self.next().await;
         assert_eq!(event.name, name, "{event:?}");
         event.data
     }
 
-    /// Reads to the end; for which reason it came. Other events may come before.
+    /// Reads to the end of the stream, skipping other events, and returns the reason of the end.
     pub(crate) async fn reason(mut self) -> String {
         let mut event = self.next().await;
         while event.name != "end" {
@@ -170,7 +170,7 @@ impl EventStream {
         event.data["reason"].as_str().unwrap().to_owned()
     }
 
-    /// Returns the id behind which the stream can be resumed.
+    /// Returns the id after which the stream can be resumed.
     pub(crate) fn last_id(&self) -> &str {
         self.parser.last_id()
     }

@@ -1,4 +1,4 @@
-//! A database that is made by hand, as a release of an earlier schema would have left it.
+//! A database that is created by SQL statements, as a release with an earlier schema would have left it.
 
 #![allow(dead_code, reason = "each suite uses a part")]
 
@@ -14,12 +14,12 @@ use serde_json::{Map, Value};
 use crate::private_postgres;
 use crate::process::Home;
 
-/// `correct horse` at the lowest cost.
+/// The bcrypt hash of `correct horse` at the lowest cost.
 const PASSWORD: &str = "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e";
 
-/// The columns of tables.
+/// The columns of each table.
 pub(crate) type Columns = BTreeMap<String, Vec<String>>;
-/// The rows of tables, each as an object of its columns.
+/// The rows of each table, as objects with the columns as fields.
 pub(crate) type Rows = BTreeMap<String, Vec<Map<String, Value>>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +31,9 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) kind: Kind,
-    /// As a service is told of it.
+    /// The URL with which a service is configured.
     pub(crate) url: String,
-    /// The file, or the name of the database.
+    /// The path of the SQLite file, or the name of the PostgreSQL database.
     place: String,
 }
 
@@ -44,7 +44,7 @@ struct Line {
 }
 
 impl Store {
-    /// An empty one, or none yet.
+    /// Creates an empty PostgreSQL database, or names an SQLite file that does not exist yet.
     pub(crate) fn new(kind: Kind, home: &Home, name: &str) -> Self {
         let (place, url) = match kind {
             Kind::Sqlite => {
@@ -56,7 +56,7 @@ impl Store {
         Self { kind, url, place }
     }
 
-    /// A copy of it, whose every connection is closed.
+    /// Copies the database, to which nothing may be connected.
     pub(crate) fn copy(&self, home: &Home, name: &str) -> Self {
         match self.kind {
             Kind::Sqlite => {
@@ -71,18 +71,18 @@ impl Store {
         }
     }
 
-    /// Runs statements, in which placeholders stand for what the databases write differently: `{id 1}`, `{time 1}`, in
-    /// seconds after ten minutes ago, `{bytes 00ff}` and `{password}`; and of an expression, `{key n}`, an identifier, and
-    /// `{at n}`, an instant so many milliseconds after 1970.
+    /// Runs statements with placeholders for values that the databases spell differently: the identifier `{id 1}`, the instant
+    /// `{time 1}`, in seconds after ten minutes ago, `{bytes 00ff}` and `{password}`. Of an SQL expression, `{key n}` is the
+    /// identifier, and `{at n}` the instant in milliseconds after 1970.
     pub(crate) fn run(&self, sql: &str) {
         let sql = self.fill_in(sql);
         match self.kind {
             Kind::Sqlite => self.sqlite().batch_execute(&sql).unwrap(),
-            Kind::Postgres => drop(private_postgres::shared().session(&self.place).run(&strictly(&sql))),
+            Kind::Postgres => drop(private_postgres::shared().session(&self.place).run(&exit_on_error(&sql))),
         }
     }
 
-    /// Applies a migration of a version, and has it on record as the program does.
+    /// Applies the migration of a version, and records it as the program does.
     pub(crate) fn migrate(&self, version: &str, sql: &str) {
         self.run(&format!(
             "CREATE TABLE IF NOT EXISTS __diesel_schema_migrations (version VARCHAR(50) PRIMARY KEY NOT NULL, run_on \
@@ -91,12 +91,12 @@ impl Store {
         ));
     }
 
-    /// The versions on record.
+    /// Returns the versions of the recorded migrations.
     pub(crate) fn versions(&self) -> Vec<String> {
         self.lines("SELECT version AS line FROM __diesel_schema_migrations ORDER BY 1")
     }
 
-    /// Every column of every table of ours.
+    /// Returns the columns of all tables of the schema.
     pub(crate) fn columns(&self) -> Columns {
         let listed = match self.kind {
             Kind::Sqlite => {
@@ -117,15 +117,15 @@ impl Store {
         columns
     }
 
-    /// The rows of tables, in no order that means anything. Those by which things are found are made by the program, and
-    /// `indexed` says whether they were.
+    /// Returns the rows of these tables, in an arbitrary order, without search indexes: the program fills these, and keeps in the
+    /// column `indexed` whether it did.
     pub(crate) fn rows(&self, columns: &Columns) -> Rows {
         let mut rows = self.all_rows(columns);
         rows.retain(|table, _| !table.starts_with("search_"));
         rows
     }
 
-    /// The same, with those by which things are found.
+    /// Like [`rows`](Self::rows), with the tables of the search indexes.
     pub(crate) fn all_rows(&self, columns: &Columns) -> Rows {
         let select = |(table, columns): (&String, &Vec<String>)| match self.kind {
             Kind::Sqlite => {
@@ -155,7 +155,8 @@ impl Store {
                 lines.into_iter().map(|it| it.line).collect()
             }
             Kind::Postgres => {
-                let written = private_postgres::shared().session(&self.place).run(&strictly(&format!("{select};")));
+                let written =
+                    private_postgres::shared().session(&self.place).run(&exit_on_error(&format!("{select};")));
                 written.lines().map(str::to_owned).collect()
             }
         }
@@ -167,7 +168,7 @@ impl Store {
         conn
     }
 
-    /// The statements as this database writes identifiers, instants and bytes.
+    /// Replaces the placeholders of [`run`](Self::run) by this database's syntax.
     fn fill_in(&self, sql: &str) -> String {
         let mut filled = sql.replace("{password}", PASSWORD);
         while let Some(begin) = filled.find('{') {
@@ -176,7 +177,7 @@ impl Store {
             let value = match (name, self.kind) {
                 ("id", Kind::Sqlite) => format!("X'00000000000070008000{value:0>12}'"),
                 ("id", Kind::Postgres) => format!("'00000000-0000-7000-8000-{value:0>12}'"),
-                // Nothing is so old that it is swept.
+                // Recent enough that no sweep deletes the row.
                 ("time", Kind::Sqlite) => format!("((unixepoch() - 600 + {value}) * 1000000)"),
                 ("time", Kind::Postgres) => {
                     format!("(date_trunc('second', now()) - interval '600 s' + interval '{value} s')")
@@ -195,7 +196,7 @@ impl Store {
     }
 }
 
-/// Statements of which one that fails ends the session, which then is noticed.
-fn strictly(sql: &str) -> String {
+/// Prefixes statements with settings that make psql exit at the first error, so that [`run`](Store::run) panics.
+fn exit_on_error(sql: &str) -> String {
     format!("\\set ON_ERROR_STOP on\nSET client_min_messages = warning;\n{sql}")
 }

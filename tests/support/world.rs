@@ -1,4 +1,4 @@
-//! Some of everything that a service keeps, and what its users see of it.
+//! A sample of all data that a service stores, and what its users see of it.
 
 use reqwest::Method;
 use serde_json::json;
@@ -6,19 +6,19 @@ use serde_json::json;
 use crate::client::{Client, User, text};
 use crate::picture::{expect_picture, picture};
 
-/// Users, and the post that they all have to do with.
+/// The users of the sample, and its main post.
 pub(crate) struct World {
     pub(crate) alice: User,
     pub(crate) bob: User,
     pub(crate) root: User,
-    /// The post's id.
+    /// The id of the post.
     pub(crate) post: String,
-    /// The post's image as it is served.
+    /// The image of the post, as it is served.
     pub(crate) image: Vec<u8>,
 }
 
 impl World {
-    /// Makes it on a fresh service that has the administrator `root`.
+    /// Creates the sample on an empty service that has the administrator `root`.
     pub(crate) async fn make(api: &Client) -> Self {
         let (alice, bob, root) = (api.user("alice").await, api.user("bob").await, api.log_in("root").await);
         let post = api.post(&alice, "A day at the sea", Some(&picture())).await;
@@ -39,7 +39,7 @@ impl World {
         Self { alice, bob, root, post: id, image }
     }
 
-    /// What its users see, with the tokens that they have. Addresses of images are without their host.
+    /// Returns the responses that its users get to a set of reads. URLs of images are without the host.
     pub(crate) async fn seen(&self, api: &Client) -> Vec<String> {
         let Self { alice, bob, root, post, .. } = self;
         let mut seen = Vec::new();
@@ -64,11 +64,11 @@ impl World {
         seen
     }
 
-    /// Checks that the post's image is served as it was.
+    /// Checks that the image of the post is served unchanged.
     pub(crate) async fn expect_image(&self, api: &Client) {
         let post = api.view(&self.bob, &self.post).await;
         assert!(api.image(&post["image"]).await == self.image, "the image differs");
-        // There is one, whatever it shows.
+        // The thumbnail is only checked to exist.
         api.image(&post["attachments"][0]["thumbnailUrl"]).await;
     }
 }
