@@ -1,4 +1,4 @@
-//! HAProxy in front of the database servers: what it takes leads to the primary.
+//! HAProxy in front of the database servers, which forwards connections to the primary.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::database::Database;
 use crate::process::Process;
 
-/// A balancer. It is gone when this is dropped.
+/// A running load balancer. It is stopped when this is dropped.
 pub(crate) struct Balancer {
     _process: Process,
     _directory: TempDir,
@@ -22,7 +22,7 @@ impl Balancer {
             let (name, address) = (&member.machine.name, member.machine.address);
             format!("    server {name} {address}:5432 check port 8008\n")
         });
-        // It asks each server's Patroni, and cuts connections to one that is the primary no more.
+        // Health checks query each server's Patroni. Connections to a server that is no longer the primary are closed.
         let settings = format!(
             "defaults\n    mode tcp\n    timeout connect 1s\n    timeout check 1s\n    timeout client 1h\n    timeout server 1h\n\
              listen primary\n    bind {}\n    option httpchk OPTIONS /primary\n    http-check expect status 200\n    \
@@ -37,7 +37,7 @@ impl Balancer {
         Self { _process: Process::spawn(command, ""), _directory: directory }
     }
 
-    /// The URL of the database behind it, which another server may take over.
+    /// Returns the URL of the database through the load balancer. The server behind it may change.
     pub(crate) fn url() -> String {
         format!("postgres://agora@{}/agora?target_session_attrs=read-write", Self::ADDRESS)
     }

@@ -1,5 +1,5 @@
-//! Clients that send each write, under one `Idempotency-Key`, until it is acknowledged, to whichever node; and know what must be there.
-//! Half of them know the nodes and ask one after the other, half know nginx before the nodes alone.
+//! Clients that retry each write, under the same `Idempotency-Key`, until any node acknowledges it, and record what must be
+//! stored. Half of them send requests to the nodes in rotation, the other half to nginx in front of the nodes.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -18,26 +18,26 @@ use crate::listeners::Listener;
 use crate::nodes::Nodes;
 use crate::picture::{expect_picture, picture};
 
-/// How long a client waits for an answer until it asks another node.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The timeout of a request, after which a client retries it at another node.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a client waits before it sends a request again.
+/// The pause before a retry.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What clients noticed since it was last asked.
+/// What clients noticed of a fault.
 #[derive(Debug, Default)]
 pub(crate) struct Noticed {
     /// The longest time in which no write was acknowledged, in seconds.
     pub(crate) without_writes: f64,
     /// The longest time in which no read was answered, in seconds.
     pub(crate) without_reads: f64,
-    /// How many requests were refused, by their status; 0 are those that were not answered.
+    /// The number of refused requests by status. 0 counts those without a response.
     pub(crate) refused: BTreeMap<u16, usize>,
-    /// The time from the first of them to the last, in seconds.
+    /// The time from the first refusal to the last, in seconds.
     pub(crate) refusing: f64,
 }
 
-/// Requests that were refused.
+/// The refused requests, and the times of the first and the last.
 #[derive(Default)]
 struct Refusals {
     counts: BTreeMap<u16, usize>,
@@ -52,7 +52,7 @@ impl Refusals {
     }
 }
 
-/// When requests of a kind succeeded last, and the longest time between two of them.
+/// The time of the last success of a kind of request, and the longest time between two successes.
 #[derive(Default)]
 struct Pace(Mutex<(Option<Instant>, Duration)>);
 
@@ -72,14 +72,14 @@ impl Pace {
 
 pub(crate) struct Shared {
     nodes: Vec<Client>,
-    /// The proxy before all of them.
+    /// The proxy in front of the nodes.
     front: [Client; 1],
     writers: Vec<User>,
     /// Follows every writer.
     pub(crate) reader: User,
-    /// The posts of each writer, by id, with their texts, as they were acknowledged.
+    /// The texts of the acknowledged posts, by writer and id.
     published: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
-    /// Held by each writer during a round, and by whoever compares.
+    /// Locked for reading by each writer during a round, and for writing to pause all writers.
     quiet: RwLock<()>,
     writes: Pace,
     reads: Pace,
@@ -89,12 +89,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Where a client of this number sends its requests, one after the other.
+    /// Returns the endpoints to which the client with this number sends its requests, in rotation.
     pub(crate) fn entrances(&self, number: usize) -> &[Client] {
         if number.is_multiple_of(2) { &self.nodes } else { &self.front }
     }
 
-    /// Sends a request until a node does what it says; the answer.
+    /// Retries a request until a node responds with `status`, and returns that response.
     async fn send(
         &self,
         entrances: &[Client],
@@ -104,11 +104,11 @@ impl Shared {
     ) -> Response {
         for attempt in 0.. {
             let api = &entrances[(first + attempt) % entrances.len()];
-            let answer = api.try_send(request(api).timeout(PATIENCE)).await;
+            let answer = api.try_send(request(api).timeout(TIMEOUT)).await;
             let answered = answer.as_ref().map_or(0, |answer| answer.status);
             match answer {
                 Some(answer) if answer.status == status => return answer,
-                // 409: the attempt before it is still at work.
+                // 409: the previous attempt is still in progress.
                 Some(answer) if !matches!(answer.status, 409 | 500..) => panic!("{}: {answer:?}", api.url()),
                 _ => self.refused.lock().unwrap().add(answered),
             }
@@ -137,7 +137,7 @@ impl Shared {
         answer
     }
 
-    /// Reads the feed from its newest post on, up to a page on which one is known.
+    /// Returns the ids of the feed from its newest post to the first page with a known post.
     pub(crate) async fn newest(&self, first: usize, is_known: impl Fn(&String) -> bool) -> Vec<String> {
         let (mut newest, mut path) = (Vec::new(), Some("/api/posts/following/all?size=100".to_owned()));
         while let Some(page) = path.take() {
@@ -150,8 +150,8 @@ impl Shared {
         newest
     }
 
-    /// Reads a page again and again: so that reads are known to succeed while no writer comes to read.
-    async fn look(self: Arc<Self>, number: usize) {
+    /// Reads a page repeatedly, so that reads are measured even while the writers are blocked in writes.
+    async fn run_reader(self: Arc<Self>, number: usize) {
         for n in 0.. {
             if self.stopped.load(Ordering::Relaxed) {
                 return;
@@ -161,7 +161,7 @@ impl Shared {
         }
     }
 
-    async fn run(self: Arc<Self>, writer: usize) {
+    async fn run_writer(self: Arc<Self>, writer: usize) {
         let (user, entrances) = (&self.writers[writer], self.entrances(writer));
         for n in 0.. {
             if self.stopped.load(Ordering::Relaxed) {
@@ -178,7 +178,7 @@ impl Shared {
             let before =
                 self.published.lock().unwrap().entry(user.id.clone()).or_default().insert(id.clone(), content.clone());
             assert_eq!(before, None, "acknowledged twice");
-            // Another node sees what one has acknowledged, whatever happens between.
+            // What one node has acknowledged is visible on another, whatever happens in between.
             let path = format!("/api/posts/by-id/{id}");
             assert_eq!(self.read(entrances, n + 1, user, &path).await.data()["content"], content);
             if !post["image"].is_null() {
@@ -190,7 +190,7 @@ impl Shared {
                 api.request_as(user, Method::POST, &comments).json(&json!({ "content": content }))
             })
             .await;
-            // A toggle: carried out twice, it would be off again.
+            // A toggle: a second execution would undo it.
             let like = format!("/api/posts/like/{id}");
             self.write(entrances, n + 2, 200, &key("like"), |api| api.request_as(user, Method::PUT, &like)).await;
             let seen = self.read(entrances, n, user, &path).await.data();
@@ -199,7 +199,7 @@ impl Shared {
     }
 }
 
-/// Clients at work.
+/// The running clients.
 pub(crate) struct Clients {
     shared: Arc<Shared>,
     running: JoinSet<()>,
@@ -209,7 +209,7 @@ pub(crate) struct Clients {
 impl Clients {
     const WRITERS: usize = 8;
 
-    /// Registers accounts, and has them write.
+    /// Registers accounts, and starts the writers, readers and listeners.
     pub(crate) async fn start(nodes: &Nodes) -> Self {
         let (nodes, front) = (nodes.clients(), [nodes.front()]);
         let reader = nodes[0].user("reader").await;
@@ -234,16 +234,16 @@ impl Clients {
         });
         let mut running = JoinSet::new();
         for writer in 0..Self::WRITERS {
-            running.spawn(Arc::clone(&shared).run(writer));
+            running.spawn(Arc::clone(&shared).run_writer(writer));
         }
         for number in 0..2 {
-            running.spawn(Arc::clone(&shared).look(number));
+            running.spawn(Arc::clone(&shared).run_reader(number));
         }
         let listeners = (0..2).map(|number| Listener::start(Arc::clone(&shared), number)).collect();
         Self { shared, running, listeners }
     }
 
-    /// Waits until so many more writes were acknowledged.
+    /// Waits until this many further writes were acknowledged.
     pub(crate) async fn writes(&self, more: usize) {
         let enough = self.shared.written.load(Ordering::Relaxed) + more;
         eventually("writes are acknowledged", async || {
@@ -252,7 +252,7 @@ impl Clients {
         .await;
     }
 
-    /// Returns what was noticed since this was last called.
+    /// Returns what the clients noticed since the last call.
     pub(crate) fn measure(&self) -> Noticed {
         let Refusals { counts, times } = mem::take(&mut *self.shared.refused.lock().unwrap());
         Noticed {
@@ -263,10 +263,12 @@ impl Clients {
         }
     }
 
-    /// Has the writers pause, and compares the feed of who follows them on every node, and what listeners know, with what was acknowledged.
+    /// Pauses the writers, and compares the reader's feed on every node, and the posts that listeners know, with the acknowledged
+    /// posts.
     pub(crate) async fn check(&self) {
         let _quiet = self.shared.quiet.write().await;
-        let published: BTreeMap<_, _> = self.shared.published.lock().unwrap().values().flatten().map(own).collect();
+        let published: BTreeMap<_, _> =
+            self.shared.published.lock().unwrap().values().flatten().map(to_owned).collect();
         let mut found = Vec::new();
         for node in &self.shared.nodes {
             let feed = node.walk(&self.shared.reader, "/api/posts/following/all?size=100", "data").await;
@@ -281,7 +283,7 @@ impl Clients {
         }
     }
 
-    /// Stops the writers, and checks on every node that what was acknowledged is there, once, and nothing else.
+    /// Stops the clients, and checks on every node that each acknowledged write is stored exactly once, and nothing else.
     pub(crate) async fn finish(mut self) {
         self.shared.stopped.store(true, Ordering::Relaxed);
         while let Some(ended) = self.running.join_next().await {
@@ -307,7 +309,7 @@ impl Clients {
     }
 }
 
-/// Begins a request that publishes a post: of the same bytes each time.
+/// Returns the builder of a request that publishes a post. Unlike other forms, its bytes are the same each time.
 fn posting(api: &Client, author: &User, content: &str, pictured: bool) -> RequestBuilder {
     let request = api.request_as(author, Method::POST, "/api/posts/create");
     if !pictured {
@@ -319,6 +321,6 @@ fn posting(api: &Client, author: &User, content: &str, pictured: bool) -> Reques
         .body([text.into_bytes(), form_bytes(&picture())].concat())
 }
 
-fn own((id, content): (&String, &String)) -> (String, String) {
+fn to_owned((id, content): (&String, &String)) -> (String, String) {
     (id.clone(), content.clone())
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL under Patroni, with etcd: three machines, each with a member of all three.
+//! PostgreSQL managed by Patroni, with etcd: three machines, each of which runs all three.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::client::{Client, Response, eventually, list};
 use crate::machine::{Machine, Network, run};
 use crate::process::Process;
 
-/// How long the right to be the primary lasts unless it is renewed, in seconds.
+/// The TTL of the leader key, in seconds: a primary that does not renew it in time loses its role.
 const TTL: u32 = 12;
 
-/// A cluster, which commits when a replica has it as well.
+/// A cluster with synchronous replication: a commit waits until a replica has it.
 pub(crate) struct Database {
     pub(crate) members: Vec<Member>,
 }
@@ -50,13 +50,13 @@ impl Database {
         database
     }
 
-    /// The URL of the database, with all servers.
+    /// Returns the URL of the database, which lists all servers.
     pub(crate) fn url(&self) -> String {
         let hosts: Vec<_> = self.members.iter().map(|member| format!("{}:5432", member.machine.address)).collect();
         format!("postgres://agora@{}/agora", hosts.join(","))
     }
 
-    /// Which member is the primary.
+    /// Returns the index of the primary, once there is one.
     pub(crate) async fn leader(&self) -> usize {
         eventually("there is a primary", async || {
             for (n, member) in self.members.iter().enumerate() {
@@ -69,7 +69,7 @@ impl Database {
         .await
     }
 
-    /// Hands over to a replica, as planned.
+    /// Makes a replica the primary by a planned switchover.
     pub(crate) async fn switch_over(&self) {
         let leader = &self.members[self.leader().await];
         let body = json!({ "leader": leader.machine.name });
@@ -78,7 +78,7 @@ impl Database {
         assert_eq!(answer.status, 200, "{answer:?}");
     }
 
-    /// Waits until all members are there, one of them as a replica that commits wait for.
+    /// Waits until all members are running, one of them as the synchronous standby.
     pub(crate) async fn settle(&self) {
         eventually("the cluster is whole", async || {
             let answer = self.members[0].ask("/cluster").await?.json();
@@ -112,7 +112,7 @@ impl Member {
         Client::new(&format!("http://{}:8008", self.machine.address))
     }
 
-    /// Asks its Patroni, which may be away.
+    /// Sends a request to its Patroni. Returns `None` if that does not respond.
     async fn ask(&self, path: &str) -> Option<Response> {
         let api = self.api();
         api.try_send(api.request(reqwest::Method::GET, path).timeout(std::time::Duration::from_secs(1))).await
@@ -126,7 +126,7 @@ impl Member {
         command.args(["--name", name, "--data-dir", "etcd", "--initial-cluster", &all]);
         command.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
         command.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
-        // A member that was cut off and comes back must not make the others elect anew: that would cost the primary its right.
+        // With pre-vote, a member that reconnects does not trigger an election, in which the primary could lose the leader key.
         command.args([
             "--heartbeat-interval",
             "100",
@@ -145,12 +145,12 @@ impl Member {
         self.patroni = Some(Process::spawn(command, ""));
     }
 
-    /// Ends its member of etcd, as a crash would.
+    /// Kills its member of etcd, as a crash would.
     pub(crate) fn kill_etcd(&mut self) {
         self.etcd = None;
     }
 
-    /// Ends its PostgreSQL and its Patroni, as a crash of both would.
+    /// Kills its PostgreSQL and its Patroni, as a crash of both would.
     pub(crate) fn kill_database(&mut self) {
         self.machine.signal("KILL", "postgres");
         self.patroni = None;
@@ -159,7 +159,7 @@ impl Member {
     }
 }
 
-/// How Patroni runs a machine's server. YAML has all that JSON has.
+/// Returns the configuration of a machine's Patroni. It is JSON, which is valid YAML.
 fn configuration(machine: &Machine, stores: &[String]) -> Value {
     let (address, directory) = (machine.address, machine.directory.display().to_string());
     let [a, b, c] = Network::PREFIX;
@@ -189,7 +189,7 @@ fn configuration(machine: &Machine, stores: &[String]) -> Value {
     })
 }
 
-/// Where PostgreSQL's programs are.
+/// Returns the directory of PostgreSQL's programs.
 fn programs() -> PathBuf {
     let mut versions: Vec<_> =
         fs::read_dir("/usr/lib/postgresql").unwrap().map(|entry| entry.unwrap().path()).collect();

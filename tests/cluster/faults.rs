@@ -1,4 +1,4 @@
-//! What fails.
+//! The faults that are injected.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::database::Database;
 use crate::nodes::Nodes;
 use crate::store::Store;
 
-/// Something fails, and is put right again. The cluster itself decides who takes over.
+/// Makes a part of the system fail, and repairs it if necessary. The cluster itself decides which server takes over.
 pub(crate) type Fault = for<'a> fn(&'a mut Database, &'a mut Store, &'a mut Nodes) -> LocalBoxFuture<'a, ()>;
 
-/// Longer than the right to be the primary lasts: another one has taken over.
+/// Longer than the TTL of the leader key: another server has become the primary meanwhile.
 const LONG: Duration = Duration::from_secs(15);
 
-/// All faults, by name. The first two are part of every change.
+/// All faults, by name. The first two are tried for every change.
 pub(crate) const FAULTS: &[(&str, Fault)] = &[
     ("PostgreSQL of the primary killed", |database, _, _| {
         Box::pin(async {

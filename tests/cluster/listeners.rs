@@ -1,4 +1,4 @@
-//! Who listens to what happens in a feed, comes back whenever the stream ends, and shows what it is told.
+//! Listeners to the event stream of a feed, which reconnect whenever the stream ends, and track the posts that they know of.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -12,37 +12,37 @@ use crate::client::{eventually, text};
 use crate::clients::Shared;
 use crate::sse::{EventStream, listening};
 
-/// How long it waits until it comes back.
+/// The pause before a listener reconnects.
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The posts that a listener knows of.
 #[derive(Default)]
 struct Known {
-    /// Those that it was told of since a stream could last not tell what was missed.
-    told: BTreeSet<String>,
-    /// Those that it was told of before, or has read then.
+    /// The posts that were announced by events since the last time that the feed had to be read. None may be announced twice.
+    announced: BTreeSet<String>,
+    /// The posts that were announced before, or read from the feed then.
     before: BTreeSet<String>,
 }
 
-/// One that listens for whom follows every writer. It ends when it is dropped.
+/// A listener to the feed of the reader, who follows every writer. It stops when it is dropped.
 pub(crate) struct Listener {
     task: JoinHandle<()>,
     known: Arc<Mutex<Known>>,
 }
 
 impl Listener {
-    /// Has one listen where a client of this number does.
+    /// Starts a listener at the endpoints of the client with this number.
     pub(crate) fn start(shared: Arc<Shared>, number: usize) -> Self {
         let known = Arc::<Mutex<Known>>::default();
         Self { task: tokio::spawn(listen(shared, number, Arc::clone(&known))), known }
     }
 
-    /// Waits until it knows of all these posts.
+    /// Waits until the listener knows of all these posts.
     pub(crate) async fn knows(&self, posts: impl Iterator<Item = &String> + Clone) {
         eventually("a listener knows of every post", async || {
             assert!(!self.task.is_finished());
             let known = self.known.lock().unwrap();
-            posts.clone().all(|post| known.told.contains(post) || known.before.contains(post)).then_some(())
+            posts.clone().all(|post| known.announced.contains(post) || known.before.contains(post)).then_some(())
         })
         .await;
     }
@@ -61,15 +61,15 @@ async fn listen(shared: Arc<Shared>, number: usize, known: Arc<Mutex<Known>>) {
         let request = listening(&entrances[attempt % entrances.len()], &shared.reader, "feed", last.as_deref());
         if let Some(mut stream) = EventStream::try_of(request).await {
             if last.is_none() {
-                read_anew(&shared, attempt, &known).await;
+                read_feed(&shared, attempt, &known).await;
             }
             while let Ok(Some(event)) = stream.try_next().await {
                 match &*event.name {
                     "feed" => {
                         let id = text(&event.data["postId"]);
-                        assert!(known.lock().unwrap().told.insert(id), "told twice: {event:?}");
+                        assert!(known.lock().unwrap().announced.insert(id), "told twice: {event:?}");
                     }
-                    "reset" => read_anew(&shared, attempt, &known).await,
+                    "reset" => read_feed(&shared, attempt, &known).await,
                     "end" => break,
                     other => panic!("{other} in a stream of the feed: {event:?}"),
                 }
@@ -80,11 +80,12 @@ async fn listen(shared: Arc<Shared>, number: usize, known: Arc<Mutex<Known>>) {
     }
 }
 
-async fn read_anew(shared: &Shared, attempt: usize, known: &Mutex<Known>) {
+/// Reads the feed up to the known posts: events may have been missed that the stream cannot replay.
+async fn read_feed(shared: &Shared, attempt: usize, known: &Mutex<Known>) {
     let before = {
         let mut known = known.lock().unwrap();
-        let told = mem::take(&mut known.told);
-        known.before.extend(told);
+        let announced = mem::take(&mut known.announced);
+        known.before.extend(announced);
         known.before.clone()
     };
     let read = shared.newest(attempt, |post| before.contains(post)).await;

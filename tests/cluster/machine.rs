@@ -1,17 +1,17 @@
-//! Machines: network namespaces, each with an address on one network.
+//! Simulated machines: network namespaces, each with an address on a common network.
 
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The network of all machines. It is gone when this is dropped.
+/// The network of all machines. It is removed when this is dropped.
 pub(crate) struct Network {
     bridge: String,
 }
 
 impl Network {
-    /// The first address is this machine's.
+    /// The prefix of all addresses. The first address is that of the host.
     pub(crate) const PREFIX: [u8; 3] = [198, 18, 0];
 
     pub(crate) fn new() -> Self {
@@ -30,34 +30,34 @@ impl Drop for Network {
     }
 }
 
-/// A machine. It is gone, with all that it runs, when this is dropped.
+/// A machine. It is removed, with all its processes, when this is dropped.
 pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) address: Ipv4Addr,
-    /// What programs on it may write to.
+    /// The working directory of its programs, to which they may write.
     pub(crate) directory: PathBuf,
-    /// Its end of the line to the network, as this machine sees it.
-    line: String,
+    /// The host's end of the virtual Ethernet pair that connects the machine to the network.
+    link: String,
 }
 
 impl Machine {
-    /// Sets up the machine of this number.
+    /// Sets up the machine with this number.
     pub(crate) fn new(network: &Network, number: u8) -> Self {
         let [a, b, c] = Network::PREFIX;
         let address = Ipv4Addr::new(a, b, c, 10 + number);
-        let (name, line, inside) = (format!("agora-db{number}"), format!("agora-line{number}"), "line");
+        let (name, link, inside) = (format!("agora-db{number}"), format!("agora-line{number}"), "line");
         let directory = tempfile::Builder::new().prefix("agora-cluster-").tempdir().unwrap().keep();
         run(Command::new("chown").arg("postgres:").arg(&directory));
         ip(&["netns", "add", &name]);
-        ip(&["link", "add", &line, "type", "veth", "peer", "name", inside, "netns", &name]);
-        ip(&["link", "set", &line, "master", &network.bridge, "up"]);
+        ip(&["link", "add", &link, "type", "veth", "peer", "name", inside, "netns", &name]);
+        ip(&["link", "set", &link, "master", &network.bridge, "up"]);
         ip(&["-n", &name, "address", "add", &format!("{address}/24"), "dev", inside]);
         ip(&["-n", &name, "link", "set", inside, "up"]);
         ip(&["-n", &name, "link", "set", "lo", "up"]);
-        Self { name, address, directory, line }
+        Self { name, address, directory, link }
     }
 
-    /// A program on it, which has the rights of the database server's user.
+    /// Returns a command for a program on this machine, run as the database server's user.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args([
@@ -73,7 +73,7 @@ impl Machine {
         command
     }
 
-    /// Sends a signal to each of its processes whose command line has this text.
+    /// Sends a signal to each of its processes whose command line contains this text.
     pub(crate) fn signal(&self, signal: &str, text: &str) {
         let pids = ip(&["netns", "pids", &self.name]);
         let is_meant = |pid: &&str| {
@@ -81,26 +81,26 @@ impl Machine {
             String::from_utf8_lossy(&line).replace('\0', " ").contains(text)
         };
         let pids: Vec<_> = pids.lines().filter(is_meant).collect();
-        // Some may have ended by themselves.
+        // Some may have ended already.
         let _ = Command::new("kill").arg(format!("-{signal}")).args(pids).output();
     }
 
-    /// Cuts it off the network, without a word to anybody.
+    /// Disconnects the machine from the network. Connections are not closed.
     pub(crate) fn cut(&self) {
-        ip(&["link", "set", &self.line, "down"]);
+        ip(&["link", "set", &self.link, "down"]);
     }
 
-    /// Puts it on the network again.
+    /// Reconnects the machine to the network.
     pub(crate) fn reconnect(&self) {
-        ip(&["link", "set", &self.line, "up"]);
+        ip(&["link", "set", &self.link, "up"]);
     }
 }
 
 impl Drop for Machine {
     fn drop(&mut self) {
         self.signal("KILL", "");
-        // A namespace may last for a while after it has no name any more, and with it its line.
-        ip(&["link", "delete", &self.line]);
+        // A namespace may outlive its name for a while, and with it the link.
+        ip(&["link", "delete", &self.link]);
         ip(&["netns", "delete", &self.name]);
         let _ = fs::remove_dir_all(&self.directory);
     }
@@ -110,7 +110,7 @@ fn ip(arguments: &[&str]) -> String {
     run(Command::new("ip").args(arguments))
 }
 
-/// Runs a program to its end; what it printed.
+/// Runs a program, which must succeed, and returns its standard output.
 pub(crate) fn run(command: &mut Command) -> String {
     let output = command.output().expect("the program runs");
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));

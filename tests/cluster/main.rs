@@ -1,10 +1,10 @@
-//! Three nodes on a PostgreSQL cluster that fails over by itself, and on a distributed object store: what becomes of clients while servers
-//! of either and nodes are killed, cut off and replaced.
+//! Three nodes on a PostgreSQL cluster with automatic failover and on a distributed object store. Clients must lose nothing while
+//! servers of either, and nodes, are killed, cut off from the network and replaced.
 //!
-//! `scripts/cluster` installs what this takes and runs it, as root: each database server is a machine of its own, a network namespace
-//! with an address. `AGORA_CLUSTER_ROUNDS` is how many faults there are, one after the other; each once by default.
-//! `AGORA_CLUSTER_ONLY` is a part of the names of those that are of interest. The nodes begin as the binary `AGORA_CLUSTER_BEFORE`, if that is
-//! set, until they are replaced.
+//! `scripts/cluster` installs the dependencies and runs this as root: each database server is a machine of its own, simulated by
+//! a network namespace with an address. `AGORA_CLUSTER_ROUNDS` is the number of faults, one after the other; by default, each
+//! occurs once. `AGORA_CLUSTER_ONLY` selects the faults whose names contain it. If `AGORA_CLUSTER_BEFORE` is set, the nodes run
+//! that binary until they are replaced.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]

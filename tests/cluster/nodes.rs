@@ -1,4 +1,4 @@
-//! The nodes of the service, and nginx before them.
+//! The nodes of the service, and nginx in front of them.
 
 use std::env;
 
@@ -9,8 +9,8 @@ use crate::nginx;
 use crate::process::{AGORA, Home, Process, Service};
 use crate::store::Store;
 
-/// Three nodes with the same database, images and secret, each at an address that stays the same. Two know the servers of the database, one
-/// knows its balancer.
+/// Three nodes with the same database, images and secret, each at a fixed address. Two are configured with the servers of the
+/// database, one with its load balancer.
 pub(crate) struct Nodes {
     nodes: Vec<Node>,
     variables: Vec<(&'static str, String)>,
@@ -20,7 +20,7 @@ pub(crate) struct Nodes {
 
 struct Node {
     home: Home,
-    /// Which binary it is started as.
+    /// The path of the binary.
     binary: String,
     service: Option<Service>,
 }
@@ -51,7 +51,7 @@ impl Nodes {
         nodes
     }
 
-    /// Starts a node where it was before, if it was somewhere.
+    /// Starts a node at its address.
     pub(crate) fn restart(&mut self, node: usize) {
         let address = address(node);
         let Node { home, binary, service } = &mut self.nodes[node];
@@ -64,14 +64,14 @@ impl Nodes {
         *service = Some(Service::start(command));
     }
 
-    /// Ends a node as a crash would.
+    /// Kills a node, as a crash would.
     pub(crate) fn kill(&mut self, node: usize) {
         if let Some(service) = self.nodes[node].service.take() {
             service.kill();
         }
     }
 
-    /// Stops a node the regular way, and starts the binary of this tree in its place.
+    /// Stops a node gracefully, and starts the current binary in its place.
     pub(crate) fn replace(&mut self, node: usize) {
         if let Some(service) = self.nodes[node].service.take() {
             service.stop();
@@ -88,7 +88,7 @@ impl Nodes {
         self.nodes.iter().map(|node| node.service.as_ref().unwrap().api.clone()).collect()
     }
 
-    /// A client of the proxy before them.
+    /// Returns a client of the proxy in front of the nodes.
     pub(crate) fn front(&self) -> Client {
         self.front.0.clone()
     }

@@ -1,4 +1,4 @@
-//! SeaweedFS, which keeps each image on two of three volume servers: a master, the volume servers, and a filer that speaks S3.
+//! SeaweedFS, which stores each image on two of three volume servers: a master, the volume servers, and a filer with an S3 API.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ const BUCKET: &str = "agora";
 const KEY: &str = "agora";
 const SECRET: &str = "the secret of a test";
 
-/// An object store. It is gone when this is dropped.
+/// A running object store. It is stopped, and its data are removed, when this is dropped.
 pub(crate) struct Store {
     directory: TempDir,
     volumes: Vec<Option<Process>>,
@@ -60,7 +60,7 @@ impl Store {
         store
     }
 
-    /// Starts a volume server, with what it had.
+    /// Starts a volume server, with the data that it had before.
     pub(crate) fn start_volume(&mut self, volume: usize) {
         let mut command = self.weed("volume");
         command.arg(format!("-port={}", 18_200 + volume)).arg(format!("-dir=volume-{volume}"));
@@ -68,12 +68,12 @@ impl Store {
         self.volumes[volume] = Some(Process::spawn(command, ""));
     }
 
-    /// Ends a volume server, as a crash would.
+    /// Kills a volume server, as a crash would.
     pub(crate) fn kill_volume(&mut self, volume: usize) {
         self.volumes[volume] = None;
     }
 
-    /// The settings with which the service keeps its images there.
+    /// Returns the environment variables with which the service stores its images here.
     pub(crate) fn variables() -> [(&'static str, String); 5] {
         [
             ("AGORA_MEDIA_URL", format!("s3://{BUCKET}/images")),
@@ -91,7 +91,7 @@ impl Store {
     }
 }
 
-/// The program, where `scripts/cluster` installs it.
+/// Returns the path of the program, which `scripts/cluster` installs.
 fn program() -> PathBuf {
     std::env::var_os("AGORA_CLUSTER_WEED").map_or_else(|| "weed".into(), PathBuf::from)
 }

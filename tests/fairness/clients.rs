@@ -1,5 +1,5 @@
-//! The clients of one account, each of which asks again as soon as it was answered. They are a process of their own: clients
-//! usually are other machines, and take no time from the service.
+//! The load: clients of one account, each of which sends its next request as soon as it has a response. They run in a process of
+//! their own, since clients usually run on other machines and take no processor time from the service.
 
 use std::collections::BTreeMap;
 use std::process::{ChildStdin, Command};
@@ -15,13 +15,13 @@ use crate::process::{HANG, Process};
 use crate::requests::{CLIENTS, KnownIds, Template};
 use crate::walk::{case_of, name_of};
 
-/// How many requests were answered by each status; 0 are those that were not answered.
+/// The number of responses by status. 0 counts the requests without a response.
 pub(crate) type Answers = BTreeMap<u16, u64>;
 
-/// Where the kernel shares out time by sessions, the priority of theirs.
+/// The nice value of the clients' session, if the kernel schedules by sessions (autogroup).
 const LOWEST_PRIORITY: &str = "19";
 
-// What the process is told, and what it tells.
+// The environment variables of the process, and the lines that it prints.
 const ADDRESS: &str = "AGORA_FAIRNESS_ADDRESS";
 const ENDPOINT: &str = "AGORA_FAIRNESS_ENDPOINT";
 const KNOWN: &str = "AGORA_FAIRNESS_KNOWN";
@@ -29,25 +29,25 @@ const ASKING: &str = "all of them ask";
 const STOPPED: &str = "no answer counts any more";
 const ANSWERS: &str = "answers: ";
 
-/// Whether a request was looked at, and not turned away.
+/// Returns whether a request with this status was handled, as opposed to rejected by a limit.
 pub(crate) fn is_served(status: u16) -> bool {
     (200..=400).contains(&status)
 }
 
-/// Clients at work.
+/// A running process of clients.
 pub(crate) struct Load {
     process: Process,
-    /// They stop when it is closed.
+    /// The clients stop when this is closed.
     input: ChildStdin,
 }
 
 impl Load {
-    /// Starts those of an endpoint, and waits until each has asked.
+    /// Starts the clients of an endpoint, and waits until as many requests were sent as there are clients.
     pub(crate) fn start(address: &str, network: &Network, endpoint: &str) -> Self {
         let known = network.home.path("known.json");
         fs::write(&known, serde_json::to_vec(&network.known).unwrap()).unwrap();
-        // They get the time that nobody else wants, and leave a core at once to whom wants it. A session of their own also
-        // gets its time apart from others, on Linux.
+        // Idle scheduling: the clients get only unused processor time, and are preempted at once. On Linux, a session of its own
+        // is also scheduled separately from others.
         let mut command = Command::new("setsid");
         command.args(["chrt", "--idle", "0"]).arg(env::current_exe().unwrap());
         command.args(["--exact", "--nocapture", "clients::are_a_process"]);
@@ -57,7 +57,7 @@ impl Load {
         Self { process, input }
     }
 
-    /// Has them stop once a request was served, and then the service; what they were answered before.
+    /// Stops the clients once a request was served, then the service. Returns the responses that the clients got before.
     pub(crate) fn stop(mut self, stop_service: impl FnOnce()) -> Answers {
         drop(self.input);
         self.process.error_line(STOPPED);
@@ -68,12 +68,12 @@ impl Load {
     }
 }
 
-/// What the process does; nothing where it is run as a test.
+/// The main function of the process of clients. It does nothing when it is run as a test.
 #[test]
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the process that began it")]
 fn are_a_process() {
     let (Ok(address), Ok(name), Ok(known)) = (env::var(ADDRESS), env::var(ENDPOINT), env::var(KNOWN)) else { return };
-    // There is no such file where sessions do not matter.
+    // The file does not exist if the kernel does not schedule by sessions.
     let _ = fs::write("/proc/self/autogroup", LOWEST_PRIORITY);
     let known: KnownIds = serde_json::from_slice(&fs::read(known).unwrap()).unwrap();
     let endpoint = routes::endpoints().into_iter().find(|endpoint| name_of(endpoint) == name).unwrap();
@@ -87,8 +87,8 @@ fn are_a_process() {
             .iter()
             .enumerate()
             .map(|(beginning, templates)| {
-                let turns = templates.iter().cycle().skip(beginning);
-                scope.spawn(|| ask(&address, turns, &known, &asked, &served, &stopped))
+                let requests = templates.iter().cycle().skip(beginning);
+                scope.spawn(|| send_requests(&address, requests, &known, &asked, &served, &stopped))
             })
             .collect();
         while asked.load(Ordering::Relaxed) < CLIENTS as u64 {
@@ -96,7 +96,7 @@ fn are_a_process() {
         }
         eprintln!("{ASKING}");
         io::copy(&mut io::stdin(), &mut io::sink()).unwrap();
-        // Where all of them take turns, all are answered late.
+        // If the service handles their requests one after the other, the first response may be late.
         let ends = Instant::now() + HANG;
         while !served.load(Ordering::Relaxed) && Instant::now() < ends {
             thread::yield_now();
@@ -114,9 +114,9 @@ fn are_a_process() {
     println!("{ANSWERS}{}", serde_json::to_string(&answers).unwrap());
 }
 
-fn ask<'a>(
+fn send_requests<'a>(
     address: &str,
-    turns: impl Iterator<Item = &'a Template>,
+    templates: impl Iterator<Item = &'a Template>,
     known: &KnownIds,
     asked: &AtomicU64,
     served: &AtomicBool,
@@ -124,9 +124,9 @@ fn ask<'a>(
 ) -> Answers {
     let mut client = Client::new(address, HANG);
     let mut answers = Answers::new();
-    for template in turns {
+    for template in templates {
         let request = template.numbered(asked.fetch_add(1, Ordering::Relaxed), known);
-        let answered = client.ask(&request);
+        let answered = client.send(&request);
         if stopped.load(Ordering::Relaxed) {
             break;
         }
@@ -140,7 +140,7 @@ fn ask<'a>(
 }
 
 #[test]
-fn what_a_process_says_last_is_heard() {
+fn the_last_line_of_a_process_is_read_although_it_has_ended() {
     for _ in 0..200 {
         let mut command = Command::new("sh");
         command.args(["-c", "echo last >&2"]);

@@ -1,41 +1,42 @@
-//! A client of its own, since it shares the machine with what is measured: it reads what it is sent, and keeps nothing.
+//! A minimal HTTP client, which takes little processor time from the service that is measured on the same machine. It discards
+//! bodies.
 
 use std::io;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// One connection at a time, kept from a request to the next and opened anew when it was closed.
+/// A client with one connection at a time, which is kept alive, and replaced when it was closed.
 pub(crate) struct Client {
     address: String,
-    patience: Duration,
-    kept: Option<BufReader<TcpStream>>,
+    timeout: Duration,
+    idle: Option<BufReader<TcpStream>>,
 }
 
 impl Client {
-    /// A client that waits so long for something to come.
-    pub(crate) fn new(address: &str, patience: Duration) -> Self {
-        Self { address: address.to_owned(), patience, kept: None }
+    /// Creates a client with this timeout of each read and write.
+    pub(crate) fn new(address: &str, timeout: Duration) -> Self {
+        Self { address: address.to_owned(), timeout, idle: None }
     }
 
-    /// Sends a request, and reads the answer to its end; its status.
-    pub(crate) fn ask(&mut self, request: &[u8]) -> io::Result<u16> {
-        if let Some(kept) = self.kept.take() {
-            match self.exchange(kept, request) {
-                // It was closed while nothing was asked.
+    /// Sends a request, reads the response to its end, and returns its status.
+    pub(crate) fn send(&mut self, request: &[u8]) -> io::Result<u16> {
+        if let Some(idle) = self.idle.take() {
+            match self.exchange(idle, request) {
+                // The connection was closed while it was idle.
                 Err(error) if is_closed(&error) => {}
                 answered => return answered,
             }
         }
         let stream = TcpStream::connect(&self.address)?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(self.patience))?;
-        stream.set_write_timeout(Some(self.patience))?;
+        stream.set_read_timeout(Some(self.timeout))?;
+        stream.set_write_timeout(Some(self.timeout))?;
         self.exchange(BufReader::with_capacity(64 * 1024, stream), request)
     }
 
     fn exchange(&mut self, mut stream: BufReader<TcpStream>, request: &[u8]) -> io::Result<u16> {
-        // A request may be refused before all of it was read: then there is an answer all the same.
+        // A request may be refused before all of it was read. Then writing fails, but there is a response.
         let written = stream.get_mut().write_all(request);
         let answer = Head::read(&mut stream).and_then(|head| {
             head.skip_body(&mut stream, request.starts_with(b"HEAD "))?;
@@ -43,7 +44,7 @@ impl Client {
         });
         match (answer, written) {
             (Ok(head), written) => {
-                self.kept = (!head.is_last && written.is_ok()).then_some(stream);
+                self.idle = (!head.is_last && written.is_ok()).then_some(stream);
                 Ok(head.status)
             }
             (Err(_), Err(error)) | (Err(error), Ok(())) => Err(error),
@@ -51,13 +52,13 @@ impl Client {
     }
 }
 
-/// Whether the other side had closed the connection.
+/// Returns whether the server closed the connection.
 fn is_closed(error: &io::Error) -> bool {
     use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
-/// What an answer says before its body.
+/// The parts of a response head that framing needs.
 #[derive(Default)]
 struct Head {
     status: u16,

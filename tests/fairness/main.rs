@@ -1,10 +1,9 @@
-//! No request costs others more than its share: each endpoint is asked for the worst that it allows by many clients of one
-//! account at once, while others are at their ordinary work.
+//! Checks that no request costs other users more than its share: many clients of one account send each endpoint's most
+//! expensive requests concurrently, while other users send ordinary ones.
 //!
-//! What a request costs is a matter of the optimised program: without optimisation, putting an answer together takes
-//! so much longer than waiting for it that even small answers cost others more. `AGORA_FAIRNESS_BINARY` names the program;
-//! `scripts/fairness` builds it and runs this. `AGORA_FAIRNESS_ONLY` is a part of the method and path of those endpoints
-//! that are of interest.
+//! The cost is measured with the optimised program: without optimisation, rendering takes so much longer than waiting for the
+//! database that even small responses cost others more. `AGORA_FAIRNESS_BINARY` is the path of the program; `scripts/fairness`
+//! builds it and runs this suite. `AGORA_FAIRNESS_ONLY` selects the endpoints whose method and path contain it.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -42,10 +41,10 @@ use crate::store::Store;
 use crate::walk::walk;
 use crate::worst_cases::WORST_CASES;
 
-/// Only one at a time has the machine.
+/// Held during a measurement, so that only one runs at a time.
 static MACHINE: Mutex<()> = Mutex::new(());
 
-fn walk_on(store: impl FnOnce() -> Store) {
+fn measure_on(store: impl FnOnce() -> Store) {
     let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let network = Runtime::new().unwrap().block_on(Network::new(store()));
     walk(&network);
@@ -54,13 +53,13 @@ fn walk_on(store: impl FnOnce() -> Store) {
 #[test]
 #[ignore = "measures the optimised program: scripts/fairness"]
 fn no_endpoint_costs_others_more_than_its_share_on_sqlite() {
-    walk_on(|| Store::Sqlite);
+    measure_on(|| Store::Sqlite);
 }
 
 #[test]
 #[ignore = "measures the optimised program: scripts/fairness"]
 fn no_endpoint_costs_others_more_than_its_share_on_postgresql() {
-    walk_on(Store::postgres);
+    measure_on(Store::postgres);
 }
 
 #[test]

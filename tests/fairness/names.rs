@@ -1,39 +1,39 @@
-//! What the words in braces stand for, in the table of worst cases and in the statements that store what it names.
+//! The placeholders in braces, in the table of worst cases and in the SQL statements that store what it refers to.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The kinds of things that are stored by number.
+/// The kinds of numbered rows.
 const KINDS: [&str; 16] = [
     "user", "hidden", "large", "small", "crowded", "doomed", "tagged", "like", "follow", "comment", "session", "told",
     "report", "entry", "device", "mail",
 ];
 
-/// What the identifiers of all things of a kind begin with.
+/// Returns the prefix of the identifiers of a kind.
 pub(crate) fn id_beginning(kind: &str) -> String {
     let position = KINDS.iter().position(|it| *it == kind);
     format!("018f{:04x}-0000-7000-8000-", position.unwrap_or_else(|| panic!("no kind: {kind}")))
 }
 
-/// A number as the end of an identifier.
+/// Returns a number as the end of an identifier.
 pub(crate) fn digits(number: u64) -> String {
     format!("{number:012x}")
 }
 
-/// The identifier of the thing of a kind that has this number.
+/// Returns the identifier of the row of a kind with this number.
 pub(crate) fn id(kind: &str, number: u64) -> String {
     format!("{}{}", id_beginning(kind), digits(number))
 }
 
-/// What is another text with each request.
+/// A placeholder whose value changes with each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Changing {
     /// The request's number, as the end of an identifier.
     Number,
-    /// A product, another one as long as there are some.
+    /// The identifier of a product, in rotation.
     Product,
-    /// A token of a session of its own.
+    /// A token of another session.
     Token,
 }
 
@@ -45,12 +45,12 @@ impl Changing {
     }
 }
 
-/// What words stand for that is known once the network is there.
+/// The values of the placeholders that are constant once the network is created.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Names(pub(crate) BTreeMap<String, String>);
 
 impl Names {
-    /// These, and those of what is always there.
+    /// Creates the names from these and the predefined ones.
     pub(crate) fn new<const N: usize>(known: [(&str, String); N]) -> Self {
         let always = [("hermit", id("user", 0)), ("giant", id("user", 1)), ("busy", id("user", 2))];
         let always = always.into_iter().chain([
@@ -63,7 +63,7 @@ impl Names {
         Self(known.into_iter().chain(always).map(|(name, text)| (name.to_owned(), text)).collect())
     }
 
-    /// The text with every word replaced but those that stand for something else with each request.
+    /// Replaces all placeholders in a text except those that change with each request.
     pub(crate) fn fill_in(&self, text: &str) -> String {
         replace_words(text, |word| match word.split_once(' ') {
             _ if Changing::of(word).is_some() => None,
@@ -78,12 +78,12 @@ impl Names {
     }
 }
 
-/// A text of so many hashtags of one character each.
+/// Returns a text of this many hashtags of one character each.
 pub(crate) fn tags(count: usize) -> String {
     ('\u{4e00}'..).take(count).map(|tag| format!("#{tag}")).collect::<Vec<_>>().join(" ")
 }
 
-/// What it names, as it is stored.
+/// Returns the stored form of the entities in [`tags`].
 pub(crate) fn entities(count: usize) -> String {
     let line = |(n, tag): (usize, &str)| format!("{} {} {tag}", 3 * n, 3 * n + 2);
     tags(count).split(' ').enumerate().map(line).collect::<Vec<_>>().join("\n")
@@ -93,7 +93,7 @@ fn number(digits: &str) -> usize {
     digits.parse().unwrap_or_else(|_| panic!("no number: {digits}"))
 }
 
-/// The text up to each word that stands for something else with each request, and that word; at last the rest.
+/// Splits a text at the placeholders that change with each request. Each part is followed by its placeholder, except the last.
 pub(crate) fn split_at_changing(text: &str) -> Vec<(String, Option<Changing>)> {
     let mut parts = Vec::new();
     let mut rest = text;
@@ -108,7 +108,7 @@ pub(crate) fn split_at_changing(text: &str) -> Vec<(String, Option<Changing>)> {
     parts
 }
 
-/// The text with what `replacement` knows in place of words.
+/// Replaces the placeholders in a text for which `replacement` returns a value.
 pub(crate) fn replace_words(text: &str, replacement: impl Fn(&str) -> Option<String>) -> String {
     let (mut replaced, mut done) = (String::new(), 0);
     for (begin, word) in words(text) {
@@ -121,7 +121,8 @@ pub(crate) fn replace_words(text: &str, replacement: impl Fn(&str) -> Option<Str
     replaced + &text[done..]
 }
 
-/// The words in braces, with the places of the braces that open them. Those of JSON have no word directly behind them.
+/// Returns the placeholders in a text, each with the position of its opening brace. Unlike a brace of JSON, that is directly
+/// followed by a lowercase letter.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices('{').filter_map(|(begin, _)| {
         let inner = &text[begin + 1..];

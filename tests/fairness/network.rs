@@ -1,4 +1,4 @@
-//! A service with a network in it that holds all that is dear to read.
+//! A service with a social network that has everything that is expensive to read.
 
 use std::fs;
 
@@ -12,18 +12,18 @@ use crate::requests::KnownIds;
 use crate::seed;
 use crate::store::Store;
 
-/// Who looks at what, and where.
+/// The stored network, and the accounts that send requests.
 pub(crate) struct Network {
     pub(crate) home: Home,
     pub(crate) store: Store,
-    /// Whose requests are ordinary.
+    /// The user who sends ordinary requests.
     pub(crate) alice: User,
-    /// What those know who ask for the worst.
+    /// The tokens and identifiers for the expensive requests.
     pub(crate) known: KnownIds,
 }
 
 impl Network {
-    /// Makes it, in a fresh database.
+    /// Creates the network in an empty database.
     pub(crate) async fn new(store: Store) -> Self {
         let home = Home::new();
         let service = start(&home, &store);
@@ -64,21 +64,21 @@ impl Network {
         Self { home, store, alice, known }
     }
 
-    /// Starts a service that has done nothing yet.
+    /// Starts a fresh service process on the network.
     pub(crate) fn start(&self) -> Service {
         self.store.settle();
         start(&self.home, &self.store)
     }
 }
 
-/// A program that serves these data, with all other settings as they are by default. Clients say where they come from.
-/// It has a session of its own, by which Linux shares out the processor: its clients have another.
+/// Returns a command for the service on these data, with default settings otherwise. Clients choose their addresses by
+/// `X-Forwarded-For`. The service runs in a session of its own, by which Linux schedules; the clients run in another.
 fn program(home: &Home, store: &Store) -> std::process::Command {
     let mut command = home.program("setsid");
     command.arg(std::env::var("AGORA_FAIRNESS_BINARY").unwrap_or(AGORA.to_owned()));
     command.envs(store.variable()).env("AGORA_DATA_DIR", home.data_dir()).env("AGORA_LISTEN", "127.0.0.1:0");
     command.env("AGORA_TRUSTED_PROXIES", "127.0.0.1");
-    // One that is away: mails wait, and are tried again and again.
+    // An unreachable server: mails stay queued, and are retried repeatedly.
     command.env("AGORA_SMTP_URL", "smtp://127.0.0.1:9?tls=none").env("AGORA_MAIL_FROM", "agora@example.org");
     command
 }

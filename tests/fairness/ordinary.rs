@@ -1,4 +1,4 @@
-//! Those who ask what everybody asks, one request at a time.
+//! The ordinary users, who send one request at a time.
 
 use std::io::ErrorKind;
 use std::thread::JoinHandle;
@@ -15,20 +15,20 @@ use crate::process::HANG;
 const ALICE_AT: &str = "203.0.113.1";
 const BOB_AT: &str = "203.0.113.2";
 
-/// How long somebody waits who wants to see a post: to wait longer makes no difference here.
-const PATIENCE: Duration = Duration::from_secs(6);
+/// The timeout of reading a post. A longer one would make no difference to the measurement.
+const TIMEOUT: Duration = Duration::from_secs(6);
 
-/// How often somebody wants to see it. Who waits for the answer to one read does not ask less often: what is due meanwhile
-/// waits as well, and counts. Otherwise few reads would notice when the service stands still.
+/// The interval at which reads are due. Reads that become due during a slow one count as well, with the time that they wait.
+/// Otherwise a stalled service would delay only a single read (coordinated omission).
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// Reads of a post, one after another.
+/// A client that reads the same post repeatedly.
 pub(crate) struct Reader {
     client: Client,
     request: Vec<u8>,
 }
 
-/// How long reads took from when they were due, and what was answered other than 200.
+/// The times of reads, from when each was due, and the responses other than 200.
 #[derive(Clone, Default)]
 pub(crate) struct Reads {
     times: Vec<Duration>,
@@ -39,25 +39,25 @@ impl Reader {
     pub(crate) fn new(address: &str, network: &Network) -> Self {
         let line = network.known.names.fill_in("GET /api/posts/by-id/{seen}");
         let request = request(&line, ALICE_AT, &network.alice.authorization(), "");
-        Self { client: Client::new(address, PATIENCE), request }
+        Self { client: Client::new(address, TIMEOUT), request }
     }
 
-    /// Reads for so long. What was due then counts as well, however late it is answered.
+    /// Reads for this long. Reads that were due within the time count however late they are answered.
     pub(crate) fn read(&mut self, time: Duration) -> Reads {
         let (begun, mut reads) = (Instant::now(), Reads::default());
         let mut due = Duration::ZERO;
         while due < time {
             let early = due.saturating_sub(begun.elapsed());
             thread::sleep(early);
-            // That this thread was woken late is not the service's doing.
+            // A late wake-up of this thread does not count as time of the service.
             let asked = if early.is_zero() { due } else { begun.elapsed() };
-            match self.client.ask(&self.request) {
+            match self.client.send(&self.request) {
                 Ok(200) => {}
                 answered => reads.failures.push(described("GET the post", answered)),
             }
             reads.times.push(begun.elapsed() - asked);
             due += INTERVAL;
-            // All that was due while this one waited waited the rest of that time, at least.
+            // Each read that became due during this one waited at least until its end.
             while due < time && begun.elapsed().saturating_sub(due) > INTERVAL {
                 reads.times.push(begun.elapsed() - due);
                 due += INTERVAL;
@@ -68,7 +68,7 @@ impl Reader {
 }
 
 impl Reads {
-    /// What half of the reads took at most.
+    /// Returns the median time.
     pub(crate) fn median(&self) -> Duration {
         let mut times = self.times.clone();
         times.sort();
@@ -76,12 +76,12 @@ impl Reads {
     }
 }
 
-/// The bytes of a request from an address that a trusted proxy tells.
+/// Returns the bytes of a request from an address, as a trusted proxy would forward it.
 fn request(line: &str, from: &str, authorization: &str, body: &str) -> Vec<u8> {
     request_bytes(line, &format!("X-Forwarded-For: {from}\r\n{authorization}{JSON}"), body)
 }
 
-/// Has a login, a page of a feed, a new post and a like done, one after the other; those that were not.
+/// Sends a login, a read of a feed, a new post and a like, one after the other, on a thread that returns the failures.
 pub(crate) fn other_requests(address: &str, network: &Network) -> JoinHandle<Vec<String>> {
     let login = json!({ "identifier": "bob", "password": PASSWORD }).to_string();
     let post = json!({ "text": "Hello again" }).to_string();
@@ -98,7 +98,7 @@ pub(crate) fn other_requests(address: &str, network: &Network) -> JoinHandle<Vec
         let mut failures = Vec::new();
         for (expected, request) in requests {
             let line = String::from_utf8_lossy(&request).split(" HTTP").next().unwrap_or_default().to_owned();
-            match client.ask(&request) {
+            match client.send(&request) {
                 Ok(status) if status == expected => {}
                 answered => failures.push(described(&line, answered)),
             }

@@ -1,4 +1,4 @@
-//! Images that are dear to check.
+//! Images that are expensive to check.
 
 use std::sync::{Arc, LazyLock};
 
@@ -16,14 +16,15 @@ impl Picture {
     }
 }
 
-/// A WebP file of 4 frames of one colour each, in which no pixel takes a bit. A frame is as large as the memory for checks
-/// allows, all of them together as the limit of animations.
+/// Returns a WebP file of 4 frames of one colour each, whose pixels take no bits. A frame has the largest size that the memory
+/// for checks allows; all frames together reach the limit on animations.
 fn animation() -> Vec<u8> {
     const SIDE: u32 = 4200;
     const FRAMES: usize = 4;
     let [low, middle, high, _] = (SIDE - 1).to_le_bytes();
     let size = [low, middle, high, low, middle, high];
-    // No transformation, no cache of colours and one group of codes are a zero each, a code of the symbol 0 alone is 1000.
+    // One zero bit each for no transform, no colour cache and a single group of prefix codes. The bits 1000 are a prefix code
+    // with only the symbol 0.
     let codes = [0b1000_1000, 0b1000_1000, 0b0000_1000, 0, 0];
     let lossless = [[0x2f].as_slice(), &((SIDE - 1) | (SIDE - 1) << 14).to_le_bytes(), &codes].concat();
     let frame = chunk(b"ANMF", &[&[0; 6], &size[..], &[80, 0, 0, 0], &chunk(b"VP8L", &lossless)].concat());

@@ -1,4 +1,4 @@
-//! Requests that are made once and sent again and again, each time with another number in them.
+//! Templates of requests, which are rendered once and sent repeatedly, each time with another number.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,26 +14,26 @@ use crate::client::{FORM, JSON};
 use crate::names::{Changing, Names, digits, id, split_at_changing};
 use crate::worst_cases::{Body, By, WorstCase};
 
-/// How many clients ask at once.
+/// The number of concurrent clients.
 pub(crate) const CLIENTS: usize = 16;
-/// What clients take, each client another one.
+/// The values of `Accept-Encoding`, which alternate between clients.
 const ENCODINGS: [&str; 3] = ["identity", "zstd", "gzip"];
 
-/// What has to be known of the network to ask for what is in it.
+/// The tokens and identifiers that requests to the network contain.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct KnownIds {
     pub(crate) names: Names,
     /// Tokens of `mallory` and of `root`.
     pub(crate) mallory: String,
     pub(crate) root: String,
-    /// What tokens are signed with.
+    /// The secret that signs tokens.
     pub(crate) secret: String,
     /// The identifiers of products.
     pub(crate) products: Vec<String>,
 }
 
 impl KnownIds {
-    /// What a word stands for in the request of a number.
+    /// Returns the value of a changing placeholder in the request with this number.
     fn changing(&self, changing: Changing, number: u64) -> String {
         match changing {
             Changing::Number => digits(number),
@@ -60,11 +60,11 @@ enum Piece {
     Changing(Changing),
 }
 
-/// A request that lacks its number.
+/// A request without its number.
 pub(crate) struct Template(Vec<Piece>);
 
 impl Template {
-    /// What one of the clients asks of an endpoint, in turns.
+    /// Returns the requests of one client to an endpoint, which it sends in rotation.
     pub(crate) fn all(case: &WorstCase, endpoint: &Endpoint, known: &KnownIds, client: usize) -> Vec<Self> {
         let asks_for_head = case.method == "GET" && client >= CLIENTS - CLIENTS / 4;
         let method = if asks_for_head { "HEAD" } else { case.method };
@@ -110,7 +110,7 @@ impl Template {
         Self(head.into_iter().chain(body).collect())
     }
 
-    /// The request of this number.
+    /// Renders the request with this number.
     pub(crate) fn numbered(&self, number: u64, known: &KnownIds) -> Vec<u8> {
         self.0.iter().fold(Vec::new(), |mut request, piece| {
             request.extend_from_slice(&piece.of(number, known));
@@ -135,14 +135,14 @@ fn pieces(text: &str) -> Vec<Piece> {
     split_at_changing(text).into_iter().flat_map(piece).collect()
 }
 
-/// A path with its parameter.
+/// Replaces the parameter in a path.
 pub(crate) fn place(path: &str, parameter: &str) -> String {
     let (before, rest) = path.split_once('{').unwrap_or((path, ""));
     let after = rest.split_once('}').map_or("", |(_, after)| after);
     format!("{before}{parameter}{after}")
 }
 
-/// A target whose letters beyond ASCII are percent-encoded.
+/// Percent-encodes the characters of a target beyond ASCII.
 fn encoded(target: &str) -> String {
     let letter = |byte: u8| if byte.is_ascii() { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     target.bytes().map(letter).collect()

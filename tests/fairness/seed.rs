@@ -1,12 +1,11 @@
-//! What is stored: lists as long as they come, texts as large as they may be, and most of it hidden from others.
+//! The stored rows: very long lists, texts of the maximum length, and posts that are mostly hidden from others.
 
 use std::fmt::Write as _;
 
 use serde_json::json;
 
-/// The rows. Each user is a number: 0 hides nearly all of very many posts, 1 has the largest posts, 2 very many sessions, 3 is
-/// disabled and wrote the newest posts.
-/// `mallory` follows as many as an account may, these among them.
+/// The rows. Users are numbered: 0 hides nearly all of very many posts, 1 has the largest posts, 2 has very many sessions, and 3
+/// is disabled and wrote the newest posts. `mallory` follows as many users as an account may, including these.
 pub(crate) const ROWS: &str = "
 INSERT INTO users (id, username, username_key, email, email_key, password_hash, biography, is_admin, is_user, enabled,
                    created_at, indexed)
@@ -103,10 +102,10 @@ INSERT INTO user_counts (user_id, counter, value)
 ";
 
 const PRODUCTS: usize = 20_000;
-/// How many products are as large as they may be, of those that lists begin with.
+/// How many products have the maximum size: the first ones of lists.
 const LARGE: usize = 1_000;
 
-/// The catalog, a product a line.
+/// Returns the catalog as JSON lines, one product per line.
 pub(crate) fn catalog() -> String {
     let (long, words) = ("\u{1}".repeat(5000), "words and more words, ".repeat(20));
     let images: Vec<_> = (0..10).map(|n| format!("https://images.example.org/{n}")).collect();

@@ -1,13 +1,13 @@
-//! The databases, and how rows are put into them beside the program.
+//! The databases, and the insertion of rows into them by SQL.
 
 use crate::names::{Names, entities, id, id_beginning, replace_words, tags};
 use crate::private_postgres;
 use crate::process::Home;
 
-/// The first instant of anything that is stored: 2026 begins.
+/// The earliest time of stored rows, in Unix seconds: the beginning of 2026.
 const BEGIN: i64 = 1_767_225_600;
 
-/// What keeps the rows.
+/// A database of the service.
 pub(crate) enum Store {
     /// A file in the data directory.
     Sqlite,
@@ -16,7 +16,7 @@ pub(crate) enum Store {
 }
 
 impl Store {
-    /// A fresh database of the private server.
+    /// Creates an empty database on the private server.
     pub(crate) fn postgres() -> Self {
         let (name, url) = private_postgres::fresh_database_by_name();
         Self::Postgres { name, url }
@@ -29,7 +29,7 @@ impl Store {
         }
     }
 
-    /// The variable that leads the program to it, if it needs one.
+    /// Returns the environment variable that configures the program for this database, if it needs one.
     pub(crate) fn variable(&self) -> Option<(&'static str, &str)> {
         match self {
             Self::Sqlite => None,
@@ -37,13 +37,13 @@ impl Store {
         }
     }
 
-    /// Stores rows, all or none, without a look at what they refer to. The words are those of [`Names`] and:
+    /// Inserts rows in one transaction, without checks of foreign keys. The placeholders are those of [`Names`] and:
     ///
     /// - `{rows 3}`: a table `n` of the numbers 0 to 2
-    /// - `{user n + 1}` and the like: the identifier of the thing of a kind that has this number
-    /// - `{entities 3}`: what a text of `{tags 3}` names, as it is stored
-    /// - `{by 3}`: what says in the words of a post that the user of this number wrote it
-    /// - `{at n}`: so many milliseconds after the beginning
+    /// - `{user n + 1}` and the like: the identifier of the row of a kind with this number
+    /// - `{entities 3}`: the stored entities of the text `{tags 3}`
+    /// - `{by 3}`: the word in the search index of a post by which it is found by its author, the user with this number
+    /// - `{at n}`: this many milliseconds after [`BEGIN`]
     /// - `{now}`
     pub(crate) fn fill(&self, home: &Home, names: &Names, sql: &str) {
         let sql = replace_words(sql, |word| Some(self.sql(names, word)));
@@ -57,12 +57,12 @@ impl Store {
         }
     }
 
-    /// Ends what the server still does for a service that is gone.
+    /// Terminates the connections, and with them the queries, of services that have ended.
     pub(crate) fn settle(&self) {
         if let Self::Postgres { name, .. } = self {
             let others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
             let mut session = private_postgres::shared().session(name);
-            // One may end by itself meanwhile, which the server warns of.
+            // The server warns of connections that end by themselves meanwhile.
             session.run(&format!("SET client_min_messages = error; SELECT pg_terminate_backend(pid, 10000) {others};"));
         }
     }

@@ -1,4 +1,4 @@
-//! The walk over the route table: each endpoint's worst case, and what it costs others.
+//! Measures for each endpoint of the route table what its worst case costs other users.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::ordinary::{Reader, Reads, other_requests};
 use crate::store::Store;
 use crate::worst_cases::{WORST_CASES, WorstCase};
 
-/// How many times longer than alone somebody else's read may take.
-const RATIO: f64 = 5.0;
-/// The most memory of the service.
-const MEMORY: u64 = 300 << 20;
+/// The limit of the ratio between the time of others' reads under load and without load.
+const MAX_RATIO: f64 = 5.0;
+/// The limit of the peak memory of the service, in bytes.
+const MAX_MEMORY: u64 = 300 << 20;
 
 const WARM_UP: Duration = Duration::from_millis(200);
 const ALONE: Duration = Duration::from_millis(500);
-/// Before how many endpoints it is measured what reads take alone, and then before which one of so many.
+/// The time of reads without load is measured before each of the first endpoints, then before one in `EVERY`.
 const FIRST: usize = 5;
 const EVERY: usize = 10;
 const UNDER_LOAD: Duration = Duration::from_secs(1);
 
-/// Endpoints that do not ask the database: what they cost others is measured once.
+/// Endpoints that do not query the database. They are measured on SQLite only.
 const WITHOUT_DATABASE: &[&str] = &[
     "/media/{key}",
     "/health/live",
@@ -41,7 +41,7 @@ const WITHOUT_DATABASE: &[&str] = &[
     "/console/{file}",
 ];
 
-/// What became of one endpoint.
+/// The measurements of one endpoint.
 struct Outcome {
     endpoint: String,
     alone: Reads,
@@ -52,22 +52,22 @@ struct Outcome {
     answers: Answers,
 }
 
-/// The name of an endpoint.
+/// Returns the method and path of an endpoint.
 pub(crate) fn name_of(endpoint: &Endpoint) -> String {
     format!("{} {}", endpoint.method, endpoint.path)
 }
 
-/// Its worst case.
+/// Returns the worst case of an endpoint.
 pub(crate) fn case_of(endpoint: &Endpoint) -> Option<&'static WorstCase> {
     WORST_CASES.iter().find(|case| case.method == endpoint.method.as_str() && case.path == endpoint.path)
 }
 
-/// Walks over all endpoints, or over those with `AGORA_FAIRNESS_ONLY` in their method and path.
+/// Measures all endpoints, or those with `AGORA_FAIRNESS_ONLY` in their method and path, and panics if any exceeds a limit.
 #[allow(clippy::print_stdout, reason = "the measurements are of use beyond the failure")]
 pub(crate) fn walk(network: &Network) {
     let only = env::var("AGORA_FAIRNESS_ONLY").unwrap_or_default();
     let mut problems = Vec::new();
-    // What reads take alone: the least of the first endpoints, then as it is measured now and then.
+    // The reads without load: those with the least median among the first endpoints, then the last that were measured.
     let mut alone: Option<Reads> = None;
     println!("{}: {HEAD}", network.store.name());
     let is_here =
@@ -78,19 +78,19 @@ pub(crate) fn walk(network: &Network) {
         let is_due = n < FIRST || n % EVERY == 0;
         let outcome = measure(network, &endpoint, alone.clone().filter(|_| !is_due));
         println!("{outcome}");
-        let mut told = |outcome: &Outcome| {
+        let mut report = |outcome: &Outcome| {
             problems.extend(outcome.problems().map(|problem| format!("{endpoint}: {problem}")));
         };
         if outcome.is_slow() && !outcome.is_measured_alone {
-            // The machine may have become slower: both are held against what reads take alone now.
+            // The machine may have become slower: both measurements are compared with new reads without load.
             let again = measure(network, &endpoint, None);
             println!("{again}");
-            told(&Outcome { alone: again.alone.clone(), ..outcome });
-            told(&again);
+            report(&Outcome { alone: again.alone.clone(), ..outcome });
+            report(&again);
             alone = Some(again.alone);
             continue;
         }
-        told(&outcome);
+        report(&outcome);
         if outcome.is_measured_alone
             && (is_due && n >= FIRST || alone.as_ref().is_none_or(|known| outcome.alone.median() < known.median()))
         {
@@ -100,7 +100,7 @@ pub(crate) fn walk(network: &Network) {
     assert!(problems.is_empty(), "{} on {}:\n{}", problems.len(), network.store.name(), problems.join("\n"));
 }
 
-/// Measures what an endpoint costs others, and what they take alone unless that is known.
+/// Measures the reads of others while an endpoint is under load, and without load unless `alone` is given.
 fn measure(network: &Network, endpoint: &str, alone: Option<Reads>) -> Outcome {
     let service = network.start();
     let mut reader = Reader::new(&service.address, network);
@@ -112,7 +112,7 @@ fn measure(network: &Network, endpoint: &str, alone: Option<Reads>) -> Outcome {
     let under_load = reader.read(UNDER_LOAD);
     let others = others.join().unwrap();
     let memory = service.peak_memory();
-    // Those who wait are not waited for.
+    // Responses that are still pending do not count.
     let answers = load.stop(|| drop(service.kill()));
     Outcome { endpoint: endpoint.to_owned(), alone, is_measured_alone, under_load, others, memory, answers }
 }
@@ -125,7 +125,7 @@ impl Outcome {
     }
 
     fn is_slow(&self) -> bool {
-        self.ratio() >= RATIO
+        self.ratio() >= MAX_RATIO
     }
 
     fn problems(&self) -> impl Iterator<Item = String> {
@@ -133,20 +133,20 @@ impl Outcome {
         slow.into_iter().chain(self.failures())
     }
 
-    /// What went wrong, however long reads took.
+    /// Returns the problems other than slow reads.
     fn failures(&self) -> impl Iterator<Item = String> {
-        let large = (self.memory >= MEMORY).then(|| format!("{} MiB of memory", self.memory >> 20));
+        let large = (self.memory >= MAX_MEMORY).then(|| format!("{} MiB of memory", self.memory >> 20));
         let failures = [self.alone.failures.as_slice(), &self.under_load.failures, &self.others].concat();
         let failures = (!failures.is_empty()).then(|| format!("others were not served: {}", counted(&failures)));
         let has = |is: fn(u16) -> bool| self.answers.keys().any(|status| is(*status));
-        // Those who ask too much may be refused, but not always, and by no mistake.
+        // The expensive requests may be refused by a limit, but not all of them, and none may fail.
         let unserved = (!has(is_served)).then(|| format!("nothing was served: {:?}", self.answers));
         let failed = has(|it| it >= 500 && it != 503).then(|| format!("it failed: {:?}", self.answers));
         [large, failures, unserved, failed].into_iter().flatten()
     }
 }
 
-/// Each of these, and how often it is there.
+/// Lists the distinct failures, each with its count.
 fn counted(failures: &[String]) -> String {
     let mut counts = BTreeMap::<_, usize>::new();
     failures.iter().for_each(|failure| *counts.entry(failure).or_default() += 1);

@@ -1,13 +1,13 @@
-//! The worst case of every endpoint: what costs the most among all that it allows to be asked.
+//! The worst case of every endpoint: the most expensive requests that it allows.
 //!
-//! The clients ask what a case lists in turns. Of a GET endpoint a quarter of them asks HEAD; where a request may carry an
-//! `Idempotency-Key`, half of them send a new one with each. [`crate::names`] says what the words in braces stand for, and
-//! [`crate::seed`] what is stored under them.
+//! Each client sends the requests of a case in rotation. A quarter of the clients send HEAD to a GET endpoint. If an endpoint
+//! supports an `Idempotency-Key`, half of them send a new one with each request. [`crate::names`] documents the placeholders in
+//! braces, and [`crate::seed`] the rows to which they refer.
 
 use Body::{Form, Json, None};
 use By::{Admin, Member, Nobody, Session};
 
-/// Who asks.
+/// The sender of the requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     /// Clients without a token.
@@ -16,20 +16,20 @@ pub(crate) enum By {
     Member,
     /// `root`.
     Admin,
-    /// One account with a session of its own for each request, each of which can be ended once.
+    /// One account with a different session for each request, since a session can be ended only once.
     Session,
 }
 
-/// A file of an image.
+/// An image file that is expensive to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Picture {
     /// Hundreds of bytes that decode to hundreds of megapixels, frame by frame.
     Animation,
-    /// As many bytes and pixels as a file may have, to be turned.
+    /// A JPEG with the maximum of bytes and pixels, which must be rotated.
     Turned,
 }
 
-/// What a request carries.
+/// The body of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Body {
     None,
@@ -38,10 +38,10 @@ pub(crate) enum Body {
     Form((&'static str, &'static str), (&'static str, Picture)),
 }
 
-/// A request: the parameter of its path if that has one, its query, and its body.
+/// A request: the parameter of its path (empty if it has none), its query, and its body.
 pub(crate) type Ask = (&'static str, &'static str, Body);
 
-/// An endpoint, who asks it, and what.
+/// An endpoint, the sender of its requests, and the requests.
 pub(crate) struct WorstCase {
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
@@ -53,18 +53,18 @@ const fn case(method: &'static str, path: &'static str, by: By, asks: &'static [
     WorstCase { method, path, by, asks }
 }
 
-/// Nothing that a client says makes it cost more.
+/// A plain request, for endpoints whose cost does not depend on the request.
 const PLAIN: &[Ask] = &[("", "", None)];
 
-/// An author of few visible posts between very many hidden ones, and one of posts as large as they can be.
+/// An author with few visible posts among very many hidden ones, and one with posts of the maximum size.
 const POSTS_OF_AN_AUTHOR: &[Ask] = &[("{hermit}", "?size=1", None), ("{hermit}", "", None), ("{giant}", "", None)];
-/// Both at once, and older pages, which are not remembered.
+/// The posts of both these authors together, and older pages, which are not cached.
 const FEED: &[Ask] =
     &[("", "?size=100", None), ("", "?createAt={among hidden}&size=100", None), ("", "?createAt={before all}", None)];
 const LARGEST_POST: &str = r#"{"text":"{long 5000}"}"#;
-/// As many hashtags as a text has room for.
+/// A text of the maximum length with as many hashtags as possible.
 const MOST_TAGS: &str = r#"{"text":"{tags 1666}"}"#;
-/// Few visible posts between very many hidden ones, posts as large as they can be, and those that name the most.
+/// Few visible posts among very many hidden ones, posts of the maximum size, and posts with the most hashtags.
 const TAGGED: &[Ask] = &[("hidden", "?size=100", None), ("large", "?size=100", None), ("many", "?size=100", None)];
 const POST_FORMS: [Body; 2] = [
     Form(("text", "{wide 5000}"), ("image", Picture::Animation)),
@@ -73,7 +73,7 @@ const POST_FORMS: [Body; 2] = [
 const PROFILE_FORM: Body = Form(("biography", "{wide 1000}"), ("profilePicture", Picture::Animation));
 const LARGEST_PRODUCT: &str = r#"{"sku":"{n}","name":"{wide 200}","description":"{long 5000}","price":1,"category":"{wide 100}","variants":[{variants 400}],"images":[],"stock":400}"#;
 const PRODUCT_CHANGE: &str = r#"{"description":"{long 5000}","variants":[{variants 400}],"stock":400}"#;
-/// What nothing has, what little has, and everything there is.
+/// Texts that no product has, that few have, and a search without a text, which finds all.
 const SEARCHES: &[Ask] = &[
     ("", "?q=zzzz", None),
     ("", "?q=%C7%82", None),
@@ -82,7 +82,7 @@ const SEARCHES: &[Ask] = &[
     ("", "", None),
 ];
 
-/// What nothing has, what everything has, most of it out of sight, many words, and the beginning of many.
+/// A word that nothing has, one that all posts have (most of them hidden), very many words, and prefixes of many words.
 const FOUND: &[Ask] = &[
     ("", "?type=posts&q=zzzz", None),
     ("", "?type=posts&q=x&size=100", None),
@@ -107,15 +107,15 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("PUT",    "/api/users/me",                      Member,  &[("", "", PROFILE_FORM), ("", "", Json(r#"{"biography":"{long 1000}"}"#))]),
     case("PUT",    "/api/users/me/password",             Member,  &[("", "", Json(r#"{"currentPassword":"{password}","newPassword":"short"}"#)),
                                                                    ("", "", Json(r#"{"currentPassword":"{password}","newPassword":"{password}"}"#))]),
-    // Nobody is deleted by it: whoever is has nothing to do any more.
+    // The password is wrong: a deleted account could send no further requests.
     case("POST",   "/api/users/me/delete",               Member,  &[("", "", Json(r#"{"currentPassword":"{wide 18}"}"#))]),
     case("DELETE", "/api/users/me",                      Member,  &[("", "", Json(r#"{"currentPassword":"{wide 18}"}"#))]),
-    // Three an hour: the others are refused.
+    // Limited to three an hour: the others are refused.
     case("PUT",    "/api/users/me/email",                Member,  &[("", "", Json(r#"{"email":"{n}@example.org","currentPassword":"{password}"}"#))]),
     case("POST",   "/api/users/me/email/verification",   Member,  PLAIN),
-    // One an hour: the others are refused.
+    // Limited to one an hour: the others are refused.
     case("GET",    "/api/users/me/export",               Member,  PLAIN),
-    // The member's have ended with the password.
+    // By the administrator, since the change of the password above ended the member's sessions.
     case("GET",    "/api/users/me/sessions",             Admin,   &[("", "?size=100", None)]),
     case("DELETE", "/api/users/me/sessions",             Session, PLAIN),
     case("DELETE", "/api/users/me/sessions/{sessionId}", Admin,   &[("{device n}", "", None)]),
@@ -139,10 +139,10 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("GET",    "/api/admin/audit",                   Admin,   &[("", "?size=100", None), ("", "?actor=cli&action=role_added&size=100", None)]),
     case("GET",    "/api/admin/users/{userId}/sessions", Admin,   &[("{busy}", "?size=100", None)]),
     case("DELETE", "/api/admin/users/{userId}/sessions", Admin,   &[("{busy}", "", None)]),
-    // Counted once by the first of them.
+    // Only the first request counts; the others get its result.
     case("GET",    "/api/admin/overview",                Admin,   PLAIN),
     case("GET",    "/api/admin/configuration",           Admin,   PLAIN),
-    // One at a time: the others are refused.
+    // Limited to one at a time: the others are refused.
     case("POST",   "/api/admin/backup",                  Admin,   PLAIN),
     case("GET",    "/api/admin/mails",                   Admin,   &[("", "?status=waiting", None), ("", "?status=dead", None)]),
     case("POST",   "/api/admin/mails/{mailId}/retry",    Admin,   &[("{mail n}", "", None)]),
@@ -201,7 +201,7 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
     case("PUT",    "/api/notifications/settings",        Member,  &[("", "", Json(r#"{"like":"none","comment":"none","reply":"none","mention":"none","follow":"none","commentLike":"none","report":"none"}"#)), ("", "", Json(r#"{"like":"everyone","comment":"everyone","reply":"everyone","mention":"everyone","follow":"everyone","commentLike":"everyone","report":"everyone"}"#))]),
     case("GET",    "/api/notifications/{notificationId}/actors", Member, &[("{told}", "?size=100", None)]),
 
-    // One that is refused after all of its topics were looked at: an open one has no end.
+    // Refused after all topics were checked, since an open stream would never end.
     case("GET",    "/api/events",                        Member,  &[("", "?topics=public,feed,post:00000000-0000-7000-8000-000000000000", None)]),
     case("POST",   "/api/events/ticket",                 Member,  PLAIN),
 
