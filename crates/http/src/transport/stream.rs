@@ -212,7 +212,7 @@ impl AsyncWrite for Stream {
         let this = self.get_mut();
         this.check_deadlines(cx)?;
         if this.refused.is_none() && !this.connection.owes_answer() {
-            // actix-http answers a head that it cannot parse by itself, with the bare status, and then closes.
+            // actix-http itself answers a head that it cannot parse, with the bare status, and then closes.
             let is_too_large = buf.get(b"HTTP/1.1".len()..).is_some_and(|rest| rest.starts_with(b" 431"));
             let malformed = || ApiError::Malformed("The head of the request is malformed".to_owned());
             this.refuse(cx, &if is_too_large { ApiError::HeadTooLarge } else { malformed() });
