@@ -1,4 +1,4 @@
-//! Files that are there once they are whole and on disk, and never written over another.
+//! Files that appear at their path only once complete and on disk, and that never overwrite another file.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use tempfile::NamedTempFile;
 
-/// What is to become a file, for its owner alone. It goes when it is dropped.
+/// A temporary file, readable by its owner alone, that [`keep`](Self::keep) moves to its path. Dropping it deletes it.
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
     file: NamedTempFile,
@@ -14,12 +14,12 @@ pub(crate) struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Begins a file of this path, under a name with this beginning.
+    /// Creates the temporary file in the directory of `path`, with a name that begins with `prefix`.
     ///
     /// # Errors
-    /// When there is something already, or nothing can be written there.
+    /// When `path` exists already, or its directory cannot be written to.
     pub(crate) fn begin(path: &Path, prefix: &str) -> Result<Self> {
-        // A link that leads nowhere is there, too.
+        // Not `exists()`, which is false for a dangling symbolic link.
         ensure!(path.symlink_metadata().is_err(), "{} exists already", path.display());
         let directory = directory_of(path);
         let file = tempfile::Builder::new().prefix(prefix).tempfile_in(directory);
@@ -27,15 +27,15 @@ impl AtomicFile {
         Ok(Self { file, path: path.to_owned() })
     }
 
-    /// Returns what is written to.
+    /// Returns the temporary file, to write to.
     pub(crate) fn file(&self) -> &File {
         self.file.as_file()
     }
 
-    /// Moves what is written to its place, durably.
+    /// Moves the file to its path, durably: file and directory are synced.
     ///
     /// # Errors
-    /// When something has come to be there, or the disk fails.
+    /// When something exists at the path by now, or the disk fails.
     pub(crate) fn keep(self) -> Result<()> {
         let Self { file, path } = self;
         let kept = file.as_file().sync_all().and_then(|()| {
@@ -46,7 +46,7 @@ impl AtomicFile {
     }
 }
 
-/// Returns the directory that a file is in.
+/// Returns the directory that contains a file; `.` for a bare file name.
 pub(crate) fn directory_of(file: &Path) -> &Path {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

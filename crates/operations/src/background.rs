@@ -1,31 +1,31 @@
-//! Blocking work on a thread of its own, that hands over what it makes.
+//! Blocking work on a separate thread that produces items for an async consumer.
 
 use anyhow::Result;
 use tokio::sync::mpsc;
 use tokio::task;
 use tokio::task::JoinHandle;
 
-/// What a thread makes, one by one.
+/// The items that a blocking task produces, one by one. At most one item waits while the consumer is busy.
 pub struct Background<T> {
-    made: mpsc::Receiver<T>,
+    items: mpsc::Receiver<T>,
     work: Option<JoinHandle<Result<()>>>,
 }
 
 impl<T: Send + 'static> Background<T> {
-    /// Begins work, which is told whether what it made is still wanted.
+    /// Starts the work on a blocking thread. It passes each item to a callback that returns `false` once the consumer is gone.
     pub fn begin(work: impl FnOnce(&mut dyn FnMut(T) -> bool) -> Result<()> + Send + 'static) -> Self {
-        let (sender, made) = mpsc::channel(1);
-        let work = task::spawn_blocking(move || work(&mut |one| sender.blocking_send(one).is_ok()));
-        Self { made, work: Some(work) }
+        let (sender, items) = mpsc::channel(1);
+        let work = task::spawn_blocking(move || work(&mut |item| sender.blocking_send(item).is_ok()));
+        Self { items, work: Some(work) }
     }
 
-    /// Returns what comes next; nothing after the end.
+    /// Returns the next item, or `None` after the last.
     ///
     /// # Errors
-    /// Those of the work.
+    /// The error of the work, after its last item.
     pub async fn next(&mut self) -> Result<Option<T>> {
-        if let Some(one) = self.made.recv().await {
-            return Ok(Some(one));
+        if let Some(item) = self.items.recv().await {
+            return Ok(Some(item));
         }
         if let Some(work) = self.work.take() {
             work.await??;

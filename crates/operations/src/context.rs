@@ -1,13 +1,13 @@
-//! What went wrong, in an operator's words.
+//! Error messages for operators.
 
 use agora_domain::{Error, Result};
 
-/// What went wrong in an operator's words: those of the domain are for clients.
+/// Converts errors of the domain, whose messages are for clients, into errors for an operator, with their cause.
 pub trait OperatorContext<T> {
-    /// Returns the outcome, or what went wrong with `what`.
+    /// Returns the value, or an error that says that `what` failed and why.
     ///
     /// # Errors
-    /// Those of the outcome.
+    /// When the result is an error.
     fn operator_context(self, what: &str) -> anyhow::Result<T>;
 }
 

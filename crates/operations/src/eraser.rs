@@ -1,4 +1,4 @@
-//! Erases what belonged to deleted accounts, in the background.
+//! Erases the data of deleted accounts in the background.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,27 +10,27 @@ use tokio::time::sleep;
 
 use crate::sweep::warn;
 
-/// The time between two looks at whether there is something to do, unless sweeps are more frequent.
+/// The time between two polls for deleted accounts, unless the interval of sweeps is shorter.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The time until it is tried again after a failure.
+/// The time until a retry after a failure.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// The least time that the database is left to others between two batches.
+/// The shortest pause between two batches, which leaves the database to requests.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Erases what belonged to deleted accounts; of several nodes on one database, one at a time.
+/// Erases the data of deleted accounts. Of several nodes on one database, only one erases at a time.
 pub struct Eraser {
-    /// The database, of which one node erases at a time.
+    /// The database, whose lock allows one node to erase at a time.
     pub database: Arc<Database>,
-    /// Erases.
+    /// The use case that erases a batch.
     pub erasure: Erasure,
     /// The time between two sweeps.
     pub sweep_interval: Duration,
 }
 
 impl Eraser {
-    /// Runs until it is dropped. A failure is logged, and tried again later.
+    /// Runs until it is dropped. A failure is logged and retried after [`RETRY`].
     pub async fn run(&self) {
         loop {
             let pause = match self.erase().await {
@@ -44,7 +44,8 @@ impl Eraser {
         }
     }
 
-    /// Erases until nothing is left, unless another node does. It leaves the database to others as long as it takes.
+    /// Erases until no deleted account is left, or returns at once if another node is erasing. After each batch it pauses for as
+    /// long as the batch took.
     async fn erase(&self) -> Result<()> {
         if self.erasure.next_unerased().await?.is_none() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What the service makes in the background: the search index, the entities of old texts, and the previews of old images.
+//! Background indexing: the search index, and the backfill of entities of old texts and of previews of old images.
 
 use std::time::{Duration, Instant};
 
@@ -10,9 +10,10 @@ use tokio::time::sleep;
 
 use crate::sweep::warn;
 
-/// Puts into the search index what it does not have, packs what it has, and deletes from it what is gone; extracts the entities of
-/// texts that have none yet, and makes previews of images that have none yet.
-/// Several nodes on one database may do so at once.
+/// Adds new rows to the search index, compacts it, and deletes rows that are gone from it; extracts the entities of texts that
+/// have none yet, and makes previews of images that have none yet.
+///
+/// Several nodes on one database may do so at the same time.
 pub struct Indexer {
     /// Keeps the search index.
     pub indexing: Indexing,
@@ -22,19 +23,19 @@ pub struct Indexer {
     pub previews: PreviewBackfill,
 }
 
-/// The time between two looks at whether there is something to do.
+/// The time between two polls for work.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The time until it is tried again after a failure.
+/// The time until a retry after a failure.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// The time until images are looked at again that were passed over: they were away, or too large for the limits of now.
-const REVISIT: Duration = Duration::from_secs(600);
+/// The time until a retry of the images whose preview failed: missing from the store, or too large for the current limits.
+const IMAGE_RETRY: Duration = Duration::from_secs(600);
 
-/// The least time that the database is left to others between two batches.
+/// The shortest pause between two batches, which leaves the database to requests.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The progress of work in batches, told to the log now and then.
+/// The progress of work in batches, which is logged at an interval.
 struct Progress {
     rows: usize,
     logged: Instant,
@@ -47,7 +48,7 @@ impl Progress {
         Self { rows: 0, logged: Instant::now() }
     }
 
-    /// Returns whether it is time for a line, after so many rows more.
+    /// Counts `rows` more, and returns whether a log line is due: at the interval, and at the end of the work.
     fn is_due(&mut self, rows: usize, is_done: bool) -> bool {
         self.rows += rows;
         let is_due = self.rows > 0 && (is_done || self.logged.elapsed() >= Self::LOG_INTERVAL);
@@ -59,7 +60,7 @@ impl Progress {
 }
 
 impl Indexer {
-    /// Runs until it is dropped. A failure is logged, and tried again later.
+    /// Runs until it is dropped. A failure is logged and retried later.
     pub async fn run(&self) {
         tokio::join!(self.work_on_texts(), self.work_on_deletions(), self.work_on_images());
     }
@@ -79,7 +80,8 @@ impl Indexer {
         }
     }
 
-    /// Apart from the texts, of which there may be some for hours. Nobody waits for it: it takes a tenth of the time.
+    /// Deletes rows that are gone from the index. It does not wait for `work_on_texts`, which may be busy for hours, and works for
+    /// a tenth of the time, since nobody waits for it.
     async fn work_on_deletions(&self) {
         loop {
             let begun = Instant::now();
@@ -95,12 +97,12 @@ impl Indexer {
         }
     }
 
-    /// Apart from the texts, which new posts wait for: an image takes as long as hundreds of these.
+    /// Makes previews. New posts wait for `work_on_texts`, which must not wait for images: one takes as long as hundreds of texts.
     async fn work_on_images(&self) {
         loop {
             let pause = match self.preview().await {
                 Ok(true) => INTERVAL,
-                Ok(false) => REVISIT,
+                Ok(false) => IMAGE_RETRY,
                 Err(error) => {
                     warn("could not make previews of images", &error);
                     RETRY
@@ -110,7 +112,7 @@ impl Indexer {
         }
     }
 
-    /// Indexes until there is nothing left. Like the next, it leaves the database to others as long as it takes.
+    /// Indexes until no row is left. After each batch it pauses for as long as the batch took, as `extract` and `preview` do.
     async fn index(&self) -> Result<()> {
         let mut progress = Progress::begin();
         loop {
@@ -127,7 +129,7 @@ impl Indexer {
         }
     }
 
-    /// Extracts entities, those of posts first and of these the newest, until there are none left.
+    /// Extracts entities until no text is left: of posts first, the newest first.
     async fn extract(&self) -> Result<()> {
         let (mut progress, mut after) = (Progress::begin(), None);
         loop {
@@ -143,7 +145,7 @@ impl Indexer {
         }
     }
 
-    /// Makes previews of all images that have none, one by one; returns whether none was passed over.
+    /// Makes previews of all images that have none, one by one; returns `false` if one failed and was skipped.
     async fn preview(&self) -> Result<bool> {
         let (mut progress, mut last, mut has_all) = (Progress::begin(), None, true);
         loop {

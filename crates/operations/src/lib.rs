@@ -10,11 +10,12 @@
 //! | `migrate` | `agora migrate`: the schema of the database |
 //! | `doctor` | `agora doctor`: whether the service can work here |
 //! | `health` | `agora health`: whether a running service is ready |
-//! | `sweep`, `indexer`, `mailer`, `eraser`, `live`, `minutely` | what the service does in the background |
-//! | `open`, `data_dir` | the database, the image store and the directory that the configuration names |
-//! | `host` | the addresses and the open files of a service |
-//! | `progress`, `context`, `background` | what long work has in common |
-//! | `atomic_file`, `system` | files that are there once they are whole; the system's clock and identifiers |
+//! | `sweep`, `indexer`, `mailer`, `eraser`, `live`, `minutely` | background tasks of the service |
+//! | `restart` | restarts a background task that panics |
+//! | `open`, `data_dir` | opens the database, the image store and the data directory that the configuration names |
+//! | `host` | the addresses the service listens on, and its limit on open files |
+//! | `progress`, `context`, `background` | for long-running commands: progress, error messages, blocking work on a thread |
+//! | `atomic_file`, `system` | files that appear only once complete; the system's clock and identifiers |
 
 #![forbid(unsafe_code)]
 
@@ -38,12 +39,12 @@ pub mod open;
 pub mod outbox;
 pub mod products;
 pub mod progress;
+pub mod restart;
 pub mod sweep;
 pub mod system;
 pub mod transfer;
-pub mod unending;
 
-/// What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own.
+/// Private functions that the fuzz targets (`fuzz/`) call.
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing {
     pub use crate::products::fuzzing::*;

@@ -1,4 +1,4 @@
-//! Has the streams of events told what happens.
+//! Feeds the event streams of clients.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,45 +8,46 @@ use tokio::time::sleep;
 
 use crate::sweep::warn;
 
-/// Told how long after it happened something was handed to the streams.
+/// Receives the delay between each event and its delivery to the streams.
 pub type LagMeter = Arc<dyn Fn(Duration) + Send + Sync>;
 
-/// Reads what happened and hands it to the streams, sees whether their listeners still may listen, and drops what is old.
+/// Delivers new events to the streams, closes the streams of clients whose access has ended, and deletes old events.
 pub struct LiveFeed {
     /// The streams.
     pub live: Arc<LiveUpdates>,
-    /// Measures how late they are told.
+    /// Measures the delay of deliveries.
     pub lag: Option<LagMeter>,
 }
 
-/// The time between two looks at what happened: a tenth of what it may take on another node.
+/// The time between two polls for events: a tenth of the delay that is allowed for events of another node.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How many times as long as a delivery took the next one waits, where there is more to deliver: up to a tick, or
-/// as long as it took. So writes go on beside a thousand streams.
-const REST_FACTOR: u32 = 4;
+/// While more events wait, the pause after a delivery is this many times the delivery's duration, but no longer than a tick or
+/// that duration, whichever is longer. So writes proceed even with a thousand streams.
+const PAUSE_FACTOR: u32 = 4;
 
-/// How often one more part of the streams is told that they are there: each every 15 s (contract: Live updates).
+/// The time between two heartbeats, each to one of `HEARTBEAT_PARTS` parts of the streams: every stream gets one every 15 s
+/// (contract: Live updates).
 const HEARTBEAT: Duration = Duration::from_millis(15_000 / HEARTBEAT_PARTS);
 
-/// How often it is seen whether listeners may still listen: within 5 s (contract, sessions).
+/// How often the access of the streams' clients is checked: a lost one must take effect within 5 s (contract, sessions).
 const CHECK: Duration = Duration::from_millis(2_500);
 
-/// How often events that are old are dropped.
+/// How often old events are deleted.
 const TRIM: Duration = Duration::from_secs(30);
 
-/// The least time between two lines of the log about failures.
+/// The shortest time between two log lines about failures.
 const WARN: Duration = Duration::from_secs(10);
 
-/// What is done once in a while.
-struct Every(Duration, Option<Instant>);
+/// A timer that is polled: an interval, and when it last elapsed.
+struct Timer(Duration, Option<Instant>);
 
-impl Every {
+impl Timer {
     fn new(interval: Duration) -> Self {
         Self(interval, None)
     }
 
-    /// Returns whether it is time, and begins to wait for the next one.
+    /// Returns whether the interval has elapsed, and if so restarts it. The first call returns `true`.
     fn is_due(&mut self) -> bool {
         let is_due = self.1.is_none_or(|last| last.elapsed() >= self.0);
         if is_due {
@@ -55,8 +56,8 @@ impl Every {
         is_due
     }
 
-    /// Returns how often it was time since the last call.
-    fn due(&mut self) -> u64 {
+    /// Returns how many intervals have elapsed since those counted by earlier calls. The first call returns 0.
+    fn elapsed(&mut self) -> u64 {
         let last = *self.1.get_or_insert_with(Instant::now);
         let times = last.elapsed().div_duration_f64(self.0) as u32;
         self.1 = Some(last + self.0 * times);
@@ -65,29 +66,29 @@ impl Every {
 }
 
 impl LiveFeed {
-    /// Runs until it is dropped. A failure is logged, and tried again.
+    /// Runs until it is dropped. A failure is logged and retried.
     pub async fn run(&self) {
-        let [mut heartbeat, mut check, mut trim, mut warning] = [HEARTBEAT, CHECK, TRIM, WARN].map(Every::new);
+        let [mut heartbeat, mut check, mut trim, mut warning] = [HEARTBEAT, CHECK, TRIM, WARN].map(Timer::new);
         let mut part = 0;
         loop {
             let begun = Instant::now();
-            let told = self.live.dispatch().await;
+            let dispatched = self.live.dispatch().await;
             let took = begun.elapsed();
             let mut failed = None;
             let mut pause = TICK.saturating_sub(took);
-            match told {
+            match dispatched {
                 Ok(Dispatched { ages, is_more }) => {
                     if let Some(lag) = &self.lag {
                         ages.into_iter().for_each(|age| lag(age + took));
                     }
                     if is_more {
-                        pause = (took * REST_FACTOR).min(TICK.max(took));
+                        pause = (took * PAUSE_FACTOR).min(TICK.max(took));
                     }
                 }
                 Err(error) => failed = Some(error),
             }
-            // Whatever failed, and however long it took: what is between gives up on streams that are silent for long.
-            for _ in 0..heartbeat.due() {
+            // Sent even after a failure or a slow delivery: proxies in between close streams that are silent for long.
+            for _ in 0..heartbeat.elapsed() {
                 self.live.heartbeat(part);
                 part += 1;
             }

@@ -1,4 +1,4 @@
-//! Sends mail in the background.
+//! Sends the mails of the outbox in the background.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,13 +12,13 @@ use tokio::time::sleep;
 use crate::progress::Interrupt;
 use crate::sweep::warn;
 
-/// The time between two looks at whether a mail is due: so long it waits at most.
+/// The time between two polls for mails that are due: the longest delay that polling adds.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The time until it is tried again after the database failed.
+/// The time until a retry after the database failed.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// What was sent since the start, on this node.
+/// Counters of mails since the start of this node.
 #[derive(Debug, Default)]
 pub struct MailRecord {
     sent: AtomicU64,
@@ -27,35 +27,35 @@ pub struct MailRecord {
 }
 
 impl MailRecord {
-    /// Returns how many mails the server took.
+    /// Returns how many mails the mail server accepted.
     pub fn sent(&self) -> u64 {
         self.sent.load(Relaxed)
     }
 
-    /// Returns how often it did not.
+    /// Returns how many attempts to send a mail failed.
     pub fn failed(&self) -> u64 {
         self.failed.load(Relaxed)
     }
 
-    /// Returns how many mails were given up.
+    /// Returns how many mails were given up after their last attempt.
     pub fn dead(&self) -> u64 {
         self.dead.load(Relaxed)
     }
 }
 
-/// Sends what is in the outbox; of several nodes on one database, one at a time.
+/// Sends the mails of the outbox. Of several nodes on one database, only one sends at a time.
 pub struct Mailer {
-    /// The database, of which one node sends at a time.
+    /// The database, whose lock allows one node to send at a time.
     pub database: Arc<Database>,
-    /// Sends mails.
+    /// The use case that sends the next mail.
     pub delivery: MailDelivery,
-    /// What was done.
+    /// The counters that it adds to.
     pub record: Arc<MailRecord>,
 }
 
 impl Mailer {
-    /// Runs until it is interrupted, and ends then once what is on its way is sent and said to be. A failure is logged, and tried
-    /// again later.
+    /// Runs until it is interrupted; then the mail in flight is still sent and recorded as sent. A failure is logged and retried
+    /// later.
     pub async fn run(&self, interrupt: Interrupt) {
         while !interrupt.is_cancelled() {
             let pause = match self.deliver(&interrupt).await {
@@ -69,7 +69,7 @@ impl Mailer {
         }
     }
 
-    /// Sends what is due, unless another node does.
+    /// Sends the mails that are due, unless another node is sending.
     async fn deliver(&self, interrupt: &Interrupt) -> Result<()> {
         if !self.delivery.is_due().await? {
             return Ok(());
@@ -89,7 +89,7 @@ impl Mailer {
             Delivery::Failed { id, kind, attempts, is_dead } => {
                 self.record.failed.fetch_add(1, Relaxed);
                 let kind = kind.as_str();
-                // Neither the address nor what the server says, in which that may stand: `agora mail list` shows both.
+                // Logs neither the address nor the server's reply, which may contain it: `agora mail list` shows both.
                 if *is_dead {
                     self.record.dead.fetch_add(1, Relaxed);
                     tracing::error!(%id, kind, attempts, "gave up sending a mail; see `agora mail list`");

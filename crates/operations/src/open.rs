@@ -9,16 +9,16 @@ use agora_media::ObjectImageStore;
 use anyhow::{Context, Result, anyhow, ensure};
 use url::Url;
 
-/// What is said of a database that cannot be opened.
+/// The error message for a database that cannot be opened.
 pub const CANNOT_OPEN: &str = "cannot open the database (AGORA_DATABASE_URL, AGORA_DATA_DIR)";
 
-/// Returns the URL of the database: of the one in the data directory, if no other is configured.
+/// Returns the configured URL of the database; by default that of the SQLite file in the data directory.
 pub fn database_url(config: &Config, data_dir: &Path) -> Secret {
     let configured = config.database_url.clone();
     configured.unwrap_or_else(|| format!("sqlite://{}", data_dir.join("agora.db").display()).into())
 }
 
-/// Returns the file of an embedded database.
+/// Returns the file of an SQLite database, or `None` if the configuration names a server.
 pub(crate) fn database_file(config: &Config, data_dir: &Path) -> Option<PathBuf> {
     let url = database_url(config, data_dir);
     let path = url.expose().strip_prefix("sqlite:")?;
@@ -33,7 +33,7 @@ pub async fn database(config: &Config, data_dir: &Path) -> Result<Database> {
     Database::open(database_url(config, data_dir).expose(), &config.database()).await.context(CANNOT_OPEN)
 }
 
-/// Opens the database that the configuration names, which no service may have meanwhile: what that remembers of it would be wrong.
+/// Opens the database that the configuration names for exclusive use: another service on it would hold stale caches.
 ///
 /// # Errors
 /// What could not be opened, in words for an operator.
@@ -42,7 +42,7 @@ pub async fn database_to_serve(config: &Config, data_dir: &Path) -> Result<Datab
     Database::open_to_serve(url.expose(), &config.database()).await.context(CANNOT_OPEN)
 }
 
-/// Opens the database that the configuration names, which must be there; nothing about it is changed by that.
+/// Opens the database that the configuration names, which must exist. Opening changes nothing in it: no migration is applied.
 ///
 /// # Errors
 /// What could not be opened, in words for an operator.
@@ -51,7 +51,7 @@ pub async fn existing_database(config: &Config) -> Result<Database> {
     Database::open_existing(url.expose(), &config.database()).await.context(CANNOT_OPEN)
 }
 
-/// Returns the replica that the configuration names; nothing when it names none. Nothing is connected yet. It is called on a runtime.
+/// Returns the replica that the configuration names, or `None`. It connects later, but must be called within a tokio runtime.
 ///
 /// # Errors
 /// What is wrong with its URL, in words for an operator.
@@ -61,11 +61,10 @@ pub fn replica(database: &Database, config: &Config) -> Result<Option<Replica>> 
     replica.context("cannot use the replica (AGORA_DATABASE_READ_URL)")
 }
 
-/// Returns the URL of the image store: of the one in the data directory, which is an absolute path, if no other is
-/// configured.
+/// Returns the configured URL of the image store; by default that of a directory in `data_dir`, an absolute path.
 ///
 /// # Errors
-/// When the data directory is no absolute path.
+/// When `data_dir` is not an absolute path.
 pub fn media_url(config: &Config, data_dir: &Path) -> Result<String> {
     let of_directory = || Url::from_file_path(data_dir.join("media")).map(String::from);
     let no_path = |()| anyhow!("{} is no absolute path", data_dir.display());
@@ -81,8 +80,8 @@ pub async fn images(config: &Config, data_dir: &Path) -> Result<ObjectImageStore
     Ok(store.with_public_base(config.media_public_url.clone()))
 }
 
-/// Returns the mail server that the configuration names; nothing when it names none. Nothing is connected yet. It is called on a
-/// runtime.
+/// Returns a client for the mail server that the configuration names, or `None`. It connects later, but must be called within a
+/// tokio runtime.
 ///
 /// # Errors
 /// What is wrong with the texts of mails, or with TLS, in words for an operator.
@@ -95,7 +94,7 @@ pub fn mail(config: &Config) -> Result<Option<Smtp>> {
 
 const CANNOT_OPEN_IMAGES: &str = "cannot open the image store (AGORA_MEDIA_URL)";
 
-/// Opens database and image store, which must be there.
+/// Opens the database and the image store, which must exist.
 ///
 /// # Errors
 /// What could not be opened, in words for an operator.
@@ -106,13 +105,13 @@ pub async fn existing(config: &Config) -> Result<(Database, ObjectImageStore)> {
     Ok((database, images(config, &data_dir).await?))
 }
 
-/// Refuses a directory of images that is not there, which opening it would make.
+/// Fails if the directory of images does not exist: opening the store would create it.
 pub(crate) fn expect_directory(url: &str) -> Result<()> {
     ensure!(media_directory(url).is_none_or(|directory| directory.exists()), "there is no directory {url}");
     Ok(())
 }
 
-/// Returns the directory that the URL of an image store names, if it names one.
+/// Returns the directory of an image store, if its URL is a `file:` URL.
 pub(crate) fn media_directory(url: &str) -> Option<PathBuf> {
     Url::parse(url).ok().filter(|url| url.scheme() == "file")?.to_file_path().ok()
 }

@@ -1,4 +1,4 @@
-//! Housekeeping in the background.
+//! The periodic deletion of expired data.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,35 +17,36 @@ use agora_domain::posts::PostRepository;
 use agora_domain::{Error, Result};
 use tokio::time::MissedTickBehavior;
 
-/// Collects images that no row names, sessions that no token can name any more, requests that are too old to be
-/// repeated, what is left of deleted posts and notifications that are no longer kept, at start and then at an interval; of several nodes on one database, one
-/// at a time.
+/// Deletes expired data, at start and then at an interval: images that no row references, sessions that no valid token can
+/// belong to, idempotency records, rows of deleted posts, notifications, mails, and names of deleted accounts.
+///
+/// Of several nodes on one database, only one sweeps at a time.
 pub struct Sweep {
-    /// The database, of which one node sweeps at a time.
+    /// The database, whose lock allows one node to sweep at a time.
     pub database: Arc<Database>,
-    /// What collects images.
+    /// Deletes images that no row references.
     pub media: MediaSweep,
     /// The sessions.
     pub sessions: Arc<dyn SessionRepository>,
-    /// The requests.
+    /// The records of requests with an `Idempotency-Key`.
     pub idempotency: Idempotency,
     /// The posts.
     pub posts: Arc<dyn PostRepository>,
-    /// What collects notifications.
+    /// Deletes old notifications.
     pub notifications: NotificationSweep,
     /// The outbox.
     pub mail: OutboxCare,
     /// The names of deleted accounts.
     pub erasure: Erasure,
-    /// What sessions are old by.
+    /// The clock that the age of sessions is measured by.
     pub clock: Arc<dyn Clock>,
     /// The time between two sweeps.
     pub interval: Duration,
-    /// What was done.
+    /// The counters that the sweeps add to.
     pub record: Arc<SweepRecord>,
 }
 
-/// What is deleted: its name in metrics, and what is logged when some was, or when that failed.
+/// For each kind of data: its name in metrics, the log line after a deletion, and the log line after a failure.
 const KINDS: [(&str, &str, &str); 7] = [
     ("images", "deleted images that no row names", "sweep of images failed"),
     ("sessions", "deleted expired sessions", "sweep of sessions failed"),
@@ -56,7 +57,7 @@ const KINDS: [(&str, &str, &str); 7] = [
     ("kept_names", "forgot names of deleted accounts", "sweep of names failed"),
 ];
 
-/// What sweeps have done since the start.
+/// Counters of the sweeps since the start of the process.
 #[derive(Debug, Default)]
 pub struct SweepRecord {
     last_success_millis: AtomicI64,
@@ -65,30 +66,31 @@ pub struct SweepRecord {
 }
 
 impl SweepRecord {
-    /// Returns when one last ended without a failure, in seconds since 1970; 0 when none has.
+    /// Returns when a sweep last completed without a failure, in seconds since 1970; 0 if none has.
     pub fn last_success_seconds(&self) -> i64 {
         self.last_success_millis.load(Relaxed).div_euclid(1000)
     }
 
-    /// Returns how many could not begin, or failed in part.
+    /// Returns how many sweeps could not begin or failed in part.
     pub fn failures(&self) -> u64 {
         self.failures.load(Relaxed)
     }
 
-    /// Returns how much was deleted, by what it was.
+    /// Returns how much was deleted of each kind, with the kind's name in metrics.
     pub fn deleted(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         KINDS.into_iter().zip(&self.deleted).map(|((name, ..), count)| (name, count.load(Relaxed)))
     }
 }
 
 impl Sweep {
-    /// An image younger than an hour may belong to an upload in flight, which takes half a minute at most.
+    /// The age from which an unreferenced image is deleted. A younger one may belong to an upload in flight, which takes half a
+    /// minute at most.
     pub const MIN_AGE_MILLIS: i64 = 60 * 60 * 1000;
 
-    /// How long a session is kept: a token issued at its last renewal is valid for 30 days at most.
+    /// How long a session is kept after it was opened: a token issued at its last renewal is valid for 30 days at most.
     const SESSION_MILLIS: i64 = 2 * Session::RENEWABLE_MILLIS;
 
-    /// Runs until it is dropped. A failure is logged, and tried again the next time.
+    /// Runs until it is dropped. A failure is logged and retried at the next interval.
     pub async fn run(&self) {
         let mut interval = tokio::time::interval(self.interval);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -113,7 +115,7 @@ impl Sweep {
         }
     }
 
-    /// Returns whether nothing failed.
+    /// Deletes everything that has expired. Returns `true` if nothing failed.
     async fn sweep(&self) -> bool {
         let opened_before = self.clock.now().plus_millis(-Self::SESSION_MILLIS);
         let outcomes = [
@@ -139,7 +141,7 @@ impl Sweep {
         is_whole
     }
 
-    /// Erases what is left of deleted posts, some at a time; how many rows.
+    /// Erases the rows of deleted posts in batches; returns how many rows.
     async fn erase_posts(&self) -> Result<usize> {
         let mut erased = 0;
         loop {

@@ -1,4 +1,4 @@
-//! The system's time and randomness, for the domain's ports.
+//! The adapters of the domain's ports for time and identifiers.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,7 +17,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Identifiers of this process, each greater than the one before.
+/// Version 7 UUIDs. Within the process each is greater than the one before.
 pub struct SystemIds;
 
 impl IdGenerator for SystemIds {

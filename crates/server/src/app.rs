@@ -16,7 +16,7 @@ use agora_operations::live::{LagMeter, LiveFeed};
 use agora_operations::minutely::every_minute;
 use agora_operations::open::{CANNOT_OPEN, database_url};
 use agora_operations::progress::Interrupt;
-use agora_operations::unending::unending;
+use agora_operations::restart::restart_on_panic;
 use agora_operations::{admin, data_dir, host};
 use agora_security::JwtIssuer;
 use anyhow::{Context, Result};
@@ -135,13 +135,13 @@ impl App {
         let (sweep, mailer) = (adapters.sweep(config.sweep_interval), adapters.mailer());
         let (swept, mail) = (Arc::clone(&sweep.record), mailer.as_ref().map(|mailer| Arc::clone(&mailer.record)));
         let mut background = JoinSet::new();
-        background.spawn(async move { unending("the sweep", || sweep.run()).await });
+        background.spawn(async move { restart_on_panic("the sweep", || sweep.run()).await });
         let indexer = adapters.indexer();
-        background.spawn(async move { unending("the indexing", || indexer.run()).await });
+        background.spawn(async move { restart_on_panic("the indexing", || indexer.run()).await });
         let eraser = adapters.eraser(config.sweep_interval);
-        background.spawn(async move { unending("the erasure of accounts", || eraser.run()).await });
+        background.spawn(async move { restart_on_panic("the erasure of accounts", || eraser.run()).await });
         let feed = LiveFeed { live: Arc::clone(&adapters.live), lag };
-        background.spawn(async move { unending("the telling of events", || feed.run()).await });
+        background.spawn(async move { restart_on_panic("the telling of events", || feed.run()).await });
         let (mutes, media, sessions) = (adapters.mute_expiry(), adapters.media_sweep(), Arc::clone(&adapters.sessions));
         background.spawn(async move { every_minute("could not end mutes", || mutes.run()).await });
         background.spawn(async move {
@@ -154,10 +154,10 @@ impl App {
         let (mut mail_sender, mail_interrupt) = (JoinSet::new(), Interrupt::default());
         if let Some(mailer) = mailer {
             let interrupt = mail_interrupt.clone();
-            mail_sender.spawn(async move { unending("the sending of mails", || mailer.run(interrupt.clone())).await });
+            mail_sender.spawn(async move { restart_on_panic("the sending of mails", || mailer.run(interrupt.clone())).await });
         }
         if let Some(replica) = adapters.replica.clone() {
-            background.spawn(async move { unending("following the replica", || replica.follow()).await });
+            background.spawn(async move { restart_on_panic("following the replica", || replica.follow()).await });
         }
         let (live, data_dir) = (Arc::clone(&adapters.live), adapters.data_dir.clone());
         let database = adapters.database.clone();

@@ -1,4 +1,4 @@
-//! Work in the background that never ends.
+//! Keeps background tasks running after a panic.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::time::sleep;
 
-/// How long after a panic it begins again.
+/// The time from a panic to the restart.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Does work in the background to its end, and begins it again after a panic: what one thing brings out is not to keep a node from all
-/// others until it is restarted.
-pub async fn unending<F: Future<Output = ()>>(name: &str, work: impl Fn() -> F) {
+/// Runs a task to its end, and restarts it after a panic: a panic caused by one item must not stop the task for all other items
+/// until the node is restarted.
+pub async fn restart_on_panic<F: Future<Output = ()>>(name: &str, work: impl Fn() -> F) {
     while AssertUnwindSafe(work()).catch_unwind().await.is_err() {
         tracing::error!(work = name, "work in the background panicked, and begins again");
         sleep(PAUSE).await;
@@ -25,9 +25,9 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_panics_begins_again_until_it_ends() {
+    async fn a_task_is_restarted_after_each_panic_until_it_completes() {
         let times = AtomicU32::new(0);
-        unending("a test", || async {
+        restart_on_panic("a test", || async {
             assert!(times.fetch_add(1, Ordering::Relaxed) == 2, "not yet");
         })
         .await;
