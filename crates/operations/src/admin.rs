@@ -1,4 +1,4 @@
-//! `agora admin`: the administrators, and any account, from the command line of the machine.
+//! `agora admin`: manages administrators and accounts from the command line.
 
 use std::io;
 use std::io::{BufRead, IsTerminal};
@@ -14,8 +14,8 @@ use crate::moderation::{account_called, instant, lines};
 use crate::open::database_url;
 use crate::{data_dir, open};
 
-/// When a change counts on the nodes that run.
-const SOON: &str = "A running service sees it within 5 seconds.";
+/// How soon a change takes effect on running nodes.
+const EFFECTIVE_WITHIN: &str = "A running service sees it within 5 seconds.";
 
 /// What `agora admin` does.
 #[derive(Debug, Subcommand)]
@@ -62,15 +62,15 @@ impl Named {
     }
 }
 
-/// Makes the administrator that the configuration asks for, where no account has ADMIN. Returns whether there is one
-/// now.
+/// Creates the configured administrator. Must be called only if no account has ADMIN. Returns whether there is an administrator
+/// now, which is `false` if none is configured.
 ///
 /// # Errors
-/// When it could not be made, and no other node has made one.
+/// When the account could not be created, and no other node has created one.
 pub async fn make_configured(config: &Config, accounts: &Accounts) -> Result<bool> {
     let Some(admin) = config.admin() else { return Ok(false) };
     let made = accounts.create_admin(admin).await;
-    // Of several nodes that start at once on an empty database one makes it, and the others find it there.
+    // If several nodes start at the same time on an empty database, one creates it and the others fail to.
     if made.is_err() && accounts.has_admin().await? {
         tracing::info!("another node made an administrator");
     } else {
@@ -80,19 +80,19 @@ pub async fn make_configured(config: &Config, accounts: &Accounts) -> Result<boo
     Ok(true)
 }
 
-/// What a command works on.
+/// The database that a command works on.
 pub struct Opened {
     /// The database.
     pub database: Database,
     /// The absolute path of the data directory.
     pub data_dir: PathBuf,
-    /// Which database it is, to be told after a change, for whoever called the command without the settings of the service; and
-    /// that it is a new one, if it is.
-    pub told: Option<String>,
+    /// A text to print after a change: which database was changed, and whether it was created just now. It shows the operator if
+    /// the command ran without the settings of the service.
+    pub notice: Option<String>,
 }
 
-/// Opens what the command works on. An account can be made before the first start, which makes the database; one that is there is
-/// opened as it is.
+/// Opens the database for the command. `create` creates it if it does not exist or has no schema, so that an account can be made
+/// before the first start; otherwise it must exist and is opened as it is.
 ///
 /// # Errors
 /// What cannot be opened, in words for an operator.
@@ -100,7 +100,7 @@ pub async fn open(config: &Config, command: &AdminCommand) -> Result<Opened> {
     let data_dir = std::path::absolute(&config.data_dir)?;
     let url = database_url(config, &data_dir);
     let is_new = matches!(command, AdminCommand::Create { .. })
-        // What else is wrong with it shows when it is opened.
+        // Any other error is reported when it is opened.
         && matches!(
             probe(url.expose(), &config.database()).await,
             Err(OpenError::Missing(_)) | Ok(Probe { schema: None, .. })
@@ -112,14 +112,14 @@ pub async fn open(config: &Config, command: &AdminCommand) -> Result<Opened> {
     };
     let changes = !matches!(command, AdminCommand::List | AdminCommand::Show(_));
     let new = if is_new { ", made just now: no service has used it yet" } else { "" };
-    let told = changes.then(|| format!("Database: {}{new}", shown_url(url.expose())));
-    Ok(Opened { database, data_dir, told })
+    let notice = changes.then(|| format!("Database: {}{new}", shown_url(url.expose())));
+    Ok(Opened { database, data_dir, notice })
 }
 
-/// Does what the command says; returns what to tell the operator.
+/// Carries out the command; returns a text for the operator.
 ///
 /// # Errors
-/// What is wrong with the arguments, or what a rule forbids.
+/// When the arguments are invalid, or a rule forbids the change.
 pub async fn admin(config: &Config, command: AdminCommand, accounts: &Accounts) -> Result<String> {
     let (account, done) = match command {
         AdminCommand::Create { username, email, password } => {
@@ -154,17 +154,17 @@ pub async fn admin(config: &Config, command: AdminCommand, accounts: &Accounts) 
             (account, "is enabled")
         }
         AdminCommand::ResetPassword(account) => {
-            // Asked for once it is known that there is such an account.
+            // Looked up first, so that the password is not prompted for in vain.
             let found = account.find(accounts).await?;
             let password = Password::parse(&ask_password()?).map_err(|violation| anyhow!("{violation}"))?;
             accounts.reset_password(found, &password).await?;
             (account, "has a new password and is logged out everywhere")
         }
     };
-    Ok(format!("{} {done}. {SOON}", account.identifier))
+    Ok(format!("{} {done}. {EFFECTIVE_WITHIN}", account.identifier))
 }
 
-/// Returns those with ADMIN, oldest first.
+/// Returns a line for each account with ADMIN, oldest first.
 async fn list(accounts: &Accounts) -> Result<String> {
     let admins = accounts.admins().await?;
     lines(&admins, "No account has ADMIN.", |account| {
@@ -186,7 +186,7 @@ fn show(AccountDetails { account, sessions }: AccountDetails) -> Result<String> 
     ))
 }
 
-/// Returns a new password: asked for twice on a terminal, otherwise the first line of the standard input.
+/// Reads a new password: prompts for it twice on a terminal, otherwise reads the first line of standard input.
 fn ask_password() -> Result<String> {
     if io::stdin().is_terminal() {
         let password = rpassword::prompt_password("Password: ")?;

@@ -1,4 +1,4 @@
-//! The data directory: made at the first start, readable by the owner alone.
+//! The data directory: created at the first start, readable by its owner alone.
 
 use std::fs;
 use std::fs::DirBuilder;
@@ -11,24 +11,26 @@ use anyhow::{Context, Result, ensure};
 
 use crate::atomic_file::AtomicFile;
 
-/// The file of the generated secret, in the data directory.
+/// The name of the file in the data directory that holds the generated signing secret.
 pub const SECRET_FILE: &str = "jwt-secret";
 
-/// Makes the directory when it is missing; returns its absolute path.
+/// Creates the directory if it is missing; returns its absolute path.
 ///
 /// # Errors
-/// When it cannot be made or read.
+/// When it cannot be created or read.
 pub fn prepare(path: &Path) -> Result<PathBuf> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.with_context(|| format!("cannot make the data directory {} (AGORA_DATA_DIR)", path.display()))?;
     path.canonicalize().with_context(|| format!("cannot read the data directory {} (AGORA_DATA_DIR)", path.display()))
 }
 
-/// Returns the secret that tokens are signed with: that of the configuration, or the one kept in the directory, where it is drawn the
-/// first time. Warns when it is drawn although the database has been served before, which other nodes may do as well.
+/// Returns the secret that signs tokens: the configured one, or the one stored in the data directory, where the first start
+/// generates it.
+///
+/// Warns if it was generated for a database that has been served before, possibly by other nodes with another secret.
 ///
 /// # Errors
-/// When it cannot be read or made.
+/// When it cannot be read or generated.
 pub fn signing_secret(config: &Config, data_dir: &Path, was_served_before: bool) -> Result<Secret> {
     if let Some(secret) = &config.jwt_secret {
         return Ok(secret.clone());
@@ -43,22 +45,22 @@ pub fn signing_secret(config: &Config, data_dir: &Path, was_served_before: bool)
     Ok(secret)
 }
 
-/// Returns the secret kept in the directory, and whether it was drawn just now: the first time, one is.
+/// Returns the secret stored in the directory, and whether it was generated just now because there was none.
 fn own_secret(data_dir: &Path) -> Result<(Secret, bool)> {
     if let Some(secret) = existing_secret(data_dir)? {
         return Ok((secret, false));
     }
     let mut random = [0; 32];
     getrandom::fill(&mut random).context("no randomness")?;
-    let drawn: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    place(&data_dir.join(SECRET_FILE), &drawn)?;
+    let generated: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    write_if_absent(&data_dir.join(SECRET_FILE), &generated)?;
     Ok((existing_secret(data_dir)?.context("the signing secret has just vanished")?, true))
 }
 
-/// Returns the secret kept in the directory, if there is one.
+/// Returns the secret stored in the directory, if there is one.
 ///
 /// # Errors
-/// When it cannot be read, or is damaged.
+/// When it cannot be read, or is too short.
 pub fn existing_secret(data_dir: &Path) -> Result<Option<Secret>> {
     let file = data_dir.join(SECRET_FILE);
     if !file.exists() {
@@ -74,25 +76,25 @@ pub fn existing_secret(data_dir: &Path) -> Result<Option<Secret>> {
     Ok(Some(Secret::from(secret)))
 }
 
-/// Keeps this secret in the directory, which has none or this one.
+/// Stores the secret in the directory, which must have none or the same one.
 ///
 /// # Errors
-/// When it cannot be written, and when another has come to be there.
-pub fn keep_secret(data_dir: &Path, secret: &Secret) -> Result<()> {
+/// When it cannot be written, or another process has stored another one meanwhile.
+pub fn store_secret(data_dir: &Path, secret: &Secret) -> Result<()> {
     let file = data_dir.join(SECRET_FILE);
-    place(&file, secret.expose())?;
+    write_if_absent(&file, secret.expose())?;
     let is_kept = existing_secret(data_dir)?.as_ref() == Some(secret);
     ensure!(is_kept, "another process has just made another {}", file.display());
     Ok(())
 }
 
-/// Writes a secret, for the owner alone, where there is none yet. Another process may be first: its secret is the one.
-fn place(file: &Path, secret: &str) -> Result<()> {
-    let placed = AtomicFile::begin(file, SECRET_FILE).and_then(|draft| {
+/// Writes a secret, readable by the owner alone, unless the file exists. If another process is faster, its secret stays.
+fn write_if_absent(file: &Path, secret: &str) -> Result<()> {
+    let written = AtomicFile::begin(file, SECRET_FILE).and_then(|draft| {
         draft.file().write_all(secret.as_bytes())?;
         draft.keep()
     });
-    if file.exists() { Ok(()) } else { placed }
+    if file.exists() { Ok(()) } else { written }
 }
 
 #[cfg(test)]
@@ -100,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_secret_is_drawn_once_and_for_the_owner_alone() {
+    fn the_secret_is_generated_once_and_readable_by_the_owner_alone() {
         let parent = tempfile::tempdir().unwrap();
         let data_dir = prepare(&parent.path().join("a/b")).unwrap();
         let (first, is_new) = own_secret(&data_dir).unwrap();

@@ -1,5 +1,4 @@
-//! `agora health`: asks a running service how it is, for what starts and watches services where there is no other
-//! client.
+//! `agora health`: queries the readiness of a running service, for supervisors and containers without another HTTP client.
 
 use std::io;
 use std::net::ToSocketAddrs;
@@ -14,40 +13,40 @@ use url::{Position, Url};
 
 use crate::host::reachable;
 
-/// Where a service says whether it can serve.
+/// The path of the readiness check.
 const READY: &str = "/health/ready";
 
-/// How long an answer may take: less than what asks is commonly given.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit of one request: shorter than the usual timeouts of health checks.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time between two questions to a service that is waited for.
-const PAUSE: Duration = Duration::from_millis(200);
+/// The time between two attempts.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-/// More of a first line is not read.
-const LINE: u64 = 256;
+/// The most bytes that are read of the status line.
+const MAX_STATUS_LINE: u64 = 256;
 
-/// Asks this URL, or else the service of this machine, again and again for as long as it should; returns the answer
-/// when all is well.
+/// Queries `url`, or by default the service at `AGORA_LISTEN` on this machine, and retries for up to `wait`. Returns a text for
+/// the operator once the service is ready.
 ///
 /// # Errors
-/// What is not well: the answer's status, or that there is none.
+/// The status of the last response, or that there was none.
 pub async fn health(config: &Config, url: Option<&str>, wait: Duration) -> Result<String> {
     let url = match url {
         Some(url) => parse(url)?,
-        None => of_service(&config.listen)?,
+        None => local_service(&config.listen)?,
     };
     let begun = Instant::now();
     loop {
-        let left = if wait.is_zero() { PATIENCE } else { wait.saturating_sub(begun.elapsed()) };
-        match ask(&url, left.min(PATIENCE)).await {
+        let left = if wait.is_zero() { REQUEST_TIMEOUT } else { wait.saturating_sub(begun.elapsed()) };
+        match query(&url, left.min(REQUEST_TIMEOUT)).await {
             Ok(()) => return Ok("well".to_owned()),
-            Err(error) if begun.elapsed() + PAUSE >= wait => return Err(error),
-            Err(_) => sleep(PAUSE).await,
+            Err(error) if begun.elapsed() + RETRY_INTERVAL >= wait => return Err(error),
+            Err(_) => sleep(RETRY_INTERVAL).await,
         }
     }
 }
 
-/// Returns a URL of the command line.
+/// Parses the URL given on the command line.
 fn parse(url: &str) -> Result<Url, Invalid> {
     let parsed = Url::parse(url).map_err(|error| Invalid(format!("{url}: the URL cannot be understood: {error}")))?;
     if parsed.scheme() != "http" {
@@ -56,17 +55,17 @@ fn parse(url: &str) -> Result<Url, Invalid> {
     Ok(parsed)
 }
 
-/// Where a service that listens like this is asked from the same machine.
-fn of_service(listen: &str) -> Result<Url> {
+/// Returns the URL of the readiness check of a service on this machine that listens on `listen`.
+fn local_service(listen: &str) -> Result<Url> {
     let listened = listen.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
     let address = reachable(listened.with_context(|| format!("AGORA_LISTEN={listen} names no address"))?);
     ensure!(address.port() != 0, "AGORA_LISTEN={listen} takes a free port: name the URL");
     Ok(Url::parse(&format!("http://{address}{READY}"))?)
 }
 
-/// Sends one request; a status of success is all that counts.
-async fn ask(url: &Url, patience: Duration) -> Result<()> {
-    let answered = timeout(patience, status(url)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+/// Sends one request, and fails unless the status is 2xx.
+async fn query(url: &Url, time_limit: Duration) -> Result<()> {
+    let answered = timeout(time_limit, status(url)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     match answered.with_context(|| format!("{url} does not answer"))? {
         Some(200..=299) => Ok(()),
         Some(status) => bail!("{url} answers {status}"),
@@ -74,7 +73,7 @@ async fn ask(url: &Url, patience: Duration) -> Result<()> {
     }
 }
 
-/// Returns the status that a request is answered with.
+/// Sends a GET request; returns the status of the response, or `None` if it is not an HTTP/1.1 response.
 async fn status(url: &Url) -> io::Result<Option<u16>> {
     let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or_default());
     let mut stream = TcpStream::connect(format!("{host}:{port}")).await?;
@@ -83,7 +82,7 @@ async fn status(url: &Url) -> io::Result<Option<u16>> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     let mut line = String::new();
-    BufReader::new(stream.take(LINE)).read_line(&mut line).await?;
+    BufReader::new(stream.take(MAX_STATUS_LINE)).read_line(&mut line).await?;
     Ok(line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok()))
 }
 
@@ -92,15 +91,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_on_all_interfaces_is_asked_on_the_loopback_one() {
+    fn a_service_on_all_interfaces_is_queried_on_the_loopback_interface() {
         for (listen, url) in [
             ("127.0.0.1:8080", "http://127.0.0.1:8080/health/ready"),
             ("0.0.0.0:8080", "http://127.0.0.1:8080/health/ready"),
             ("[::]:81", "http://[::1]:81/health/ready"),
             ("192.0.2.1:80", "http://192.0.2.1/health/ready"),
         ] {
-            assert_eq!(of_service(listen).unwrap().as_str(), url);
+            assert_eq!(local_service(listen).unwrap().as_str(), url);
         }
-        assert!(of_service("127.0.0.1:0").is_err() && of_service("nowhere").is_err());
+        assert!(local_service("127.0.0.1:0").is_err() && local_service("nowhere").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What a service takes of its machine: addresses to listen at, and open files.
+//! Resources of the host: addresses to listen on, and open files.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, ToSocketAddrs};
@@ -8,33 +8,33 @@ use anyhow::{Context, Result, ensure};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::{TcpListener as TokioListener, TcpSocket};
 
-/// Connections that wait to be accepted.
+/// The most connections that wait to be accepted.
 const BACKLOG: u32 = 1024;
 
-/// An address at which nobody listens, and connections are refused until [`listen`](Self::listen).
+/// A bound address. Connections are refused until [`listen`](Self::listen).
 pub struct Bound {
     socket: TcpSocket,
-    /// The address.
+    /// The address, with the port that the system chose if 0 was configured.
     pub address: SocketAddr,
     setting: &'static str,
 }
 
 impl Bound {
-    /// Takes an address, the first of those that a name stands for at which that is possible. It is called on a runtime.
+    /// Binds the first of the addresses that `address` resolves to that can be bound. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// When there is none, with the name of the setting.
     pub fn new(address: &str, setting: &'static str) -> Result<Self> {
-        first(address, setting, |candidate| {
+        try_each(address, setting, |candidate| {
             let socket = bind(candidate)?;
             Ok(Self { address: socket.local_addr()?, socket, setting })
         })
     }
 
-    /// Begins to listen.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// When another process took the same address meanwhile, with the name of the setting.
+    /// When another process listens on the same address by now, with the name of the setting.
     pub fn listen(self) -> Result<TcpListener> {
         let Self { socket, address, setting } = self;
         let listener = socket.listen(BACKLOG).and_then(TokioListener::into_std);
@@ -42,24 +42,23 @@ impl Bound {
     }
 }
 
-/// Returns whether anybody listens at an address, or nobody but could: without listening, so that a service may start
-/// meanwhile.
+/// Returns whether the address is in use. It is bound but not listened on, so that a service may start meanwhile.
 ///
 /// # Errors
-/// When nobody can, with the name of the setting.
+/// When the address cannot be bound for another reason, with the name of the setting.
 pub fn is_taken(address: &str, setting: &str) -> Result<bool> {
-    first(address, setting, |candidate| match bind(candidate) {
+    try_each(address, setting, |candidate| match bind(candidate) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(true),
         bound => bound.map(|_| false),
     })
 }
 
-/// Returns what can be done with the first of the addresses that a name stands for.
-fn first<T>(address: &str, setting: &str, listen: impl Fn(SocketAddr) -> io::Result<T>) -> Result<T> {
+/// Calls `attempt` with each address that `address` resolves to, until one succeeds.
+fn try_each<T>(address: &str, setting: &str, attempt: impl Fn(SocketAddr) -> io::Result<T>) -> Result<T> {
     let context = || format!("cannot listen on {address} ({setting})");
     let mut failure = anyhow::anyhow!("it names no address");
     for candidate in address.to_socket_addrs().with_context(context)? {
-        match listen(candidate) {
+        match attempt(candidate) {
             Ok(done) => return Ok(done),
             Err(error) => failure = error.into(),
         }
@@ -74,8 +73,7 @@ fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Returns the address under which this machine reaches a listener: one on all interfaces is reached on the loopback
-/// one.
+/// Returns the address under which this machine reaches a listener: the loopback address if it listens on all interfaces.
 pub fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(if address.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
@@ -83,29 +81,29 @@ pub fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Files for all but the connections of clients: the database's, the listener, those of the threads.
-const OTHERS: u64 = 256;
+/// Open files reserved for everything but the connections of clients and of the database's pool: the listener, threads, SQLite.
+const RESERVED_FILES: u64 = 256;
 
-/// Lets the process have as many open files as it may, and finds the most connections to take on: as configured, or
-/// else so many that each may read an image's file at the same time.
+/// Raises the limit on open files as far as possible, and returns the most client connections to accept: the configured number,
+/// or by default half of the free files, so that each connection may also have the file of an image open.
 ///
 /// # Errors
-/// When more connections are configured than there may be open files for.
+/// When more connections are configured than open files are free.
 pub fn connections(config: &Config) -> Result<usize> {
-    within(raise(), others(config), config.max_connections)
+    max_connections(raise_limit(), reserved(config), config.max_connections)
 }
 
-/// Returns how many open files the most connections by default take.
+/// Returns how many open files the default maximum of connections requires.
 pub fn wanted(config: &Config) -> u64 {
-    others(config) + 2 * u64::try_from(Config::MAX_CONNECTIONS).unwrap_or(u64::MAX / 4)
+    reserved(config) + 2 * u64::try_from(Config::MAX_CONNECTIONS).unwrap_or(u64::MAX / 4)
 }
 
-fn others(config: &Config) -> u64 {
-    OTHERS + u64::from(u32::try_from(config.database_connections).unwrap_or(u32::MAX))
+fn reserved(config: &Config) -> u64 {
+    RESERVED_FILES + u64::from(u32::try_from(config.database_connections).unwrap_or(u32::MAX))
 }
 
-/// Raises the limit on open files as far as it goes; what it is then.
-fn raise() -> u64 {
+/// Raises the soft limit on open files to the hard limit; returns the limit now in effect.
+fn raise_limit() -> u64 {
     let mut limit = getrlimit(Resource::Nofile);
     let given = limit.current;
     limit.current = limit.maximum;
@@ -113,13 +111,13 @@ fn raise() -> u64 {
     now.unwrap_or(u64::MAX)
 }
 
-fn within(files: u64, others: u64, configured: Option<usize>) -> Result<usize> {
-    let free = usize::try_from(files.saturating_sub(others)).unwrap_or(usize::MAX);
+fn max_connections(files: u64, reserved: u64, configured: Option<usize>) -> Result<usize> {
+    let free = usize::try_from(files.saturating_sub(reserved)).unwrap_or(usize::MAX);
     let Some(configured) = configured else { return Ok((free / 2).clamp(1, Config::MAX_CONNECTIONS)) };
     ensure!(
         configured <= free,
         "AGORA_MAX_CONNECTIONS must be at most {free}: the process may have {files} files open (ulimit -n), of which \
-         {others} serve other ends"
+         {reserved} serve other ends"
     );
     Ok(configured)
 }
@@ -129,12 +127,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_leave_files_for_the_rest() {
-        assert_eq!(within(1024, 256, None).unwrap(), 384);
-        assert_eq!(within(1 << 20, 256, None).unwrap(), Config::MAX_CONNECTIONS);
-        assert_eq!(within(10, 256, None).unwrap(), 1);
-        assert_eq!(within(1024, 256, Some(768)).unwrap(), 768);
-        let refused = within(1024, 256, Some(769)).unwrap_err().to_string();
+    fn connections_leave_the_reserved_files_free() {
+        assert_eq!(max_connections(1024, 256, None).unwrap(), 384);
+        assert_eq!(max_connections(1 << 20, 256, None).unwrap(), Config::MAX_CONNECTIONS);
+        assert_eq!(max_connections(10, 256, None).unwrap(), 1);
+        assert_eq!(max_connections(1024, 256, Some(768)).unwrap(), 768);
+        let refused = max_connections(1024, 256, Some(769)).unwrap_err().to_string();
         assert!(refused.contains("AGORA_MAX_CONNECTIONS") && refused.contains("768"), "{refused}");
     }
 }

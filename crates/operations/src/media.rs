@@ -1,4 +1,4 @@
-//! The store of images, for the operator: what is stored, and what rows name.
+//! `agora media`: compares the stored images with those that rows reference.
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use crate::progress::{Interrupt, Progress};
 use crate::sweep::Sweep;
 use crate::system::SystemClock;
 
-/// What is looked at, as it is named to an operator.
+/// The name of what is checked, in messages to the operator.
 const IMAGES: &str = "the images";
 
-/// What is compared.
+/// A check, and how its report is shown.
 struct Check {
     images: MediaCheck,
     accounts: Arc<dyn AccountRepository>,
-    /// How many users are listed.
+    /// How many users the report lists.
     top: usize,
 }
 
-/// Compares store and rows, and deletes what is orphaned if it should; returns what to tell the operator, with the
-/// users that have the most.
+/// Compares store and rows, and with `delete` deletes orphaned images; returns a report for the operator that lists the `top`
+/// users with the most bytes.
 ///
 /// # Errors
-/// When images are missing, which is told before; and when the store or the database fails.
+/// When referenced images are missing, after the report was passed to `say`; and when the store or the database fails.
 pub async fn check(
     config: &Config,
     delete: bool,
@@ -43,10 +43,10 @@ pub async fn check(
 ) -> Result<String> {
     let (database, store) = open::existing(config).await?;
     let database = Arc::new(database);
-    let told = compare(&database, store, (delete, top), interrupt, say).await;
-    // It gives back what it holds of the database, for whoever comes next.
+    let outcome = compare(&database, store, (delete, top), interrupt, say).await;
+    // Releases the lock and the connections, also after a failure.
     spawn_blocking(move || database.close()).await?;
-    told
+    outcome
 }
 
 async fn compare(
@@ -64,7 +64,7 @@ async fn compare(
     let mut progress = Progress::new(interrupt);
     let mut report = check.pass("check", false, &mut progress).await?;
     if delete && report.deletable.images > 0 {
-        // Most likely another database's images.
+        // Most likely these are the images of another database.
         ensure!(
             report.named.images > 0,
             "rows name none of the {} images that are stored: is it the right database, and the right store? Nothing was \
@@ -74,11 +74,11 @@ async fn compare(
         report = check.pass("delete", true, &mut progress).await?;
     }
     drop(progress);
-    let told = check.summary(&report).await?;
+    let summary = check.summary(&report).await?;
     if report.lost == 0 {
-        return Ok(told);
+        return Ok(summary);
     }
-    say(&told)?;
+    say(&summary)?;
     let mut names = Vec::with_capacity(report.first_lost.len());
     for (key, owner) in &report.first_lost {
         names.push(format!("{} of {}", key.as_str(), check.name_of(*owner).await?));
@@ -132,7 +132,7 @@ impl Check {
     }
 }
 
-/// As in "3 (1.25 MB)".
+/// Returns a text such as "3 (1.25 MB)".
 fn in_words(Usage { images, bytes }: Usage) -> String {
     format!("{images} ({})", DecimalBytes(bytes))
 }

@@ -7,18 +7,18 @@ use anyhow::{Context, Result, ensure};
 use crate::data_dir;
 use crate::open::{CANNOT_OPEN, database_url};
 
-/// Why a database is not as this program would have it.
+/// The schema of the database is not that of this program.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 pub enum NotUpToDate {
     /// Migrations are pending.
     #[error("migrations are pending: agora migrate run applies them, and so does a start of the service")]
     Pending,
-    /// Others than this program's are applied.
+    /// Migrations that this program does not know are applied.
     #[error("the database is newer than this program: use the newer version of Agora")]
     Newer,
 }
 
-/// Says which migrations are applied, and how much of what they ask of the service is still to be done.
+/// Passes the state of each migration to `say`, and then how many rows are left for the backfills that migrations require.
 ///
 /// # Errors
 /// [`NotUpToDate`]; and when the database cannot be read.
@@ -39,7 +39,7 @@ pub async fn status(config: &Config, say: impl Fn(&str) -> Result<()>) -> Result
     ))
 }
 
-/// Applies what is pending; returns what to tell the operator.
+/// Applies pending migrations; returns a text for the operator.
 ///
 /// # Errors
 /// When the database cannot be opened or changed.

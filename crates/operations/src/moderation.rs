@@ -1,4 +1,4 @@
-//! `agora audit` and `agora reports`: what administrators did and what users report, without a client.
+//! `agora audit` and `agora reports`: the audit log and the reports of users, on the command line.
 
 use std::fmt::Write;
 
@@ -86,7 +86,7 @@ pub struct Decision {
     note: Option<String>,
 }
 
-/// `agora audit`; returns what to tell the operator.
+/// Carries out `agora audit`; returns the entries, a line each.
 ///
 /// # Errors
 /// What is wrong with the arguments, or with the database.
@@ -114,7 +114,7 @@ async fn actor_called(accounts: &Accounts, name: &str) -> Result<Actor> {
     Ok(Actor::Account(account_called(accounts, name).await?.id()))
 }
 
-/// Returns the account of this username or email.
+/// Finds the account with this username or email address.
 pub(crate) async fn account_called(accounts: &Accounts, name: &str) -> Result<ManagedAccount> {
     let identifier = LoginIdentifier::parse(name).map_err(|violation| anyhow!("{violation}"))?;
     match accounts.managed_by_operator(&identifier).await {
@@ -124,7 +124,7 @@ pub(crate) async fn account_called(accounts: &Accounts, name: &str) -> Result<Ma
     }
 }
 
-/// `agora reports`; returns what to tell the operator.
+/// Carries out `agora reports`; returns a text for the operator.
 ///
 /// # Errors
 /// What is wrong with the arguments, or with the database.
@@ -149,7 +149,7 @@ async fn decide(reports: &Reports, Decision { id, note }: Decision, verdict: Ver
     Ok(format!("The report {id} is {}.", verdict.status().as_str()))
 }
 
-/// Reads a list to its end, but no more than so many entries.
+/// Reads the pages of a list until its end or until there are `limit` entries.
 async fn all<T>(limit: usize, read: impl AsyncFn(PageRequest) -> agora_domain::Result<Page<T>>) -> Result<Vec<T>> {
     let (mut found, mut request) = (Vec::new(), PageRequest::PART);
     loop {
@@ -173,7 +173,7 @@ pub(crate) fn instant(at: Timestamp) -> Result<String> {
     Ok(OffsetDateTime::from_unix_timestamp(at.unix_seconds())?.format(&Rfc3339)?)
 }
 
-/// A text of users as one line that controls no terminal.
+/// Returns a text of a user in quotes, on one line, with control characters escaped so that they do not reach the terminal.
 pub(crate) fn quoted(text: &str) -> String {
     format!("{text:?}")
 }

@@ -33,7 +33,8 @@ pub async fn database(config: &Config, data_dir: &Path) -> Result<Database> {
     Database::open(database_url(config, data_dir).expose(), &config.database()).await.context(CANNOT_OPEN)
 }
 
-/// Opens the database that the configuration names for exclusive use: another service on it would hold stale caches.
+/// Opens the database that the configuration names. An SQLite file that a running service has open is refused, since the caches
+/// of that service would become stale.
 ///
 /// # Errors
 /// What could not be opened, in words for an operator.

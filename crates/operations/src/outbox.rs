@@ -1,4 +1,4 @@
-//! `agora mail`: the outbox, for the operator.
+//! `agora mail`: lists and retries the mails of the outbox.
 
 use agora_domain::id::MailId;
 use agora_domain::mail::{MailStatus, MailView, OutboxCare};
@@ -55,7 +55,7 @@ impl StatusFilter {
     }
 }
 
-/// `agora mail`; returns what to tell the operator.
+/// Carries out `agora mail`; returns a text for the operator.
 ///
 /// # Errors
 /// What is wrong with the arguments, or with the database.

@@ -1,35 +1,35 @@
-//! How far a long work is, and whether it is to go on.
+//! Progress and cancellation of long-running commands.
 
 use anyhow::{Result, ensure};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use tokio_util::sync::CancellationToken;
 
-/// What is said of a work that a signal ended.
+/// The error message of a command that a signal ended.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// Cancels a work, which looks for it between two steps.
+/// Cancels a command, which checks for it between two steps.
 pub type Interrupt = CancellationToken;
 
-/// The progress of a work, phase by phase: a bar on a terminal, some lines of the log elsewhere.
+/// The progress of a command, phase by phase: a bar on a terminal, otherwise log lines.
 pub struct Progress {
     interrupt: Interrupt,
     is_shown: bool,
-    /// Hidden where there is no terminal. It clears itself when the next takes its place, and at the end.
+    /// Hidden if standard error is no terminal. It clears itself when the bar of the next phase replaces it, and at the end.
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// Shown on the standard error, from the first phase on.
+    /// Creates a progress that is shown on standard error, from the first phase on.
     pub fn new(interrupt: Interrupt) -> Self {
         Self { interrupt, is_shown: true, bar: ProgressBar::hidden() }
     }
 
-    /// Shown to nobody.
+    /// Creates a progress that is neither shown nor cancelled.
     pub(crate) fn hidden() -> Self {
         Self { interrupt: Interrupt::new(), is_shown: false, bar: ProgressBar::hidden() }
     }
 
-    /// Begins the next phase, of so many steps if that is known.
+    /// Begins the next phase, of `total` steps if that is known.
     pub fn phase(&mut self, phase: &'static str, total: Option<u64>) {
         if !self.is_shown {
             return;
@@ -43,15 +43,15 @@ impl Progress {
         self.bar = bar.with_style(style.with_key("rate", rate)).with_message(phase);
     }
 
-    /// Some steps more are done.
+    /// Advances the phase by a number of steps.
     ///
     /// # Errors
-    /// When the work is to end.
+    /// When the command was interrupted.
     pub fn advance(&mut self, steps: u64) -> Result<()> {
         let before = self.bar.position();
         self.bar.inc(steps);
         let (done, total) = (before + steps, self.bar.length());
-        if self.is_shown && self.bar.is_hidden() && is_worth_a_line(before, done, total) {
+        if self.is_shown && self.bar.is_hidden() && should_log(before, done, total) {
             tracing::info!(done, total, "{}", self.bar.message());
         }
         ensure!(!self.interrupt.is_cancelled(), INTERRUPTED);
@@ -59,14 +59,15 @@ impl Progress {
     }
 }
 
-/// At each tenth of a known total, otherwise at each thousand, then ten thousand and so on; of little at none.
-fn is_worth_a_line(before: u64, done: u64, total: Option<u64>) -> bool {
-    let in_large = 10u64.saturating_pow(done.max(1).ilog10());
-    let step = total.map_or(in_large, |total| total.div_ceil(10)).max(1_000);
+/// Returns whether these steps are logged: at each tenth of a known total; otherwise at each thousand, from ten thousand on at
+/// each ten thousand, and so on. In either case at least a thousand steps lie between two lines.
+fn should_log(before: u64, done: u64, total: Option<u64>) -> bool {
+    let power_of_ten = 10u64.saturating_pow(done.max(1).ilog10());
+    let step = total.map_or(power_of_ten, |total| total.div_ceil(10)).max(1_000);
     before / step != done / step
 }
 
-/// The steps in a second, without fractions.
+/// Writes the steps per second, without fractions.
 fn rate(state: &ProgressState, text: &mut dyn std::fmt::Write) {
     // Writing to a text cannot fail.
     let _ = write!(text, "{:.0}/s", state.per_sec());

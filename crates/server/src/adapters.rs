@@ -1,4 +1,4 @@
-//! The wiring: adapters into ports, ports into use cases.
+//! The wiring: connects adapters to ports, and ports to use cases.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -45,10 +45,11 @@ use agora_operations::transfer::BackupDownloads;
 use agora_security::{BcryptHasher, BoundedCounters, CachedSessions, JwtIssuer, RandomMailTokens};
 use anyhow::Result;
 
-/// How many password hashes wait per hash that runs: at the default cost, what is done within the time of a request.
-const WAITING_HASHES: usize = 100;
+/// The length of the queue for password hashes, per hashing thread: as many as a thread computes at the default cost within the
+/// time limit of a request.
+const QUEUED_HASHES: usize = 100;
 
-/// The adapters, each behind its port.
+/// The adapters that implement the ports.
 #[derive(Clone)]
 pub(crate) struct Adapters {
     pub(crate) database: Arc<Database>,
@@ -68,30 +69,30 @@ pub(crate) struct Adapters {
 }
 
 impl Adapters {
-    /// Makes them over a database. Blocks while it works, so it is called on a runtime of several threads.
+    /// Creates the adapters of the service over a database. It blocks, so it must be called on a multi-threaded runtime.
     ///
     /// # Errors
-    /// When the image store cannot be opened, or mail cannot be sent as configured.
-    pub(crate) async fn over(
+    /// When the image store cannot be opened, or the settings of mail or of the replica are invalid.
+    pub(crate) async fn for_service(
         database: Arc<Database>,
         config: &Config,
         data_dir: PathBuf,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
         let (store, smtp) = (open::images(config, &data_dir).await?, open::mail(config)?);
-        Self::of(database, store, smtp, config, data_dir, clock)
+        Self::assemble(database, store, smtp, config, data_dir, clock)
     }
 
-    /// Makes them over a database, for a command that looks at no image and sends no mail: neither is opened.
+    /// Creates the adapters of a command that needs neither images nor mail: neither is opened.
     ///
     /// # Errors
     /// What is wrong with the URL of the replica, in words for an operator.
-    pub(crate) async fn over_database(database: Database, config: &Config, data_dir: PathBuf) -> Result<Self> {
+    pub(crate) async fn for_command(database: Database, config: &Config, data_dir: PathBuf) -> Result<Self> {
         let store = agora_media::open("memory:").await?;
-        Self::of(Arc::new(database), store, None, config, data_dir, Arc::new(SystemClock))
+        Self::assemble(Arc::new(database), store, None, config, data_dir, Arc::new(SystemClock))
     }
 
-    fn of(
+    fn assemble(
         database: Arc<Database>,
         store: ObjectImageStore,
         smtp: Option<Smtp>,
@@ -104,8 +105,8 @@ impl Adapters {
         let limits =
             ImageLimits { max_bytes: config.max_image_bytes.into(), max_pixels: config.max_image_pixels.into() };
         let parallel = agora_workers::default_parallelism();
-        let at_once = NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN);
-        let cleaner = Arc::new(Cleaner::new(limits, at_once, config.decode_memory.into()));
+        let threads = NonZeroUsize::new(parallel).unwrap_or(NonZeroUsize::MIN);
+        let cleaner = Arc::new(Cleaner::new(limits, threads, config.decode_memory.into()));
         let sessions = Arc::new(CachedSessions::new(database.clone(), Arc::clone(&clock)));
         let live = Arc::new(LiveUpdates::new(EventPorts {
             log: database.clone(),
@@ -118,7 +119,7 @@ impl Adapters {
             sessions,
             live,
             smtp,
-            passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * WAITING_HASHES)),
+            passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * QUEUED_HASHES)),
             backups: Arc::new(BackupDownloads::new(database.clone(), store.clone())),
             images: ImagePorts { cleaner: cleaner.clone(), store: store.clone(), unnamed: database.clone() },
             cleaner,
@@ -131,14 +132,13 @@ impl Adapters {
         })
     }
 
-    /// Makes them over the database that the configuration names, as [`over_database`](Self::over_database) does, for a command
-    /// that makes no new one.
+    /// Opens the configured database, which must exist, and creates the adapters of a command over it.
     ///
     /// # Errors
-    /// When there is no such database, or it cannot be opened.
-    pub(crate) async fn over_existing(config: &Config) -> Result<Self> {
+    /// When the database does not exist, or cannot be opened.
+    pub(crate) async fn for_command_on_existing(config: &Config) -> Result<Self> {
         let database = open::existing_database(config).await?;
-        Self::over_database(database, config, std::path::absolute(&config.data_dir)?).await
+        Self::for_command(database, config, std::path::absolute(&config.data_dir)?).await
     }
 
     /// Returns the use cases of accounts.
@@ -153,13 +153,13 @@ impl Adapters {
         )
     }
 
-    /// Returns the use cases over the database.
+    /// Returns the use cases of HTTP requests, over the primary database.
     pub(crate) fn services(&self, tokens: JwtIssuer) -> Services {
         let limits = Limits { counters: Arc::new(BoundedCounters::new()), clock: Arc::clone(&self.clock) };
         self.services_over(Arc::new(tokens), limits)
     }
 
-    /// Returns the same, and those over the replica if there is one, for lists.
+    /// Returns the same use cases over the replica, for lists; `None` if no replica is configured.
     pub(crate) fn replica_services(&self, services: &Services) -> Option<ReplicaServices> {
         let replica = self.replica.clone()?;
         let over = Self { database: replica.database.clone(), ..self.clone() };
@@ -249,17 +249,17 @@ impl Adapters {
         Erasure::new(self.database.clone(), self.images.clone(), Arc::clone(&self.clock))
     }
 
-    /// Returns what erases deleted accounts.
+    /// Returns the background task that erases deleted accounts.
     pub(crate) fn eraser(&self, sweep_interval: Duration) -> Eraser {
         Eraser { database: self.database.clone(), erasure: self.erasure(), sweep_interval }
     }
 
-    /// Returns what the operator sees of the outbox.
+    /// Returns the use cases of the outbox for the operator.
     pub(crate) fn outbox_care(&self) -> OutboxCare {
         OutboxCare { outbox: self.database.clone(), clock: Arc::clone(&self.clock) }
     }
 
-    /// Returns what sends mail, if there is a server.
+    /// Returns the background task that sends mail, if a mail server is configured.
     pub(crate) fn mailer(&self) -> Option<Mailer> {
         let delivery = MailDelivery {
             outbox: self.database.clone(),
@@ -279,7 +279,7 @@ impl Adapters {
         Idempotency { records: self.database.clone(), clock: Arc::clone(&self.clock), ids: Arc::clone(&self.ids) }
     }
 
-    /// Returns what keeps the search index and extracts entities.
+    /// Returns the background task that updates the search index and makes entities and previews.
     pub(crate) fn indexer(&self) -> Indexer {
         Indexer {
             indexing: Indexing { index: self.database.clone(), clock: Arc::clone(&self.clock) },
@@ -292,7 +292,7 @@ impl Adapters {
         MuteExpiry { blocks: self.database.clone(), clock: Arc::clone(&self.clock) }
     }
 
-    /// Returns what collects images that no row names.
+    /// Returns the use case that deletes images that no row references.
     pub(crate) fn media_sweep(&self) -> MediaSweep {
         let ImagePorts { store, unnamed, .. } = self.images.clone();
         MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS)

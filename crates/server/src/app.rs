@@ -1,4 +1,4 @@
-//! The service: use cases behind HTTP, what is shown of them, and the sweep.
+//! The service: the HTTP server, the metrics, and the background tasks.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,51 +27,51 @@ use crate::adapters::Adapters;
 use crate::metrics::{Metrics, ServiceMetrics};
 use crate::telemetry::Telemetry;
 
-/// How long a request may take (contract, limits).
-const REQUEST_TIME: Duration = Duration::from_secs(30);
+/// The time limit of a request (contract, limits).
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long a client may take to send the head of a request, unless it has less for a body: a head fits into a packet or
-/// a few.
-const HEAD_TIME: Duration = Duration::from_secs(10);
+/// The time limit for a client to send the head of a request, unless that for bodies is shorter. A head fits into a few packets.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a stop waits for the mail that is on its way: most servers take one in less.
-const LAST_MAIL: Duration = Duration::from_secs(5);
+/// How long a shutdown waits for the mail in flight: most servers take one in less.
+const MAIL_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A started service.
 pub struct App {
-    /// The address listened on.
+    /// The address it listens on.
     pub address: SocketAddr,
-    /// The beginning of every link.
+    /// The base of every link.
     pub public_url: String,
     /// The absolute path of the data directory.
     pub data_dir: PathBuf,
     /// Whether any account has ADMIN.
     pub has_admin: bool,
-    /// Where metrics are shown, if they are.
+    /// The address of the metrics, if they are enabled.
     pub metrics_address: Option<SocketAddr>,
-    /// What stops the service from outside is its handle.
+    /// The HTTP server, whose handle stops the service.
     pub(crate) server: Server,
     metrics: Option<Server>,
-    /// Has the service say that it is not ready, from when it is going to be stopped.
+    /// Makes the readiness check fail, from the beginning of a shutdown.
     pub(crate) stopping: Stopping,
-    /// Has it stop at once when cancelled, whatever is in flight: a graceful stop that has begun cannot be hurried.
-    pub(crate) cut: Interrupt,
-    /// The streams of events, which end when the service is stopped.
+    /// Stops the service at once when cancelled, requests in flight included: a graceful stop of the server cannot be cut short.
+    pub(crate) abort: Interrupt,
+    /// The event streams, which are closed when the service is stopped.
     pub(crate) live: Arc<LiveUpdates>,
-    /// What is done beside requests: it ends when this is dropped.
+    /// The background tasks, which are aborted when this is dropped.
     background: JoinSet<()>,
-    /// What sends mail, if mail is sent, and what ends it between two mails.
+    /// The task that sends mail, if mail is configured.
     mailer: JoinSet<()>,
+    /// Ends that task after the mail in flight.
     mail_interrupt: Interrupt,
     database: Arc<Database>,
 }
 
 impl App {
-    /// Opens everything, makes the administrator that the configuration asks for, and starts to listen at last, all by this clock.
-    /// Administrators are shown `settings`, the configuration in effect.
+    /// Opens everything, creates the configured administrator, and finally starts to listen. `clock` is the clock of the whole
+    /// service; `settings` is the configuration in effect, which is shown to administrators.
     ///
     /// # Errors
-    /// What could not be opened or made, in words for an operator.
+    /// What could not be opened or created, in words for an operator.
     pub async fn start(clock: Arc<dyn Clock>, config: &Config, settings: Vec<EffectiveSetting>) -> Result<Self> {
         let begun = clock.now();
         let connections = host::connections(config)?;
@@ -85,7 +85,7 @@ impl App {
         let database = Database::open_to_serve(database_url(config, &data_dir).expose(), &config.database()).await;
         let instrumentation = QueryInstrumentation { meter, slow: config.slow_query };
         let database = database.context(CANNOT_OPEN)?.instrumented(instrumentation);
-        let adapters = Adapters::over(Arc::new(database), config, data_dir, clock).await?;
+        let adapters = Adapters::for_service(Arc::new(database), config, data_dir, clock).await?;
         let accounts = adapters.accounts();
         let had_admin = accounts.has_admin().await?;
         let has_admin = had_admin || admin::make_configured(config, &accounts).await?;
@@ -103,7 +103,7 @@ impl App {
             parallel_writes: adapters.database.writes_in_parallel(),
             public_url: public_url.clone(),
             max_image_bytes: usize::try_from(config.max_image_bytes)?,
-            request_time: REQUEST_TIME,
+            request_time: REQUEST_TIMEOUT,
             cors_origins: config.cors_origins.clone(),
             trusted_proxies: config.trusted_proxies.clone(),
             throttling: config.throttling(),
@@ -112,7 +112,7 @@ impl App {
                 requests: config.max_requests,
                 upload_bytes: usize::try_from(config.upload_memory)?,
                 answer_bytes: usize::try_from(config.answer_memory)?,
-                head_time: config.client_timeout.min(HEAD_TIME),
+                head_time: config.client_timeout.min(HEAD_TIMEOUT),
                 body_time: config.client_timeout,
                 answer_time: config.client_timeout,
             },
@@ -129,7 +129,7 @@ impl App {
         let stopping = settings.stopping.clone();
         let services = adapters.services(tokens);
         let over_replica = adapters.replica_services(&services);
-        // What came before would wait for all that is done above: a proxy had better ask another node.
+        // Last: until then connections are refused, so that a proxy asks another node instead of waiting for all of the above.
         let listener = bound.listen()?;
         let server = agora_http::serve(listener, services, over_replica, settings)?;
         let (sweep, mailer) = (adapters.sweep(config.sweep_interval), adapters.mailer());
@@ -154,7 +154,8 @@ impl App {
         let (mut mail_sender, mail_interrupt) = (JoinSet::new(), Interrupt::default());
         if let Some(mailer) = mailer {
             let interrupt = mail_interrupt.clone();
-            mail_sender.spawn(async move { restart_on_panic("the sending of mails", || mailer.run(interrupt.clone())).await });
+            mail_sender
+                .spawn(async move { restart_on_panic("the sending of mails", || mailer.run(interrupt.clone())).await });
         }
         if let Some(replica) = adapters.replica.clone() {
             background.spawn(async move { restart_on_panic("following the replica", || replica.follow()).await });
@@ -173,7 +174,7 @@ impl App {
             server,
             metrics,
             stopping,
-            cut: Interrupt::new(),
+            abort: Interrupt::new(),
             live,
             background,
             mailer: mail_sender,
@@ -182,28 +183,28 @@ impl App {
         })
     }
 
-    /// Serves until the handle stops it; what is in flight is finished when it is stopped gracefully.
+    /// Serves until the server's handle stops it. A graceful stop completes the requests in flight.
     ///
     /// # Errors
-    /// When the server breaks.
+    /// When the server fails.
     pub async fn run(mut self) -> Result<()> {
         let metrics = self.metrics.map(|server| (server.handle(), tokio::spawn(server)));
         let stopped = tokio::select! {
             stopped = self.server => stopped,
-            // Its threads end with the process.
-            () = self.cut.cancelled() => Ok(()),
+            // The threads of the server end with the process.
+            () = self.abort.cancelled() => Ok(()),
         };
         drop(self.background);
         self.mail_interrupt.cancel();
-        // One that takes longer is sent again.
-        let _ = timeout(LAST_MAIL, self.mailer.join_next()).await;
+        // A mail that takes longer is sent again after the next start.
+        let _ = timeout(MAIL_SHUTDOWN_TIMEOUT, self.mailer.join_next()).await;
         drop(self.mailer);
         if let Some((handle, server)) = metrics {
-            // To its end, since it holds a part of the database.
+            // Awaited, since it holds references to the database.
             handle.stop(false).await;
             let _ = server.await;
         }
-        // Not left to the last reference, which a thread of the server may hold until the process ends.
+        // Closed explicitly, since a thread of the server may hold the last reference until the process ends.
         tokio::task::spawn_blocking(move || self.database.close()).await?;
         Ok(stopped?)
     }

@@ -166,10 +166,10 @@ enum DemoCommand {
     Seed(SeedArguments),
 }
 
-/// Runs the program; its exit code.
+/// Runs the program; returns its exit code.
 pub fn run() -> ExitCode {
     execute(Arguments::parse()).unwrap_or_else(|error| {
-        tell(&format!("{error:#}"));
+        print_error(&format!("{error:#}"));
         match error.downcast_ref::<NotUpToDate>() {
             _ if error.is::<Invalid>() => 2.into(),
             Some(NotUpToDate::Pending) => 3.into(),
@@ -179,7 +179,7 @@ pub fn run() -> ExitCode {
     })
 }
 
-/// Writes a line, if there is anything in it.
+/// Writes a line to standard output, unless the text is empty.
 fn say(text: &str) -> Result<()> {
     if text.is_empty() {
         return Ok(());
@@ -188,8 +188,8 @@ fn say(text: &str) -> Result<()> {
     writeln!(out, "{text}").and_then(|()| out.flush()).context("cannot write to the standard output")
 }
 
-/// Tells the operator what is wrong. Without a place to write to, the exit code says it.
-fn tell(text: &str) {
+/// Writes an error to standard error. A failure to write is ignored: the exit code remains.
+fn print_error(text: &str) {
     for line in text.lines() {
         let _ = writeln!(io::stderr(), "agora: {line}");
     }
@@ -208,18 +208,17 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
     if let Some(Command::Config(command)) = command {
         return show_config(&loaded, &command);
     }
-    // Requests are served by threads of their own; these drive the connections to PostgreSQL, sweep and wait for
-    // signals.
+    // The HTTP server has threads of its own; this runtime drives the connections to PostgreSQL, background tasks and signals.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    survive_limits_of_files(&runtime)?;
+    handle_file_size_signal(&runtime)?;
     if let Some(Command::Doctor) = command {
         let is_well = runtime.block_on(doctor::examine(&loaded, say));
-        // A large file may still be looked through.
+        // Not awaited: the integrity check of a large file may still be running.
         runtime.shutdown_background();
         return Ok(if is_well? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let config = loaded.config()?;
-    // Kept until the end: what it has not sent by then is sent.
+    // Kept until the end of this function, where dropping it sends the remaining traces.
     let traces = match command {
         None | Some(Command::Serve) => Telemetry::begin()?,
         Some(_) => None,
@@ -237,20 +236,20 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
         }
         Some(Command::Admin(command)) => return print(&runtime.block_on(administer(config, command))?),
         Some(Command::Audit(arguments)) => {
-            let adapters = runtime.block_on(Adapters::over_existing(config))?;
+            let adapters = runtime.block_on(Adapters::for_command_on_existing(config))?;
             let (accounts, log) = (adapters.accounts(), adapters.audit_log());
             return print(&runtime.block_on(moderation::audit(&accounts, &log, arguments))?);
         }
         Some(Command::Reports(command)) => {
-            let reports = runtime.block_on(Adapters::over_existing(config))?.reports();
+            let reports = runtime.block_on(Adapters::for_command_on_existing(config))?.reports();
             return print(&runtime.block_on(moderation::reports(&reports, command))?);
         }
         Some(Command::Mail(command)) => {
-            let care = runtime.block_on(Adapters::over_existing(config))?.outbox_care();
+            let care = runtime.block_on(Adapters::for_command_on_existing(config))?.outbox_care();
             return print(&runtime.block_on(outbox::mail(&care, command))?);
         }
         Some(Command::Migrate(MigrateCommand::Status)) => {
-            return runtime.block_on(migrate::status(config, say)).map(done);
+            return runtime.block_on(migrate::status(config, say)).map(success);
         }
         Some(Command::Migrate(MigrateCommand::Run)) => return print(&runtime.block_on(migrate::run(config))?),
         Some(Command::Products(command)) => Box::pin(products::products(config, command, interrupt)),
@@ -264,43 +263,43 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
         Some(Command::Restore { file }) => Box::pin(transfer::restore(config, file, interrupt)),
         #[cfg(feature = "demo")]
         Some(Command::Demo(DemoCommand::Seed(arguments))) => Box::pin(agora_demo::seed(config, arguments, interrupt)),
-        // The others are done with above.
-        _ => return runtime.block_on(serve(&loaded, config)).map(done),
+        // `serve`, explicitly or by default: all other commands are handled above.
+        _ => return runtime.block_on(serve(&loaded, config)).map(success),
     };
-    interruptible(runtime, stop, work).map(done)
+    run_interruptible(runtime, stop, work).map(success)
 }
 
-/// `agora admin`; what to tell the operator.
+/// Carries out `agora admin`; returns a text for the operator.
 async fn administer(config: &Config, command: AdminCommand) -> Result<String> {
-    let Opened { database, data_dir, told } = admin::open(config, &command).await?;
-    let adapters = Adapters::over_database(database, config, data_dir).await?;
+    let Opened { database, data_dir, notice } = admin::open(config, &command).await?;
+    let adapters = Adapters::for_command(database, config, data_dir).await?;
     let done = admin::admin(config, command, &adapters.accounts()).await?;
-    Ok(match told {
-        Some(told) => format!("{done}\n{told}"),
+    Ok(match notice {
+        Some(notice) => format!("{done}\n{notice}"),
         None => done,
     })
 }
 
-fn done((): ()) -> ExitCode {
+fn success((): ()) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// `agora config`.
+/// Carries out `agora config`.
 fn show_config(loaded: &Loaded, command: &ConfigCommand) -> Result<ExitCode> {
     for warning in &loaded.values.warnings {
-        tell(&format!("warning: {warning}"));
+        print_error(&format!("warning: {warning}"));
     }
     match (command, loaded.config()) {
         (ConfigCommand::Show, config) => print(&agora_config::show(&loaded.values, config?.config.as_deref())),
         (ConfigCommand::Check, Ok(_)) => print(&format!("The configuration can be used: {}.", loaded.summary())),
         (ConfigCommand::Check, Err(invalid)) => {
-            tell(&invalid.to_string());
+            print_error(&invalid.to_string());
             Ok(ExitCode::FAILURE)
         }
     }
 }
 
-/// Prints a text that is there to be read: whoever has read enough of it, as `head` does, is served.
+/// Prints a text for people. A reader that closes the pipe early, such as `head`, is no error.
 fn print(text: &str) -> Result<ExitCode> {
     match say(text.trim_end()) {
         Err(error) if error.downcast_ref::<io::Error>().is_some_and(|it| it.kind() == io::ErrorKind::BrokenPipe) => {}
@@ -309,41 +308,42 @@ fn print(text: &str) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as one on a full disk does. By default the
-/// kernel ends the process; it does not while somebody listens for the signal, which tokio does from now on.
-fn survive_limits_of_files(runtime: &Runtime) -> Result<()> {
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail, as one on a full disk does.
+///
+/// By default the kernel's `SIGXFSZ` ends the process. It does not once a handler is installed, which tokio keeps from now on.
+fn handle_file_size_signal(runtime: &Runtime) -> Result<()> {
     let _entered = runtime.enter();
     drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
     Ok(())
 }
 
-/// How long what is half done may take to be undone, at the end.
-const UNDOING: Duration = Duration::from_secs(5);
+/// How long the rollback of an interrupted command may take at the end.
+const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a work that was told to end at once may be stuck in a step, such as a write that nobody reads.
-const STUCK: Duration = Duration::from_secs(1);
+/// How long after the second signal the process exits even if a step of the command blocks, such as a write that nobody reads.
+const FORCED_EXIT_DELAY: Duration = Duration::from_secs(1);
 
-/// Does the work and says what it did. The first signal ends it after the present step, the second at once; either
-/// undoes what is half done.
-fn interruptible(runtime: Runtime, interrupt: Interrupt, work: impl Future<Output = Result<String>>) -> Result<()> {
+/// Runs a command and prints its outcome. The first signal ends it after the current step, the second at once; either way, what
+/// is unfinished is rolled back.
+fn run_interruptible(runtime: Runtime, interrupt: Interrupt, work: impl Future<Output = Result<String>>) -> Result<()> {
     let done = runtime.block_on(async {
         let (end, ended) = oneshot::channel();
-        // On a task of its own, since a step of the work may keep its thread.
+        // Spawned, since a step of the command may block the thread.
         tokio::spawn(await_signals(interrupt, end)?);
         tokio::select! {
             told = work => say(&told?),
             _ = ended => bail!(INTERRUPTED),
         }
     });
-    runtime.shutdown_timeout(UNDOING);
+    runtime.shutdown_timeout(ROLLBACK_TIMEOUT);
     done
 }
 
-/// What tells a program to stop. A signal counts from when this is made.
+/// The signals that stop the program. Signals are received from the creation of this value on.
 struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
-    /// None where it is ignored, as under `nohup`, and is to stay so.
+    /// `None` if `SIGHUP` is ignored, as under `nohup`: then it stays ignored.
     hangup: Option<Signal>,
 }
 
@@ -363,20 +363,20 @@ impl StopSignals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
-            // A shell and the system may both tell of the same end of a terminal.
+            // Received only once: the shell and the kernel may both send it when a terminal is closed.
             _ = hangup => self.hangup = None,
         }
     }
 }
 
-/// Returns whether the process is to go on when its terminal is closed.
+/// Returns whether the process ignores `SIGHUP`, so that it continues when its terminal is closed.
 fn ignores_hangup() -> bool {
     let ignored = procfs::process::Process::myself().and_then(|process| process.status()).map(|status| status.sigign);
     ignored.is_ok_and(|signals| signals & (1 << (rustix::process::Signal::HUP.as_raw() - 1)) != 0)
 }
 
-/// Tells the work to end at the first signal, and the program at the second, by its sender or, when nobody listens to
-/// that, by itself.
+/// Interrupts the command at the first signal. At the second it sends to `end`, and exits the process if the receiver has not
+/// done so after [`FORCED_EXIT_DELAY`].
 fn await_signals(interrupt: Interrupt, end: oneshot::Sender<()>) -> io::Result<impl Future<Output = ()> + Send> {
     let mut signals = StopSignals::new()?;
     Ok(async move {
@@ -385,41 +385,42 @@ fn await_signals(interrupt: Interrupt, end: oneshot::Sender<()>) -> io::Result<i
             interrupt.cancel();
         }
         let _ = end.send(());
-        tokio::time::sleep(STUCK).await;
-        tell(INTERRUPTED);
+        tokio::time::sleep(FORCED_EXIT_DELAY).await;
+        print_error(INTERRUPTED);
         process::exit(1);
     })
 }
 
-/// How long the service goes on after it was told to stop. The server begins no request then that it has not read yet,
-/// and what clients sent before is in flight for them.
-const ARRIVING: Duration = Duration::from_millis(200);
+/// The time from the signal until the server stops gracefully. From then on it reads no new request, so this lets those arrive
+/// that clients had sent before.
+const SHUTDOWN_DELAY: Duration = Duration::from_millis(200);
 
 async fn serve(loaded: &Loaded, config: &Config) -> Result<()> {
     let (mut at_start, mut signals) = (StopSignals::new()?, StopSignals::new()?);
-    // The database undoes what is half done, as after a crash. Without this, the first process of a container would be told in vain.
+    // A signal during the start exits at once: the database rolls back what is unfinished, as after a crash. Without a handler,
+    // the first process of a container would ignore the signal.
     let starting = tokio::spawn(async move {
         at_start.recv().await;
         process::exit(0);
     });
     let app = App::start(Arc::new(SystemClock), config, shown_settings(&loaded.values)).await?;
     starting.abort();
-    let (server, stopping, cut, live) =
-        (app.server.handle(), app.stopping.clone(), app.cut.clone(), Arc::clone(&app.live));
+    let (server, stopping, abort, live) =
+        (app.server.handle(), app.stopping.clone(), app.abort.clone(), Arc::clone(&app.live));
     tokio::spawn(async move {
         signals.recv().await;
         stopping.begin();
         tokio::spawn(async move {
-            tokio::time::sleep(ARRIVING).await;
+            tokio::time::sleep(SHUTDOWN_DELAY).await;
             live.close();
-            // What is in flight is finished.
+            // Gracefully: requests in flight are completed.
             server.stop(true).await;
         });
         signals.recv().await;
-        cut.cancel();
+        abort.cancel();
     });
     if let Err(error) = say(&greeting(&app, loaded, config)) {
-        // Whoever does not read it is served all the same.
+        // Without a reader of standard output, the service runs all the same.
         tracing::warn!("{error:#}");
     }
     app.run().await?;

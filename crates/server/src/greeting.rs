@@ -1,4 +1,4 @@
-//! What the service says when it has started.
+//! The text that the service prints once it has started.
 
 use std::env;
 
@@ -6,7 +6,7 @@ use agora_config::{Config, Loaded, SETTINGS, ValueSource, shown_url};
 
 use crate::app::App;
 
-/// Where it listens and where its data are; and as long as nobody can administer it, how to change that.
+/// Returns the text: where the service listens, where its data are and, while no account has ADMIN, how to create one.
 pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
     let mut text = format!(
         "Agora {} listens on http://{}\nData directory: {}",
@@ -36,7 +36,7 @@ pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
         text += &format!("\nPublic address: {}", app.public_url);
     }
     if !app.has_admin {
-        text += &format!("\nNo account has ADMIN yet. To make one: {}", making_an_administrator(app, config));
+        text += &format!("\nNo account has ADMIN yet. To make one: {}", create_admin_command(app, config));
         if let Some(given) = loaded.values.given(&SETTINGS.database_url).filter(|it| it.place == ValueSource::Variable)
         {
             let variable = given.name(&SETTINGS.database_url);
@@ -46,8 +46,8 @@ pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
     text
 }
 
-/// Returns the command that makes an administrator of this service, from whatever directory it is called.
-fn making_an_administrator(app: &App, config: &Config) -> String {
+/// Returns the shell command that creates an administrator of this service. It works in any working directory.
+fn create_admin_command(app: &App, config: &Config) -> String {
     let program = env::args().next().unwrap_or_else(|| "agora".to_owned());
     let file = config.config.as_ref().map(|file| format!("--config {} ", shell_word(&file.to_string_lossy())));
     format!(
@@ -58,7 +58,7 @@ fn making_an_administrator(app: &App, config: &Config) -> String {
     )
 }
 
-/// Returns a text as one word of a shell command.
+/// Quotes a text as one word of a shell command, if necessary.
 fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_shell_would_take_apart_is_quoted() {
+    fn a_word_that_a_shell_would_split_or_expand_is_quoted() {
         assert_eq!(shell_word("/srv/agora-1.0/data"), "/srv/agora-1.0/data");
         assert_eq!(shell_word("/home/ann's data"), r"'/home/ann'\''s data'");
         assert_eq!(shell_word("$HOME"), "'$HOME'");

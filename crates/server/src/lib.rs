@@ -1,4 +1,4 @@
-//! The `agora` binary: command line and wiring. The rules are in the domain, the work in the adapters and operations.
+//! The `agora` binary: command line and wiring. The rules are in the domain; adapters and operations do the work.
 
 #![forbid(unsafe_code)]
 

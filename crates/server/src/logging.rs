@@ -1,4 +1,4 @@
-//! The log.
+//! The log on standard error, and its filters.
 
 use std::io;
 use std::io::IsTerminal;
@@ -12,20 +12,20 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, registry};
 
-/// What these libraries say is of no use to an operator, or said again by ours: it is logged only where they are named.
+/// The most verbose level of libraries whose messages do not help an operator or repeat our own, unless `AGORA_LOG` names them.
 const QUIET: [(&str, LevelFilter); 3] =
     [("actix_http", LevelFilter::OFF), ("actix_server", LevelFilter::WARN), ("object_store", LevelFilter::WARN)];
 
-/// Logs to the standard error what `AGORA_LOG` asks for. What libraries have to say below `info` is not to be had: the
-/// PostgreSQL driver, for one, repeats every parameter of a query there. Spans that are made for traces go to `traces` alone.
+/// Starts to log to standard error what `AGORA_LOG` selects. Libraries never log below `info`, whatever it selects: the
+/// PostgreSQL driver, for example, would log every parameter of a query. Spans that are made for traces go only to `traces`.
 pub(crate) fn start(config: &Config, traces: Option<impl Layer<Registry> + Send + Sync>) -> Result<()> {
     let filter: Targets = config.log.parse().context("AGORA_LOG must be such as warn or agora_http=debug")?;
-    // What is not named says at least what went wrong.
+    // Targets that are not named still log errors.
     let default = filter.default_level().unwrap_or(LevelFilter::ERROR);
     let (filter, bounds) = (filter.with_default(default), bounds(&config.log));
     let logged = filter_fn(|metadata| !is_traced(metadata));
     match traces {
-        // Each of the filters holds for all that there is: nothing else is even made.
+        // Filters of the whole registry, so that spans and events that they reject are not even created.
         None => registry().with(filter).with(bounds).with(logged).with(lines(config)).init(),
         Some(traces) => {
             let lines = lines(config).with_filter(filter.and(bounds).and(logged));
@@ -35,36 +35,37 @@ pub(crate) fn start(config: &Config, traces: Option<impl Layer<Registry> + Send 
     Ok(())
 }
 
-/// Returns whether it is a span that is made for traces: those say of which kind they are.
+/// Returns whether this is a span made for traces: one with the field `otel.kind`.
 fn is_traced(metadata: &Metadata<'_>) -> bool {
     metadata.is_span() && metadata.fields().field("otel.kind").is_some()
 }
 
+/// Returns the layer that writes log lines.
 fn lines<S: Subscriber + for<'a> LookupSpan<'a>>(config: &Config) -> Box<dyn Layer<S> + Send + Sync> {
-    // A line that cannot be written is lost. To report that on the same standard error would end in a panic.
+    // A line that cannot be written is lost. Reporting that on the same standard error would panic.
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).log_internal_errors(false);
     match config.log_format {
         LogFormat::Text => lines.with_ansi(io::stderr().is_terminal()).boxed(),
-        // The span is that of a request, with its id.
+        // The current span suffices: it is that of the request, with its id.
         LogFormat::Json => lines.with_ansi(false).json().flatten_event(true).with_span_list(false).boxed(),
     }
 }
 
-/// Returns how much there is to be had of each library, whatever else is asked for.
-fn bounds(asked: &str) -> Targets {
+/// Returns the most verbose level of each library, whatever `AGORA_LOG` selects; `directives` is its value.
+fn bounds(directives: &str) -> Targets {
     let is_named = |library: &str| {
-        asked.split(',').any(|directive| {
+        directives.split(',').any(|directive| {
             directive
                 .trim()
                 .strip_prefix(library)
                 .is_some_and(|rest| rest.starts_with(['=', ':', '[']) || rest.is_empty())
         })
     };
-    let usual = Targets::new().with_default(LevelFilter::INFO).with_target("agora", LevelFilter::TRACE);
+    let defaults = Targets::new().with_default(LevelFilter::INFO).with_target("agora", LevelFilter::TRACE);
     QUIET
         .into_iter()
         .filter(|(library, _)| !is_named(library))
-        .fold(usual, |bounds, (library, level)| bounds.with_target(library, level))
+        .fold(defaults, |bounds, (library, level)| bounds.with_target(library, level))
 }
 
 #[cfg(test)]
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_are_quiet_unless_they_are_named() {
+    fn libraries_are_quiet_unless_the_filter_names_them() {
         for asked in ["info", "debug", "info,agora_http::access=debug", "info,actix_http_other=info,agora=debug"] {
             let bounds = bounds(asked);
             assert!(!bounds.would_enable("actix_http::h1", &Level::ERROR), "{asked}");

@@ -1,4 +1,4 @@
-//! The manual page, and what shells complete.
+//! The manual pages and the shell completions.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// Returns what makes the shell complete this command.
+/// Returns the completion script for the shell.
 pub(crate) fn completions(mut command: Command, shell: Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, "agora", &mut script);
@@ -24,7 +24,7 @@ pub(crate) fn page(command: Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
 
-/// Writes that page and one for each command into the directory; what to tell the operator.
+/// Writes that page and one for each subcommand into the directory; returns a text for the operator.
 pub(crate) fn pages(command: Command, directory: &Path) -> Result<String> {
     let written = clap_mangen::generate_to(command.clone().disable_help_subcommand(true), directory);
     written
@@ -46,7 +46,7 @@ fn settings() -> Roff {
         let names = if setting.may_be_in_own_file() { format!("{variable}, {variable}_FILE") } else { variable };
         section.text([bold(names)]);
         let text = format!("{}. Default: {}.", setting.documentation, setting.default_in_words());
-        // Without the marks of Markdown.
+        // Without the backticks of Markdown.
         section.text([roman(text.replace('`', ""))]);
     }
     section

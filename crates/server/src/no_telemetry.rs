@@ -1,10 +1,10 @@
-//! What stands for traces where they are left out.
+//! Replaces the module `telemetry` in builds without the feature of that name.
 
 use agora_http::RemoteParent;
 use anyhow::Result;
 use tracing_subscriber::layer::Identity;
 
-/// Where traces are sent to: there is no such thing.
+/// The exporter of traces, which does not exist in such a build.
 #[derive(Debug)]
 pub(crate) enum Telemetry {}
 

@@ -1,8 +1,8 @@
-//! The configuration in effect as administrators are shown it.
+//! The configuration in effect, as it is shown to administrators.
 
 use agora_config::{EffectiveSetting, ShownValue, Values, effective};
 
-/// Returns the settings as the interface shows them.
+/// Returns the settings in the form that the HTTP interface shows, without secrets.
 pub fn shown_settings(values: &Values) -> Vec<agora_http::EffectiveSetting> {
     let shown = effective(values).map(|EffectiveSetting { setting, value, source }| {
         let (value, is_secret) = match value {

@@ -1,4 +1,4 @@
-//! Traces of requests, sent over OTLP where the variables of OpenTelemetry say so.
+//! Traces of requests, exported over OTLP if the environment variables of OpenTelemetry configure it.
 
 use std::env;
 
@@ -16,18 +16,18 @@ use tracing_opentelemetry::{OpenTelemetryLayer, OpenTelemetrySpanExt};
 use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
-/// What says where traces are sent to. The libraries read the rest of the variables by themselves.
+/// The variables with the address of the collector, one of which enables the export. The libraries read all variables themselves.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
-/// Where traces are sent to, until this is dropped.
+/// The exporter of traces. Dropping it sends the remaining ones.
 #[derive(Debug)]
 pub(crate) struct Telemetry(SdkTracerProvider);
 
 impl Telemetry {
-    /// Begins, if the environment asks for it. Nothing is connected yet.
+    /// Creates the exporter if the environment configures one. It connects later.
     ///
     /// # Errors
-    /// When the address is none, in words for an operator.
+    /// When the address is invalid, in words for an operator.
     pub(crate) fn begin() -> Result<Option<Self>> {
         let given = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         let is_off = given("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
@@ -47,9 +47,9 @@ impl Telemetry {
         Ok(Some(Self(SdkTracerProvider::builder().with_resource(resource).with_batch_exporter(exporter).build())))
     }
 
-    /// Returns what takes the spans.
+    /// Returns the layer that exports spans.
     pub(crate) fn layer<S: Subscriber + for<'a> LookupSpan<'a>>(&self) -> impl Layer<S> + use<S> {
-        // Which file and thread a span is from says nothing to whoever looks at requests.
+        // The source file and the thread of a span are of no use in traces of requests.
         OpenTelemetryLayer::new(self.0.tracer("agora"))
             .with_location(false)
             .with_threads(false)
@@ -57,7 +57,7 @@ impl Telemetry {
             .with_tracked_inactivity(false)
     }
 
-    /// Returns what makes a request part of the trace that its client sends in `traceparent`.
+    /// Returns the function that makes the span of a request a child of the trace in its header `traceparent`.
     pub(crate) fn remote_parent() -> Option<RemoteParent> {
         Some(|span, headers| {
             let parent = TraceContextPropagator::new().extract(&Headers(headers));
@@ -69,7 +69,7 @@ impl Telemetry {
 }
 
 impl Drop for Telemetry {
-    /// Sends what is left.
+    /// Sends the remaining traces.
     fn drop(&mut self) {
         if let Err(error) = self.0.shutdown() {
             tracing::warn!(%error, "the last traces could not be sent");

@@ -1,17 +1,17 @@
-//! The clock of this machine, beside those of others.
+//! Compares the clock of this machine with those of the database server and the image store.
 
 use agora_domain::clock::{Clock, Timestamp};
 
 use super::{Finding, failed, ok, warning};
 use crate::system::SystemClock;
 
-/// How far clocks may be apart without a word: stores count in seconds, and answers take their time.
+/// The difference from which clocks get a warning: stores report whole seconds, and their answers take time.
 const WARNING_MILLIS: i64 = 5_000;
 
-/// How far they may be apart before logins and repeated requests suffer.
+/// The difference from which it is a failure, since logins and repeated requests suffer.
 const FAILURE_MILLIS: i64 = 60_000;
 
-/// What another clock showed between two moments of this one.
+/// A reading of another clock, taken between two readings of this one.
 pub(super) struct Reference {
     name: &'static str,
     begun: Timestamp,
@@ -20,18 +20,18 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// Before the other clock is asked.
+    /// Reads this clock, before the other one is read.
     pub(super) fn begin(name: &'static str) -> Self {
         let now = SystemClock.now();
         Self { name, begun: now, ended: now, shown: now }
     }
 
-    /// After it has shown this.
+    /// Records the reading of the other clock.
     pub(super) fn end(&mut self, shown: Timestamp) {
         (self.ended, self.shown) = (SystemClock.now(), shown);
     }
 
-    /// By how much this clock is ahead, in milliseconds; behind, when it is less than 0.
+    /// Returns by how many milliseconds this clock is at least ahead of the other; negative if it is behind.
     fn ahead(&self) -> i64 {
         let (begun, ended, shown) = (self.begun.unix_millis(), self.ended.unix_millis(), self.shown.unix_millis());
         if shown < begun { begun.saturating_sub(shown) } else { ended.saturating_sub(shown).min(0) }
@@ -44,8 +44,8 @@ impl Reference {
         let which = if ahead > 0 { "ahead of" } else { "behind" };
         let text = format!("{seconds} s {which} that of {name}: let NTP keep both");
         match ahead.abs() {
-            apart if apart <= WARNING_MILLIS => ok(format!("agrees with that of {name}")),
-            apart if apart <= FAILURE_MILLIS => warning(text),
+            difference if difference <= WARNING_MILLIS => ok(format!("agrees with that of {name}")),
+            difference if difference <= FAILURE_MILLIS => warning(text),
             _ => failed(text),
         }
     }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clocks_that_differ_are_told_of() {
+    fn clocks_that_differ_are_a_warning_or_a_failure() {
         let at = Timestamp::from_unix_millis;
         for (shown, state, words) in [
             (1_000_000, State::Ok, "agrees"),

@@ -1,4 +1,4 @@
-//! The configuration, who can read the secrets in it, and what it takes of the host.
+//! Checks the configuration, who can read its secrets, the limit on open files, and the addresses to listen on.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use super::{Finding, failed, ok, unclear, warning};
 use crate::host;
 use crate::host::is_taken;
 
-/// Fewer connections than that, where nobody asked for so few, are hardly meant.
+/// The number of connections below which a limit that follows from the open files, not from a setting, is a warning.
 const FEW_CONNECTIONS: usize = Config::MAX_CONNECTIONS / 4;
 
 pub(super) fn findings(loaded: &Loaded) -> Vec<Finding> {
@@ -22,7 +22,7 @@ pub(super) fn findings(loaded: &Loaded) -> Vec<Finding> {
     findings
 }
 
-/// Files with secrets that everybody on the machine can read.
+/// Returns a warning for each file with secrets that every user of the machine can read.
 fn readable_secrets(loaded: &Loaded) -> Vec<Finding> {
     let file = |given: &SettingValue| match (&given.own_file, &given.place) {
         (Some(own), _) => Some(own.clone()),
@@ -54,7 +54,7 @@ fn enough_for(connections: usize, config: &Config) -> Finding {
     warning(format!("{text} alone: raise the limit (ulimit -n, or LimitNOFILE= of systemd) to {wanted}"))
 }
 
-/// The addresses that the service is to listen at.
+/// Checks whether the configured addresses can be listened on.
 pub(super) fn addresses(loaded: &Loaded) -> Vec<Finding> {
     let config = &loaded.best_guess;
     let addresses =
@@ -78,13 +78,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_open_files_are_told_of_unless_few_connections_are_asked_for() {
+    fn a_low_limit_on_open_files_is_a_warning_unless_few_connections_are_configured() {
         let config = Config::from_variables(|_| None).unwrap();
         let (state, text) = enough_for(14, &config);
         assert_eq!(state, State::Warning, "{text}");
         assert!(text.contains("ulimit -n"), "{text}");
         assert_eq!(enough_for(FEW_CONNECTIONS, &config).0, State::Ok);
-        let asked_for = Config { max_connections: Some(14), ..config };
-        assert_eq!(enough_for(14, &asked_for).0, State::Ok);
+        let configured = Config { max_connections: Some(14), ..config };
+        assert_eq!(enough_for(14, &configured).0, State::Ok);
     }
 }

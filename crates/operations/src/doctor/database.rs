@@ -1,4 +1,4 @@
-//! The database: whether it can be reached, its version, its schema.
+//! Checks the database: whether it can be reached, its version, its schema.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,8 +15,8 @@ use super::{Finding, absent, data_dir, failed, ok, unclear, warning};
 use crate::atomic_file::directory_of;
 use crate::open::{database_file, database_url};
 
-/// How long the file is looked through.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time limit of the integrity check of an SQLite file.
+const INTEGRITY_CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference>) {
     if let Some(finding) = unclear(loaded, &[&SETTINGS.database_url, &SETTINGS.data_dir]) {
@@ -31,7 +31,7 @@ pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference
     let probe = match agora_database::probe(url.expose(), &config.database()).await {
         Ok(probe) => probe,
         Err(OpenError::Missing(file)) => return (vec![missing(config, &file)], None),
-        // It cannot be opened either then.
+        // A file without permission to write is the reason why the database cannot be opened.
         Err(error) => return (vec![of_file.unwrap_or_else(|| failed(advised(error)))], None),
     };
     let mut findings = vec![schema(&probe)];
@@ -51,13 +51,13 @@ pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference
     (findings, None)
 }
 
-/// Returns what is wrong within the file of an embedded database.
+/// Checks the integrity of an SQLite file; returns a finding if it is damaged or could not be checked.
 async fn damage(url: &str) -> Option<Finding> {
     let url = url.to_owned();
-    match timeout(PATIENCE, spawn_blocking(move || agora_database::damage(&url))).await {
+    match timeout(INTEGRITY_CHECK_TIMEOUT, spawn_blocking(move || agora_database::damage(&url))).await {
         Ok(Ok(Ok(damage))) => {
             let damage = damage?;
-            // Before them stands of which database they are.
+            // The first line is a heading of asterisks that names the database.
             let first = damage.lines().find(|line| !line.starts_with("***")).unwrap_or_default();
             Some(failed(format!("its file is damaged ({first}): restore a backup")))
         }
@@ -65,14 +65,14 @@ async fn damage(url: &str) -> Option<Finding> {
         Ok(Err(_)) | Err(_) => Some(warning(format!(
             "its file is large, and not all of it could be looked through in {} s: when in doubt, PRAGMA quick_check \
              tells",
-            PATIENCE.as_secs()
+            INTEGRITY_CHECK_TIMEOUT.as_secs()
         ))),
     }
 }
 
-/// Returns what of a database that is there, its directory and the files beside it, cannot be written.
+/// Returns the path that cannot be written, if any: the directory of an existing database, its file, or a file beside it.
 fn unwritable(file: &Path) -> Option<PathBuf> {
-    // Links lead to where these are.
+    // The files beside it are where a symbolic link leads to.
     let file = &file.canonicalize().ok()?;
     let directory = directory_of(file);
     if !is_ours(directory) {
@@ -87,7 +87,7 @@ fn missing(config: &Config, file: &Path) -> Finding {
     if file.exists() {
         return failed(format!("{shown} is no file: name another (AGORA_DATABASE_URL)"));
     }
-    // The data directory is made with the database.
+    // A database in the data directory is created together with that directory.
     let is_there = directory.is_dir() && is_ours(directory);
     absent(shown, is_there || config.database_url.is_none() && can_be_made(directory), "its directory")
 }
@@ -122,7 +122,7 @@ fn of_server(server: &ServerProbe, connections: usize) -> Vec<Finding> {
         let advice = "let it own the schema, or GRANT CREATE ON SCHEMA";
         findings.push(failed(format!("the user of AGORA_DATABASE_URL cannot make tables: {advice}")));
     }
-    // One each for the sweep, for mails, for the erasure of an account and for a command.
+    // Besides the pool: one each for the sweep, the mailer, the erasure of accounts and an operator's command.
     let (wanted, all) = (connections + 4, server.connections);
     if wanted > all {
         findings.push(warning(format!(

@@ -1,4 +1,4 @@
-//! The data directory, the signing secret in it, and free space where data are kept.
+//! Checks the data directory, the signing secret in it, and the free space where data are stored.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,10 +15,10 @@ use crate::open;
 
 const MIB: u64 = 1 << 20;
 
-/// Less is soon used up.
+/// The free bytes below which it is a warning: they are soon used up.
 const WARNING: u64 = 1024 * MIB;
 
-/// Less may not do for a start and an upload.
+/// The free bytes below which it is a failure: they may not suffice for a start and an upload.
 const FAILURE: u64 = 64 * MIB;
 
 /// Returns whether this process may read, write and search the directory.
@@ -26,15 +26,15 @@ pub(super) fn is_ours(directory: &Path) -> bool {
     rustix::fs::access(directory, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).is_ok()
 }
 
-/// Returns what is there of a path: it, or what it would be made in.
-fn nearest(path: &Path) -> Option<PathBuf> {
+/// Returns the path itself if it exists, otherwise its nearest ancestor that does.
+fn nearest_existing(path: &Path) -> Option<PathBuf> {
     let whole = std::path::absolute(path).ok()?;
     whole.ancestors().find(|directory| directory.exists()).map(Path::to_owned)
 }
 
-/// Returns whether a directory that is not there could be made.
+/// Returns whether a directory that does not exist could be created.
 pub(super) fn can_be_made(directory: &Path) -> bool {
-    nearest(directory).is_some_and(|above| above.is_dir() && is_ours(&above))
+    nearest_existing(directory).is_some_and(|above| above.is_dir() && is_ours(&above))
 }
 
 pub(super) fn directory(loaded: &Loaded) -> Finding {
@@ -83,13 +83,13 @@ pub(super) fn secret(loaded: &Loaded) -> Finding {
     }
 }
 
-/// Returns a finding for each disk.
+/// Returns a finding for each file system that holds data.
 pub(super) fn space(config: &Config) -> Vec<Finding> {
     let images = config.media_url.as_deref().and_then(open::media_directory);
     let data_dir = data_dir(config);
     let places = [Some(data_dir.clone()), open::database_file(config, &data_dir), images];
     let mut disks = BTreeSet::new();
-    let places = places.into_iter().flatten().filter_map(|place| nearest(&place));
+    let places = places.into_iter().flatten().filter_map(|place| nearest_existing(&place));
     places.filter(|place| fs::metadata(place).is_ok_and(|it| disks.insert(it.dev()))).map(|it| of_disk(&it)).collect()
 }
 
@@ -97,13 +97,13 @@ fn of_disk(place: &Path) -> Finding {
     match rustix::fs::statvfs(place) {
         Ok(disk) => {
             let has_files = disk.f_files == 0 || disk.f_favail > 0;
-            judge(place, disk.f_bavail.saturating_mul(disk.f_frsize), has_files)
+            assess_space(place, disk.f_bavail.saturating_mul(disk.f_frsize), has_files)
         }
         Err(error) => warning(format!("cannot be told of {}: {error}", place.display())),
     }
 }
 
-fn judge(place: &Path, bytes: u64, has_files: bool) -> Finding {
+fn assess_space(place: &Path, bytes: u64, has_files: bool) -> Finding {
     let shown = place.display();
     let text = format!("{} MiB on the disk of {shown}", bytes / MIB);
     match bytes {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_that_is_nearly_full_is_told_of() {
+    fn a_disk_that_is_nearly_full_is_a_warning_or_a_failure() {
         let place = Path::new("/srv");
         for (bytes, has_files, state) in [
             (0, true, State::Failed),
@@ -130,7 +130,7 @@ mod tests {
             (u64::MAX, true, State::Ok),
             (WARNING, false, State::Failed),
         ] {
-            assert_eq!(judge(place, bytes, has_files).0, state, "{bytes} {has_files}");
+            assert_eq!(assess_space(place, bytes, has_files).0, state, "{bytes} {has_files}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The image store: whether it takes an object, returns it and deletes it.
+//! Checks whether the image store takes an object, returns it and deletes it.
 
 use agora_config::{Loaded, SETTINGS};
 use agora_domain::id::IdGenerator;
@@ -22,7 +22,7 @@ pub(super) async fn finding(loaded: &Loaded) -> (Finding, Option<Reference>) {
         Err(error) => return (failed(format!("{error:#}: correct AGORA_DATA_DIR")), None),
     };
     let mut reference = Reference::begin("the image store");
-    // A name that no image has, and nobody else's doctor.
+    // A name that no image has, nor the object of another check that runs at the same time.
     let name = format!("agora-doctor-{}", SystemIds.generate().simple());
     let finding = match agora_media::probe(&url, &name).await {
         Ok(Probe::Works(modified)) => {

@@ -1,4 +1,4 @@
-//! The mail server: whether it can be reached, is who it says, and takes the credentials.
+//! Checks whether the mail server can be reached, has a valid certificate, and accepts the credentials.
 
 use agora_config::{Loaded, SETTINGS};
 use agora_domain::mail::NotTaken;

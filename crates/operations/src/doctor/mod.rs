@@ -1,4 +1,4 @@
-//! `agora doctor`: whether the service can work here. Nothing is changed, and a service may run meanwhile.
+//! `agora doctor`: checks whether the service can run on this host. It changes nothing, and a service may be running.
 
 mod clock;
 mod configuration;
@@ -13,18 +13,18 @@ use std::path::PathBuf;
 use agora_config::{Config, Loaded, Setting};
 use anyhow::Result;
 
-/// How something was found.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
     /// As it should be.
     Ok,
-    /// The service works, but somebody should know of it.
+    /// The service works, but the operator should know of it.
     Warning,
-    /// The service does not start, or not everything works.
+    /// The service does not start, or a part of it does not work.
     Failed,
 }
 
-/// How something was found, and what to do about it.
+/// The result of a check, and the text for the operator: what was found and how to fix it.
 type Finding = (State, String);
 
 fn ok(text: impl Into<String>) -> Finding {
@@ -39,10 +39,10 @@ fn failed(text: impl Into<String>) -> Finding {
     (State::Failed, text.into())
 }
 
-/// Looks at everything and says what it finds, a line for each thing; returns whether nothing has failed.
+/// Runs all checks and passes a line for each finding to `say`; returns whether nothing has failed.
 ///
 /// # Errors
-/// When it cannot be said.
+/// Those of `say`.
 pub async fn examine(loaded: &Loaded, say: impl Fn(&str) -> Result<()>) -> Result<bool> {
     let mut worst = State::Ok;
     let mut tell = |subject: &str, findings: Vec<Finding>| {
@@ -76,18 +76,19 @@ pub async fn examine(loaded: &Loaded, say: impl Fn(&str) -> Result<()>) -> Resul
     Ok(worst < State::Failed)
 }
 
-/// Returns the data directory as an absolute path, which need not be there.
+/// Returns the absolute path of the data directory, which need not exist.
 fn data_dir(config: &Config) -> PathBuf {
     std::path::absolute(&config.data_dir).unwrap_or_else(|_| config.data_dir.clone())
 }
 
-/// Returns what is to be said where a bad setting hides what would be looked at.
+/// Returns a failure if one of the settings is invalid, so that it is unknown what to check.
 fn unclear(loaded: &Loaded, settings: &[&Setting]) -> Option<Finding> {
     let setting = settings.iter().find(|setting| !loaded.is_certain(setting))?;
     Some(failed(format!("not looked at, since {} is not clear: see the configuration", setting.variable())))
 }
 
-/// Returns what is to be said of what is not there; without a way to make it, what is to be made by hand.
+/// Returns the finding for a file or directory that does not exist: fine if the first start can create it, otherwise a failure
+/// that tells what to create by hand.
 fn absent(shown: impl Display, can_be_made: bool, by_hand: &str) -> Finding {
     match can_be_made {
         true => ok(format!("{shown} is not there yet: the first start makes it")),

@@ -1,4 +1,4 @@
-//! `agora products export`: the catalog into a file.
+//! `agora products export`: writes the catalog to a file.
 
 use std::io;
 use std::io::{BufWriter, Write};
@@ -17,10 +17,10 @@ use crate::context::OperatorContext;
 use crate::open;
 use crate::progress::{Interrupt, Progress};
 
-/// How many products are read at once.
+/// How many products a query reads.
 const BATCH: usize = 200;
 
-/// Returns the cells of a product, in the order of [`FIELDS`]: what is no text is JSON.
+/// Returns the cells of a product, in the order of [`FIELDS`]. Those that are not text are JSON.
 fn cells(product: &Product) -> Result<[String; FIELDS.len()]> {
     let variant = |variant: &Variant| {
         let Variant { color, size, stock } = variant;
@@ -40,7 +40,7 @@ fn cells(product: &Product) -> Result<[String; FIELDS.len()]> {
     ])
 }
 
-/// Returns a product as a JSON object. A price is a number, digit by digit.
+/// Returns a product as a JSON object. The price is a number with all its digits, never a rounded float.
 fn object(product: &Product) -> Result<String> {
     let fields = FIELDS.into_iter().zip(cells(product)?).map(|((_, field), cell)| {
         let is_text = ["sku", "name", "description", "category"].contains(&field);
@@ -50,18 +50,18 @@ fn object(product: &Product) -> Result<String> {
     Ok(format!("{{{}}}", fields.collect::<Result<Vec<_>>>()?.join(",")))
 }
 
-/// Returns a line of a table.
+/// Returns a line of CSV.
 fn line(cells: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<Vec<u8>> {
     let mut line = csv::Writer::from_writer(Vec::new());
     line.write_record(cells)?;
     Ok(line.into_inner()?)
 }
 
-/// Writes all products as they are at one moment, oldest first; returns what to tell the operator, which is nothing
-/// after an export to the standard output: without a file, or with `-`.
+/// Writes a snapshot of all products, oldest first, to a file, or to standard output if `file` is `None` or `-`. Returns a text
+/// for the operator, which is empty after an export to standard output.
 ///
 /// # Errors
-/// What could not be read or written. Then there is no file.
+/// When the catalog cannot be read or the file cannot be written. Then no file is left behind.
 pub(super) async fn export(
     config: &Config,
     file: Option<PathBuf>,
@@ -88,7 +88,7 @@ pub(super) async fn export(
     Ok(format!("Exported {} to {name}.", count_of(count)))
 }
 
-/// Writes all products; returns how many they are.
+/// Writes all products; returns how many there are.
 async fn write_all(catalog: &dyn Catalog, format: Format, out: impl Write, progress: &mut Progress) -> Result<u64> {
     progress.phase("products", None);
     let mut snapshot = catalog.snapshot().await.operator_context(CATALOG)?;

@@ -1,4 +1,4 @@
-//! What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own.
+//! Private functions that the fuzz targets (`fuzz/`) call.
 
 use agora_domain::FieldErrors;
 use agora_domain::products::{ProductEdit, RowPosition};
@@ -7,13 +7,13 @@ use anyhow::Result;
 use super::row::{Format, ParsedRow, Position};
 use super::source::read;
 
-/// A row of a file of products: where it is, and what it gives with what is invalid in it, if they can be told.
+/// A row of a file of products: its position and, if it has fields, those that are valid and the errors of the others.
 pub type ReadRow = (RowPosition, Option<(ProductEdit, FieldErrors)>);
 
-/// Reads a file of products, whose name tells what it is, as an import does.
+/// Reads a file of products as an import does. Its name determines the format.
 ///
 /// # Errors
-/// When it is no file of products at all.
+/// When it is not a file of products at all.
 pub fn read_products(name: &str, bytes: &[u8]) -> Result<Vec<ReadRow>> {
     let format = Format::of(name.as_ref())?;
     let mut rows = Vec::new();

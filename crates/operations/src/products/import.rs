@@ -1,4 +1,4 @@
-//! `agora products import`: a file into the catalog.
+//! `agora products import`: reads a file into the catalog.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::open;
 use crate::progress::{Interrupt, Progress};
 use crate::system::{SystemClock, SystemIds};
 
-/// How the catalog is named to an operator.
+/// The name of the catalog in messages to the operator.
 pub(super) const CATALOG: &str = "the catalog";
 
-/// How many bad rows are told.
+/// The most bad rows that are reported one by one.
 const MAX_REPORTED: usize = 20;
 
-/// How many rows do what.
+/// How many products an import creates, updates and leaves unchanged.
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {
     created: u64,
@@ -44,7 +44,7 @@ impl Tally {
         }
     }
 
-    /// As in "2 products: 1 created, 1 updated, 0 unchanged."
+    /// Returns a text such as "2 products: 1 created, 1 updated, 0 unchanged."
     fn in_words(self) -> String {
         let Self { created, updated, unchanged } = self;
         let all = count_of(created + updated + unchanged);
@@ -52,15 +52,16 @@ impl Tally {
     }
 }
 
-/// The file, read once.
+/// One of the two passes over the file.
 struct Pass<'a> {
     batches: Background<Batch>,
     planning: ImportPass,
     tally: Tally,
-    /// How many rows cannot be taken over, and what is told of the first of them.
+    /// The number of bad rows.
     bad: u64,
-    told: Vec<String>,
-    /// How many bytes of the file were read.
+    /// The messages about the first [`MAX_REPORTED`] bad rows.
+    reported: Vec<String>,
+    /// The number of bytes read of the file.
     read: u64,
     progress: &'a mut Progress,
 }
@@ -68,11 +69,11 @@ struct Pass<'a> {
 impl<'a> Pass<'a> {
     fn begin(source: &Source, progress: &'a mut Progress) -> Result<Self> {
         let planning = ImportPass::new(Arc::new(SystemClock), Arc::new(SystemIds));
-        let (tally, told) = (Tally::default(), Vec::new());
-        Ok(Self { batches: source.batches()?, planning, tally, bad: 0, told, read: 0, progress })
+        let (tally, reported) = (Tally::default(), Vec::new());
+        Ok(Self { batches: source.batches()?, planning, tally, bad: 0, reported, read: 0, progress })
     }
 
-    /// Returns what the next rows do to the catalog; nothing after the last.
+    /// Returns the changes that the next batch of rows makes to the catalog, or `None` after the last batch.
     async fn next(&mut self, catalog: &mut dyn CatalogSnapshot) -> Result<Option<Vec<CatalogChange>>> {
         let Some(Batch { rows, end }) = self.batches.next().await? else { return Ok(None) };
         let (mut parsed, mut refused) = (Vec::with_capacity(rows.len()), Vec::new());
@@ -87,41 +88,42 @@ impl<'a> Pass<'a> {
         refused.extend(plan.refused.into_iter().map(|row| (row.at, row.sku, in_words(&row.reasons))));
         refused.sort_by_key(|(at, ..)| at.row);
         self.bad += u64::try_from(refused.len())?;
-        for (RowPosition { row, line }, sku, reason) in refused.into_iter().take(MAX_REPORTED - self.told.len()) {
+        for (RowPosition { row, line }, sku, reason) in refused.into_iter().take(MAX_REPORTED - self.reported.len()) {
             let sku = sku.map(|sku| format!(", SKU \"{}\"", sku.as_str())).unwrap_or_default();
-            let told = format!("row {row} (line {line}{sku}): {reason}");
-            // Without the characters that a terminal would obey.
-            self.told.push(told.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect());
+            let message = format!("row {row} (line {line}{sku}): {reason}");
+            // Control characters could be escape sequences for the terminal.
+            self.reported.push(message.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect());
         }
         self.progress.advance((end >> 10) - (self.read >> 10))?;
         self.read = end;
         Ok(Some(plan.changes))
     }
 
-    /// Returns how many rows do what, unless one cannot be taken over.
+    /// Returns the tally of the pass, or an error that lists the bad rows if there were any.
     fn end(self) -> Result<Tally> {
-        let Self { bad, told, tally, .. } = self;
+        let Self { bad, reported, tally, .. } = self;
         let rows = if bad == 1 { "row" } else { "rows" };
-        let more = match bad - u64::try_from(told.len())? {
+        let more = match bad - u64::try_from(reported.len())? {
             0 => String::new(),
             more => format!("\nand {more} more"),
         };
-        ensure!(bad == 0, "{bad} bad {rows}; nothing was changed\n{}{more}", told.join("\n"));
+        ensure!(bad == 0, "{bad} bad {rows}; nothing was changed\n{}{more}", reported.join("\n"));
         Ok(tally)
     }
 }
 
-/// Returns what is wrong with the fields of a row, on one line.
+/// Returns the errors of the fields of a row, on one line.
 fn in_words(errors: &FieldErrors) -> String {
     let messages = |violations: &[Violation]| violations.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let reasons = errors.iter().map(|(field, violations)| format!("{}: {}", spelling(field), messages(violations)));
     reasons.collect::<Vec<_>>().join("; ")
 }
 
-/// Takes a file over into the catalog, `-` being the standard input; returns what to tell the operator.
+/// Imports a file, or standard input if it is `-`, into the catalog; returns a text for the operator.
 ///
 /// # Errors
-/// Every row that cannot be taken over, and what could not be read or written. Then nothing was changed.
+/// When rows are invalid, with a list of them; and when the file or the catalog cannot be read or written. Then nothing was
+/// changed.
 pub(super) async fn import(
     config: &Config,
     file: PathBuf,
@@ -130,7 +132,7 @@ pub(super) async fn import(
     interrupt: Interrupt,
 ) -> Result<String> {
     let format = format.map_or_else(|| Format::of(&file), Ok)?;
-    // First of all: whoever pipes a file into this is not to wait for a database that is not there.
+    // Opened before the input is read, so that a missing database is reported before the end of a pipe.
     let database = open::existing_database(config).await?;
     let catalogs: &dyn Catalog = &database;
     let source = Source::open(file, format, &interrupt).await?;

@@ -1,4 +1,4 @@
-//! Products as JSON, spelled as the HTTP interface takes them.
+//! Reads products from JSON, with the field names of the HTTP interface.
 
 use std::fmt;
 use std::io::{BufRead, Read};
@@ -14,14 +14,14 @@ use serde_json::value::RawValue;
 
 use super::row::{BadRow, MAX_ROW, ParsedRow, Position, Take, spelling};
 
-/// The fields as they are spelled. Which type they have is seen later, so that every wrong one can be named.
+/// The fields of a row as raw JSON. Their types are checked later, so that every field of a wrong type is reported.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RowJson {
     sku: Option<Box<RawValue>>,
     name: Option<Box<RawValue>>,
     description: Option<Box<RawValue>>,
-    /// The literal as it is: a price is never a floating point number.
+    /// The literal, since a price is never parsed as a floating point number.
     price: Option<Box<RawValue>>,
     category: Option<Box<RawValue>>,
     stock: Option<Box<RawValue>>,
@@ -38,7 +38,7 @@ struct VariantJson {
 }
 
 impl ParsedRow {
-    /// Parses what JSON gives of a field.
+    /// Parses the JSON value of a field, or records why it is invalid.
     fn value<T: DeserializeOwned, U>(
         &mut self,
         field: FieldName,
@@ -71,18 +71,18 @@ impl ParsedRow {
     }
 }
 
-/// Returns what is wrong with a field that is of another type.
+/// Returns the violation of a field of a wrong type.
 pub(super) fn wrong_type(field: FieldName, expected: &str) -> Violation {
     Violation::new(ViolationKind::WrongType, format!("{} must be {expected}", spelling(field)))
 }
 
-/// Returns the row that a JSON text is.
+/// Parses a JSON object as a row.
 fn parse_row(json: &str) -> Result<ParsedRow, BadRow> {
     if !json.trim_start().starts_with('{') {
         return Err(BadRow::new("it is no JSON object"));
     }
     let json: RowJson = serde_json::from_str(json).map_err(|error| {
-        // What names a row whose other fields are wrong.
+        // The SKU, if it can be read, identifies the row in the message.
         let sku = serde_json::from_str::<Value>(json).ok().and_then(|row| Sku::parse(row["sku"].as_str()?).ok());
         BadRow { reason: in_words(&error), sku }
     })?;
@@ -103,14 +103,14 @@ fn parse_row(json: &str) -> Result<ParsedRow, BadRow> {
     Ok(row)
 }
 
-/// Returns what is wrong with a JSON text, without its lines, which are not those of the file.
+/// Returns the message of a JSON error without its line number, which counts from the row, not from the beginning of the file.
 fn in_words(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let what = text.rsplit_once(" at line ").map_or(&*text, |(what, _)| what);
     if error.is_data() { what.to_owned() } else { format!("{what} (column {})", error.column()) }
 }
 
-/// Reads a JSON object a line.
+/// Reads JSON lines: one object per line.
 pub(super) fn read_lines(mut input: impl BufRead, position: &Position, take: Take<'_>) -> anyhow::Result<()> {
     let mut text = Vec::new();
     let mut is_empty = true;
@@ -123,7 +123,7 @@ pub(super) fn read_lines(mut input: impl BufRead, position: &Position, take: Tak
             break;
         }
         let is_whole = text.ends_with(b"\n") || read < usize::try_from(MAX_ROW)?;
-        // What is left of a line that is too long is passed over, so that the next ones are looked at too.
+        // The rest of a line that is too long is skipped, so that the next lines are checked too.
         while !is_whole && read > 0 && !text.ends_with(b"\n") {
             position.begin_row();
             text.clear();
@@ -166,7 +166,7 @@ pub(super) fn read_array(input: impl Read, position: &Position, take: Take<'_>) 
     Ok(())
 }
 
-/// The elements of an array, each taken as soon as it is read.
+/// A visitor of a JSON array that passes on each element as soon as it is read.
 struct Elements<'a> {
     position: &'a Position,
     take: Take<'a>,
@@ -193,7 +193,7 @@ impl<'de> Visitor<'de> for Elements<'_> {
     }
 }
 
-/// An element, as text, and the line on which it begins.
+/// A seed that reads an element as raw JSON, with the line on which it begins.
 struct Element<'a>(&'a Position);
 
 impl<'de> DeserializeSeed<'de> for Element<'_> {

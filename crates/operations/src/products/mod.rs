@@ -1,7 +1,7 @@
-//! The catalog as a file: `agora products import`, `agora products export`.
+//! `agora products import` and `agora products export`: the catalog as a file.
 //!
-//! A file is read once to check all of it and a second time to write, so that nobody waits for the catalog while a long
-//! file is checked, and every bad row is told at once. What rows mean is the domain's matter.
+//! An import reads the file twice: first to check all of it, then to write. So the catalog is not locked while a long file is
+//! checked, and every bad row is reported at once. What a row changes is decided in the domain.
 
 mod export;
 #[cfg(feature = "fuzzing")]
@@ -50,10 +50,10 @@ pub enum ProductsCommand {
     },
 }
 
-/// Does what the command says; returns what to tell the operator.
+/// Carries out the command; returns a text for the operator.
 ///
 /// # Errors
-/// What could not be read or written, or taken over. Then nothing was changed.
+/// When a file or the catalog cannot be read or written, or a row is invalid. Then nothing was changed.
 pub async fn products(config: &Config, command: ProductsCommand, interrupt: Interrupt) -> Result<String> {
     match command {
         ProductsCommand::Import { file, format, dry_run } => import(config, file, format, dry_run, interrupt).await,

@@ -1,4 +1,4 @@
-//! What a file of products can be, and its rows.
+//! The formats of a file of products, and its rows.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -9,7 +9,7 @@ use agora_domain::error::FieldName;
 use agora_domain::products::{ProductEdit, RowPosition, Sku};
 use clap::ValueEnum;
 
-/// The fields of a row, in the order of an export, each with its spelling.
+/// The fields of a row, in the order of an export, each with its name in files.
 pub(super) const FIELDS: [(FieldName, &str); 8] = [
     (FieldName::Sku, "sku"),
     (FieldName::Name, "name"),
@@ -21,7 +21,7 @@ pub(super) const FIELDS: [(FieldName, &str); 8] = [
     (FieldName::Images, "images"),
 ];
 
-/// Returns the spelling of a field; nothing when it is none of a row.
+/// Returns the name of a field in files; an empty string for a field that rows do not have.
 pub(super) fn spelling(field: FieldName) -> &'static str {
     FIELDS.into_iter().find(|(known, _)| *known == field).map_or("", |(_, spelling)| spelling)
 }
@@ -39,10 +39,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns what a file with this name is.
+    /// Returns the format of a file by the extension of its name.
     ///
     /// # Errors
-    /// When its ending does not tell.
+    /// When the extension is unknown.
     pub(super) fn of(file: &Path) -> Result<Self, Invalid> {
         let ending = file.extension().unwrap_or_default().to_string_lossy();
         let file = file.display();
@@ -61,60 +61,60 @@ pub(super) struct Row {
     pub(super) content: Result<ParsedRow, BadRow>,
 }
 
-/// What a row gives, with what is invalid in it.
+/// The valid fields of a row, and the errors of the others.
 #[derive(Debug, Default)]
 pub(super) struct ParsedRow {
     pub(super) edit: ProductEdit,
     pub(super) errors: FieldErrors,
 }
 
-/// Why a row has no fields that can be told.
+/// Why the fields of a row cannot be read.
 #[derive(Debug)]
 pub(super) struct BadRow {
     pub(super) reason: String,
-    /// Its SKU, if that can be told.
+    /// The SKU of the row, if it can be read.
     pub(super) sku: Option<Sku>,
 }
 
 impl BadRow {
-    /// Of a row whose SKU is unknown.
+    /// Creates the error of a row whose SKU is unknown.
     pub(super) fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), sku: None }
     }
 
-    /// Of a row that is longer than it may be.
+    /// Creates the error of a row longer than [`MAX_ROW`]; `more` is appended to the message.
     pub(super) fn too_long(more: &str) -> Self {
         Self::new(format!("it is longer than {} MiB{more}", MAX_ROW >> 20))
     }
 }
 
-/// Takes rows, each with the line that it begins on, counted from 1, as long as it says so.
+/// A callback that receives each row with the line it begins on, counted from 1. It returns `false` to stop reading.
 pub(super) type Take<'a> = &'a mut dyn FnMut(u64, Result<ParsedRow, BadRow>) -> bool;
 
-/// How far a file is read.
+/// How far a file has been read.
 #[derive(Default)]
 pub(super) struct Position {
-    /// How many lines have ended.
+    /// The number of line breaks read.
     pub(super) line: Cell<u64>,
-    /// How many bytes were read.
+    /// The number of bytes read.
     pub(super) offset: Cell<u64>,
-    /// How many had been when the present row began.
+    /// The offset at which the current row began.
     row: Cell<u64>,
 }
 
 impl Position {
-    /// A row begins.
+    /// Marks the beginning of a row.
     pub(super) fn begin_row(&self) {
         self.row.set(self.offset.get());
     }
 
-    /// Returns whether the present row is longer than it may be.
+    /// Returns whether the current row is longer than [`MAX_ROW`].
     pub(super) fn is_too_long(&self) -> bool {
         self.offset.get() - self.row.get() > MAX_ROW
     }
 }
 
-/// Returns so many products, in words.
+/// Returns a text such as "1 product" or "2 products".
 pub(super) fn count_of(count: u64) -> String {
     if count == 1 { "1 product".to_owned() } else { format!("{count} products") }
 }

@@ -14,11 +14,11 @@ use super::{json, table};
 use crate::background::Background;
 use crate::progress::{INTERRUPTED, Interrupt};
 
-/// How many bytes of rows are handed on at once, or one row of more.
-const BATCH: u64 = MAX_ROW;
+/// A batch of rows ends once it has as many bytes.
+const BATCH_BYTES: u64 = MAX_ROW;
 
-/// How much of what can be read only once is kept at a time.
-const COPIED: usize = 64 << 10;
+/// The size of the buffer that copies an input into a temporary file.
+const COPY_BUFFER: usize = 64 << 10;
 
 /// A file that can be read several times.
 pub(super) struct Source {
@@ -27,16 +27,16 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Opens the file; `-` is the standard input, which is kept in a file of its own, as is all that can be read only
-    /// once.
+    /// Opens the file; `-` is standard input. Standard input, pipes and devices, which can be read only once, are first copied
+    /// into a temporary file.
     ///
     /// # Errors
-    /// When it cannot be opened, read or kept; and when the work is to end, however long the input is open.
+    /// When it cannot be opened, read or copied; and when the command is interrupted, even while the input blocks.
     pub(super) async fn open(path: PathBuf, format: Format, interrupt: &Interrupt) -> Result<Self> {
         let (sender, opened) = oneshot::channel();
-        // A thread that the program does not wait for at its end: nobody knows when others write and close a pipe.
+        // Not a task of the runtime, whose shutdown waits for it: it may block until the writer of a pipe closes it.
         thread::Builder::new().spawn(move || {
-            // Whoever has given up does not miss it.
+            // Fails only if the command was interrupted.
             let _ = sender.send(open(&path));
         })?;
         tokio::select! {
@@ -45,12 +45,12 @@ impl Source {
         }
     }
 
-    /// Returns how long it is.
+    /// Returns the length of the file in KiB.
     pub(super) fn kib(&self) -> Result<u64> {
         Ok(self.file.metadata()?.len() >> 10)
     }
 
-    /// Reads it from its beginning, on a thread of its own.
+    /// Reads the file from its beginning, on a separate thread.
     pub(super) fn batches(&self) -> Result<Background<Batch>> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;
@@ -61,7 +61,7 @@ impl Source {
             read(format, file, &position, &mut |row| {
                 rows.push(row);
                 let end = position.offset.get();
-                if rows.len() < ImportPass::MAX_ROWS && end - begun < BATCH {
+                if rows.len() < ImportPass::MAX_ROWS && end - begun < BATCH_BYTES {
                     return true;
                 }
                 begun = end;
@@ -73,7 +73,7 @@ impl Source {
     }
 }
 
-/// Returns a file, or what could be read only once in a file of its own.
+/// Opens a regular file; copies anything else into a temporary file.
 fn open(path: &Path) -> Result<File> {
     let name = path.display();
     if path.as_os_str() == "-" {
@@ -91,9 +91,9 @@ fn spool(input: impl Read, path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// Copies all of an input of this name, and says which of the two has failed.
+/// Copies the input at `path` to the temporary file. An error names which of the two failed.
 pub(super) fn copy(input: impl Read, file: &mut impl Write, path: &Path) -> Result<()> {
-    let mut input = BufReader::with_capacity(COPIED, input);
+    let mut input = BufReader::with_capacity(COPY_BUFFER, input);
     loop {
         let part = match input.fill_buf() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -108,21 +108,21 @@ pub(super) fn copy(input: impl Read, file: &mut impl Write, path: &Path) -> Resu
     }
 }
 
-/// Some rows of a file.
+/// A batch of rows of a file.
 pub(super) struct Batch {
-    /// They are [`ImportPass::MAX_ROWS`] at most.
+    /// The rows, at most [`ImportPass::MAX_ROWS`].
     pub(super) rows: Vec<Row>,
-    /// How much of the file was read until then.
+    /// How many bytes of the file were read up to the end of the batch.
     pub(super) end: u64,
 }
 
-/// A reader that keeps its position up to date, and fails within a row that is too long.
-struct Counted<'a, R> {
+/// A reader that updates a [`Position`], and fails within a row that is too long.
+struct CountingReader<'a, R> {
     inner: R,
     position: &'a Position,
 }
 
-impl<R: Read> Read for Counted<'_, R> {
+impl<R: Read> Read for CountingReader<'_, R> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         if self.position.is_too_long() {
             return Err(io::Error::other("a row is too long"));
@@ -136,10 +136,10 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Reads the rows of a file, until none is wanted any more.
+/// Reads the rows of a file and passes each to `take`, until that returns `false`.
 ///
 /// # Errors
-/// When it cannot be read, or is no file of products at all.
+/// When the file cannot be read, or is not a file of products at all.
 pub(super) fn read(
     format: Format,
     mut input: impl Read,
@@ -155,7 +155,7 @@ pub(super) fn read(
         head.clear();
     }
     let input = BufReader::new(Cursor::new(head).chain(input));
-    let input = Counted { inner: input, position };
+    let input = CountingReader { inner: input, position };
     let mut row = 0;
     let take: Take<'_> = &mut |line, content| {
         row += 1;

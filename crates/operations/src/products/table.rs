@@ -1,4 +1,4 @@
-//! Products as comma-separated values.
+//! Reads products from comma-separated values.
 
 use std::io::Read;
 
@@ -10,10 +10,10 @@ use csv::{ByteRecord, ReaderBuilder, Terminator};
 use super::json::wrong_type;
 use super::row::{BadRow, FIELDS, ParsedRow, Position, Take, spelling};
 
-/// Reads a table. Its first line names its columns.
+/// Reads a table, whose first line names its columns.
 pub(super) fn read(input: impl Read, position: &Position, take: Take<'_>) -> anyhow::Result<()> {
-    // Lines end with a line feed, the last one too, so that they can be counted. A carriage return before it is taken off
-    // below.
+    // Every line ends with a line feed, so that lines can be counted: one is added to the last line, and `cells` removes a
+    // carriage return before it.
     let input = input.chain(&b"\n"[..]);
     let builder = &mut ReaderBuilder::new();
     let builder = builder.has_headers(false).flexible(true).terminator(Terminator::Any(b'\n'));
@@ -32,8 +32,8 @@ pub(super) fn read(input: impl Read, position: &Position, take: Take<'_>) -> any
             }
             Err(error) => return Err(error).context("the file cannot be read"),
         }
-        // Without the breaks within cells and the one at the end, it is the line that the row begins on. An end that is
-        // missing is that of a quote.
+        // Without the line breaks within cells and the one at its end, this is the line on which the record begins. It is smaller
+        // than the line before the record only if the last line break was read as part of a quoted cell.
         let breaks = record.iter().flatten().filter(|byte| **byte == b'\n').count();
         let line = (table.position().line() - 1).saturating_sub(u64::try_from(breaks)?);
         if line < before {
@@ -59,7 +59,7 @@ pub(super) fn read(input: impl Read, position: &Position, take: Take<'_>) -> any
     Ok(())
 }
 
-/// Returns the cells of a record, the last without the carriage return of its line.
+/// Returns the cells of a record, without the carriage return at the end of its line.
 fn cells(record: &ByteRecord) -> Vec<&[u8]> {
     let mut cells: Vec<&[u8]> = record.iter().collect();
     if let Some(last) = cells.last_mut() {
@@ -68,7 +68,7 @@ fn cells(record: &ByteRecord) -> Vec<&[u8]> {
     cells
 }
 
-/// Returns the columns that the first line names.
+/// Parses the names of the columns in the first line.
 fn parse_columns(cells: &[&[u8]]) -> anyhow::Result<Vec<FieldName>> {
     let names: Vec<_> = cells.iter().map(|cell| String::from_utf8_lossy(cell).trim().to_owned()).collect();
     let (mut columns, mut unknown): (Vec<FieldName>, Vec<String>) = (Vec::new(), Vec::new());
@@ -90,7 +90,7 @@ fn parse_columns(cells: &[&[u8]]) -> anyhow::Result<Vec<FieldName>> {
 fn parse_row(columns: &[FieldName], cells: &[&[u8]]) -> Result<ParsedRow, BadRow> {
     if cells.len() != columns.len() {
         let reason = format!("it has {} cells, and the first line has {}", cells.len(), columns.len());
-        // Of the cells, only the first is sure to stand in its column.
+        // With a cell too many or too few, only the first is certain to be in its column.
         let first = columns.first().zip(cells.first()).filter(|(column, _)| **column == FieldName::Sku);
         let sku = first.and_then(|(_, cell)| Sku::parse(str::from_utf8(cell).ok()?).ok());
         return Err(BadRow { reason, sku });
@@ -101,7 +101,7 @@ fn parse_row(columns: &[FieldName], cells: &[&[u8]]) -> Result<ParsedRow, BadRow
             reason: format!("{} is not valid UTF-8", spelling(*column)),
             sku: row.edit.sku.clone(),
         })?;
-        // An empty description is one; elsewhere nothing is given.
+        // A blank cell leaves the field out, except that an empty description is valid.
         if text.trim().is_empty() && *column != FieldName::Description {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What is read of files, whole, broken and hostile.
+//! Tests of reading files of products: valid, broken and hostile ones.
 
 use std::io;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn rows(format: Format, bytes: &[u8]) -> anyhow::Result<Vec<(u64, Result<Product
     Ok(rows)
 }
 
-/// The SKUs that the bad rows of a file are named by.
+/// The number of each bad row, and its SKU if that can be read.
 fn skus_of_bad_rows(format: Format, bytes: &[u8]) -> Vec<(u64, Option<String>)> {
     let mut skus = Vec::new();
     read(format, bytes, &Position::default(), &mut |row| {
@@ -38,7 +38,7 @@ fn skus_of_bad_rows(format: Format, bytes: &[u8]) -> Vec<(u64, Option<String>)> 
     skus
 }
 
-/// The SKUs in a file, each with its line; what is wrong with a row in the place of its SKU.
+/// The line of each row, and its SKU or, for a bad row, what is wrong with it.
 #[track_caller]
 fn skus(format: Format, bytes: &[u8]) -> Vec<(u64, String)> {
     let sku = |row: Result<ProductEdit, String>| match row {
@@ -88,7 +88,7 @@ fn a_product_is_the_same_in_every_format() {
 }
 
 #[test]
-fn what_is_left_out_is_not_given() {
+fn null_and_blank_values_leave_a_field_unset() {
     for (format, bytes) in [
         (Json, r#"[{"sku":"A","name":null}]"#),
         (Jsonl, r#"{"sku":"A","stock":null,"variants":null}"#),
@@ -98,7 +98,7 @@ fn what_is_left_out_is_not_given() {
         let [(_, Ok(edit))] = read.as_slice() else { panic!("{read:?}") };
         assert_eq!(*edit, ProductEdit { sku: Sku::parse("A").ok(), ..ProductEdit::default() }, "{format:?}");
     }
-    // Empty is a description, and a list that is written as one.
+    // But an empty description and an empty list are values.
     let rows = rows(Csv, b"sku,description,variants,images\nA,,[],[]").unwrap();
     let [(_, Ok(edit))] = rows.as_slice() else { panic!("{rows:?}") };
     let description = Some(Description::default());
@@ -107,12 +107,12 @@ fn what_is_left_out_is_not_given() {
 }
 
 #[test]
-fn rows_are_told_by_the_lines_they_begin_on() {
+fn a_row_is_reported_with_the_line_it_begins_on() {
     let lines = b"{\"sku\":\"A\"}\r\n\n  {\"sku\":\"B\"}\n{\"sku\":\"C\"}";
     assert_eq!(skus(Jsonl, lines), expected(&[(1, "A"), (3, "B"), (4, "C")]));
     let array = b"\n[ {\"sku\":\n\"A\"},{\"sku\":\"B\"}\n\n,\n{\"sku\":\"C\"} ]\n";
     assert_eq!(skus(Json, array), expected(&[(2, "A"), (3, "B"), (6, "C")]));
-    // Breaks within cells, blank lines, no end at the last line, and either kind of end.
+    // Line breaks within cells, blank lines, a last line without a break, and both kinds of line breaks.
     let table = "\nsku,name\nA,x\n\n\nB,\"two\n\nlines\"\nC,\"\"\n\nD,x";
     for table in [table.to_owned(), table.replace('\n', "\r\n"), format!("{table}\n\n")] {
         let found = skus(Csv, table.as_bytes());
@@ -124,7 +124,7 @@ fn rows_are_told_by_the_lines_they_begin_on() {
 }
 
 #[test]
-fn a_mark_at_the_beginning_is_passed_over() {
+fn a_byte_order_mark_is_skipped() {
     for (format, text) in [(Json, r#"[{"sku":"A"}]"#), (Jsonl, r#"{"sku":"A"}"#)] {
         assert_eq!(skus(format, format!("\u{feff}{text}").as_bytes()), expected(&[(1, "A")]));
     }
@@ -133,7 +133,7 @@ fn a_mark_at_the_beginning_is_passed_over() {
 }
 
 #[test]
-fn bad_rows_are_told_and_the_next_ones_read() {
+fn bad_rows_are_reported_and_reading_continues() {
     let lines = concat!(
         "{\"sku\":\"A\"}\n[1]\n{\"sku\":\n{\"sku\":\"B\",\"colour\":1}\n{\"sku\":7,\"price\":[],\"stock\":1.5}\n",
         "{\"sku\":\"C\",\"sku\":\"D\"}\n{\"sku\":\"E\",\"variants\":{}}\n{\"sku\":\"F\",\"variants\":[{\"weight\":1}]}\n",
@@ -178,7 +178,7 @@ fn bad_rows_are_told_and_the_next_ones_read() {
 }
 
 #[test]
-fn a_bad_row_has_its_number_and_its_sku_where_that_can_be_told() {
+fn a_bad_row_is_reported_with_its_number_and_its_sku_if_it_can_be_read() {
     let named = |row: u64, sku: &str| (row, Some(sku.to_owned()));
     let array = br#"[{"sku":"A"}, {"sku":"B","colour":1}, 7, {"sku":["C"],"colour":1}, {"colour":1,"sku":" D "}]"#;
     assert_eq!(skus_of_bad_rows(Json, array), [named(2, "B"), (3, None), (4, None), named(5, "D")]);
@@ -191,7 +191,7 @@ fn a_bad_row_has_its_number_and_its_sku_where_that_can_be_told() {
 }
 
 #[test]
-fn what_cannot_be_read_on_from_is_told_where_it_is() {
+fn an_error_after_which_reading_cannot_continue_is_reported_with_its_line() {
     let after = "what follows was not read";
     for (array, line) in [
         (&b"[{\"sku\":\"A\"},\n{\"sku\" 1},\n{\"sku\":\"B\"}]"[..], 2),
@@ -224,13 +224,13 @@ fn a_row_without_an_end_is_not_held_in_memory() {
         let [(_, first), (_, reason)] = found.as_slice() else { panic!("{format:?}: {} rows", found.len()) };
         assert!(first == "A" && reason.starts_with(told) && reason.contains("not read"), "{format:?}: {reason}");
     }
-    // As long as it may be.
+    // Just within the limit.
     let most = " ".repeat(usize::try_from(MAX_ROW - 20).unwrap());
     assert_eq!(skus(Jsonl, format!("{{\"sku\":\"A\"{most}}}\n").as_bytes()), expected(&[(1, "A")]));
 }
 
 #[test]
-fn a_file_that_is_something_else_is_refused_in_words() {
+fn a_file_of_another_kind_is_refused_with_a_reason() {
     for format in [Json, Jsonl, Csv] {
         for empty in [&b""[..], b"\n", b"\xef\xbb\xbf", b" \r\n\n"] {
             let blank_cell = format == Csv && empty.starts_with(b" ");
@@ -255,12 +255,12 @@ fn a_file_that_is_something_else_is_refused_in_words() {
         let refused = refusal(Csv, table.as_bytes());
         assert!(refused.contains(told), "{table:?}: {refused}");
     }
-    // Nothing to import is no fault.
+    // A file without products is valid.
     assert!(rows(Json, b" [ ] ").unwrap().is_empty() && rows(Csv, b"name,sku").unwrap().is_empty());
 }
 
 #[test]
-fn reading_ends_as_soon_as_nothing_more_is_wanted() {
+fn reading_stops_as_soon_as_the_callback_returns_false() {
     for (format, text) in
         [(Json, "[{\"sku\":\"A\"},\n{\"sku\":\"B\"},!"), (Jsonl, "{\"sku\":\"A\"}\n{}\n!"), (Csv, "sku\nA\nB\n\"")]
     {
@@ -274,7 +274,7 @@ fn reading_ends_as_soon_as_nothing_more_is_wanted() {
     }
 }
 
-/// Neither reads nor takes anything.
+/// A reader and writer whose every operation fails.
 struct Broken;
 
 impl io::Read for Broken {
@@ -294,7 +294,7 @@ impl io::Write for Broken {
 }
 
 #[test]
-fn a_temporary_file_that_cannot_be_written_is_not_taken_for_an_input_that_cannot_be_read() {
+fn a_failed_write_to_the_temporary_file_is_not_reported_as_a_failed_read() {
     let path = Path::new("catalog.csv");
     let mut copied = Vec::new();
     copy(&b"sku\nA\n"[..], &mut copied, path).unwrap();

@@ -3,14 +3,14 @@
 //! | entry | content |
 //! |---|---|
 //! | `agora-backup.json` | [`Header`]: what the archive is |
-//! | `jwt-secret` | what tokens are signed with, unless it is left out |
+//! | `jwt-secret` | the secret that signs tokens, unless it is left out |
 //! | `images/KEY` | an image |
-//! | `unnamed-images` | the keys of images that no row names, a line each: what was deleted while they were fetched |
+//! | `unnamed-images` | the keys of images that no row references any more, a line each: deleted while the backup was made |
 //! | `rows/TABLE-N.jsonl` | rows, a line each, in the order of the primary key |
-//! | `summary.json` | [`Summary`]: how much of everything there is |
+//! | `summary.json` | [`Summary`]: the counts and checksums of all of it |
 //! | `sha256` | the SHA-256 of every byte of the file before this entry |
 //!
-//! What follows those bytes follows from them, so that no byte can be changed, lost or added unnoticed.
+//! The bytes from that entry on are determined by those before it, so that no byte can be changed, lost or added unnoticed.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, IsTerminal, Read, Seek, Write};
@@ -35,65 +35,65 @@ use crate::progress::Progress;
 pub(crate) const HEADER: &str = "agora-backup.json";
 /// The name of the second entry, with the secret, if there is one.
 pub(crate) const SECRET: &str = "jwt-secret";
-/// The name of the entry between images and rows.
+/// The name of the entry between images and rows, with the keys of images that no row references.
 pub(crate) const UNNAMED: &str = "unnamed-images";
 /// The name of the last entry but the checksum.
 pub(crate) const SUMMARY: &str = "summary.json";
 const CHECKSUM: &str = "sha256";
 
-/// The form of archive that this program writes and reads.
+/// The version of the archive format that this program writes and reads.
 pub(crate) const FORMAT: u32 = 1;
 
-/// The longest entry that is no image.
+/// The most bytes of an entry that is no image.
 const MAX_TEXT: u64 = 64 << 20;
-/// The longest part of rows that is made an entry, unless it is one row.
-const ROWS: usize = 16 << 20;
+/// The most bytes of rows in an entry, unless a single row is longer.
+const MAX_ROWS_BYTES: usize = 16 << 20;
 
-/// The blocks of the checksum's entry and of the end of a tar archive.
+/// The length of the end of an archive: header and content of the checksum's entry, and the two blocks that end a tar archive.
 const TAIL: u64 = 512 + 512 + 1024;
 
-/// What an archive is.
+/// The first entry: what the archive is.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Header {
     /// [`FORMAT`].
     pub(crate) format: u32,
     /// The version of the program that made it.
     pub(crate) agora: String,
-    /// The version of the schema that its rows are of.
+    /// The version of the schema of its rows.
     pub(crate) schema: String,
-    /// When it was begun, in milliseconds since 1970.
+    /// When the backup began, in milliseconds since 1970.
     pub(crate) made_at: i64,
 }
 
-/// How much of everything an archive holds.
+/// The last entry but the checksum: what the archive holds.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Summary {
-    /// What each table holds.
+    /// The count and checksum of the rows of each table.
     pub(crate) rows: Sums,
-    /// How many images there are that rows name.
+    /// The number of images that rows reference.
     pub(crate) images: u64,
-    /// The names of those that rows name and the store had lost.
+    /// The keys of images that rows reference and that the store did not have.
     pub(crate) missing: Vec<String>,
 }
 
-/// Returns the keys of images as the text of an entry.
+/// Renders the keys of images as an entry, a line each.
 pub(crate) fn keys_to_lines(keys: &[ImageKey]) -> String {
     keys.iter().map(|key| key.as_str().to_owned() + "\n").collect()
 }
 
-/// Returns the keys of images that an entry has.
+/// Parses the keys of images in an entry.
 pub(crate) fn keys_from_lines(text: &[u8]) -> Result<Vec<ImageKey>> {
     let keys = std::str::from_utf8(text)?.lines().map(ImageKey::parse);
     keys.collect::<Option<_>>().context("the archive names images as no backup does")
 }
 
-/// Returns the rows of a text in parts that are entries each.
-pub(crate) fn entries_of_rows(text: &[u8]) -> Vec<&[u8]> {
-    parts(text, ROWS)
+/// Splits rows into parts, each of which becomes an entry.
+pub(crate) fn split_rows(text: &[u8]) -> Vec<&[u8]> {
+    split_lines(text, MAX_ROWS_BYTES)
 }
 
-/// Returns lines in parts of whole lines that have so many bytes at most, unless they are one line.
-fn parts(mut lines: &[u8], most: usize) -> Vec<&[u8]> {
+/// Splits lines into parts of whole lines that have at most `most` bytes, unless a part is a single line.
+fn split_lines(mut lines: &[u8], most: usize) -> Vec<&[u8]> {
     let mut parts = Vec::new();
     while !lines.is_empty() {
         let is_end = |byte: &u8| *byte == b'\n';
@@ -106,20 +106,20 @@ fn parts(mut lines: &[u8], most: usize) -> Vec<&[u8]> {
     parts
 }
 
-/// A file in the archive.
+/// An entry of an archive.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) bytes: Bytes,
 }
 
-/// Everything written goes into the checksum too.
-struct Summed<W> {
+/// A writer that also adds everything written to a checksum.
+struct HashingWriter<W> {
     inner: W,
     hasher: Sha256,
 }
 
-impl<W: Write> Write for Summed<W> {
+impl<W: Write> Write for HashingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.hasher.update(bytes.get(..written).unwrap_or(bytes));
@@ -138,7 +138,7 @@ fn append<W: Write>(tar: &mut tar::Builder<W>, name: &str, bytes: &[u8]) -> io::
     tar.append_data(&mut header, name, bytes)
 }
 
-/// Returns the end of an archive whose bytes before it have this checksum.
+/// Returns the end of an archive, given the checksum of the bytes before it.
 fn tail(checksum: &str) -> io::Result<Vec<u8>> {
     let mut tar = tar::Builder::new(Vec::new());
     append(&mut tar, CHECKSUM, checksum.as_bytes())?;
@@ -147,9 +147,9 @@ fn tail(checksum: &str) -> io::Result<Vec<u8>> {
 
 /// Where the bytes of an archive go.
 enum Output {
-    /// Into a file, or to the standard output.
+    /// To a file or to standard output.
     Direct(BufWriter<Box<dyn Write + Send>>),
-    /// To somebody who takes them one part after the other, which is waited for: what nobody has taken yet.
+    /// To a channel with a receiver that sets the pace: the bytes not yet sent, and the channel.
     Parts(Vec<u8>, mpsc::Sender<Bytes>),
 }
 
@@ -157,7 +157,7 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Direct(to) => to.write(bytes),
-            Self::Parts(made, _) => made.write(bytes),
+            Self::Parts(buffer, _) => buffer.write(bytes),
         }
     }
 
@@ -169,39 +169,40 @@ impl Write for Output {
     }
 }
 
-/// How many bytes of an archive are handed over at once, and how many times as many wait to be taken.
-const PART: usize = 64 * 1024;
-const PARTS_WAITING: usize = 4;
+/// The most bytes of a part of an archive that is sent to a channel.
+const MAX_PART: usize = 64 * 1024;
+/// The capacity of the channel, in parts.
+const CHANNEL_PARTS: usize = 4;
 
 impl Output {
-    /// Hands over what was made, as far as it is `PART` bytes or, at the end, all of it.
-    async fn hand_over(&mut self, is_end: bool) -> Result<()> {
-        let Self::Parts(made, to) = self else { return Ok(()) };
-        if made.len() < PART && !is_end {
+    /// Sends the buffer to the channel once it holds [`MAX_PART`] bytes, or at the end whatever it holds.
+    async fn send_parts(&mut self, is_end: bool) -> Result<()> {
+        let Self::Parts(buffer, to) = self else { return Ok(()) };
+        if buffer.len() < MAX_PART && !is_end {
             return Ok(());
         }
-        let mut made = Bytes::from(mem::take(made));
-        while !made.is_empty() {
-            let part = made.split_to(made.len().min(PART));
+        let mut buffer = Bytes::from(mem::take(buffer));
+        while !buffer.is_empty() {
+            let part = buffer.split_to(buffer.len().min(MAX_PART));
             to.send(part).await.context("nobody takes the archive any more")?;
         }
         Ok(())
     }
 }
 
-/// Writes an archive. Its file is there once it is finished, and never part of it.
+/// Writes an archive. Its file appears only once the archive is finished.
 pub(crate) struct Writer {
-    tar: tar::Builder<Summed<Output>>,
+    tar: tar::Builder<HashingWriter<Output>>,
     file: Option<AtomicFile>,
 }
 
 impl Writer {
-    /// Begins an archive for its owner alone. A file that is there already is refused. Without a path, the archive goes
-    /// where the program's output goes: whoever reads it knows by the exit code whether it is whole.
+    /// Begins an archive in a file readable by its owner alone; fails if the file exists. Without a path, the archive goes to
+    /// standard output, and the exit code tells whether it is complete.
     pub(crate) fn begin(path: Option<&Path>) -> Result<Self> {
         let file = path.map(|path| AtomicFile::begin(path, ".agora-backup-")).transpose()?;
-        let is_looked_at = file.is_none() && io::stdout().is_terminal();
-        ensure!(!is_looked_at, "a backup is nothing to look at: send the output to a file or a program");
+        let is_terminal = file.is_none() && io::stdout().is_terminal();
+        ensure!(!is_terminal, "a backup is nothing to look at: send the output to a file or a program");
         let to: Box<dyn Write + Send> = match &file {
             Some(file) => Box::new(file.file().try_clone()?),
             None => Box::new(io::stdout()),
@@ -209,40 +210,40 @@ impl Writer {
         Ok(Self::to(Output::Direct(BufWriter::new(to)), file))
     }
 
-    /// Begins an archive that is taken part by part as it is made, and by what it is taken. Whoever takes it knows by its checksum
-    /// whether it is whole.
+    /// Begins an archive that is sent in parts while it is made; returns the receiver of the parts. The checksum at the end tells
+    /// whether the archive is complete.
     pub(crate) fn begin_parts() -> (Self, mpsc::Receiver<Bytes>) {
-        let (to, parts) = mpsc::channel(PARTS_WAITING);
+        let (to, parts) = mpsc::channel(CHANNEL_PARTS);
         (Self::to(Output::Parts(Vec::new(), to), None), parts)
     }
 
     fn to(output: Output, file: Option<AtomicFile>) -> Self {
-        Self { tar: tar::Builder::new(Summed { inner: output, hasher: Sha256::new() }), file }
+        Self { tar: tar::Builder::new(HashingWriter { inner: output, hasher: Sha256::new() }), file }
     }
 
     pub(crate) async fn append(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         append(&mut self.tar, name, bytes).context("cannot write the archive")?;
-        self.tar.get_mut().inner.hand_over(false).await
+        self.tar.get_mut().inner.send_parts(false).await
     }
 
     pub(crate) async fn append_json(&mut self, name: &str, value: &impl Serialize) -> Result<()> {
         self.append(name, &serde_json::to_vec_pretty(value)?).await
     }
 
-    /// Completes the archive with its summary and checksum and moves it to its place, durably.
+    /// Appends the summary and the checksum, and moves a file to its path, durably.
     pub(crate) async fn finish(mut self, summary: &Summary) -> Result<()> {
         self.append_json(SUMMARY, summary).await?;
         let checksum = hex(&self.tar.get_ref().hasher.clone().finalize());
         self.append(CHECKSUM, checksum.as_bytes()).await?;
         let mut output = self.tar.into_inner()?.inner;
         output.flush()?;
-        output.hand_over(true).await?;
+        output.send_parts(true).await?;
         self.file.map_or(Ok(()), AtomicFile::keep)
     }
 }
 
-/// Opens an archive and reads all of it once, to see that no byte is missing or changed, and that this program can
-/// restore it; returns its file, and the secret in it.
+/// Opens an archive, verifies its checksum, which reads all of it, and checks that this program can restore it. Returns its file
+/// and the secret in it, if there is one.
 pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<(File, Option<String>)> {
     let name = path.display();
     let metadata = fs::metadata(path).with_context(|| format!("cannot open {name}"))?;
@@ -270,19 +271,19 @@ pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<(File, Option
     Ok((file, secret))
 }
 
-/// Returns the entries, one by one, read by a thread of their own. Nobody else reads meanwhile.
+/// Reads the entries on a separate thread. The file must not be read elsewhere meanwhile, since its position is shared.
 pub(crate) fn entries(file: &File) -> Result<Background<Entry>> {
     let file = file.try_clone()?;
     Ok(Background::begin(move |take| read(&file, take)))
 }
 
-/// Gives the entries from the first on, one by one, until none is wanted any more.
+/// Passes the entries to `take`, from the first on, until that returns `false`.
 pub(super) fn read(mut content: impl Read + Seek, mut take: impl FnMut(Entry) -> bool) -> Result<()> {
     content.rewind()?;
-    // What it says of itself is shown without the characters that a terminal would obey.
+    // Messages may repeat bytes of the archive: escaped, since control characters could be escape sequences for the terminal.
     let unreadable = |error: io::Error| anyhow::anyhow!("the archive cannot be read: {:?}", error.to_string());
     let mut archive = tar::Archive::new(BufReader::new(content));
-    // Plain files only: no links, no files that are mostly holes, none of the entries that are about others.
+    // Raw, so that only regular files are accepted: no links, no sparse files, no extension headers that modify the next entry.
     for entry in archive.entries().map_err(unreadable)?.raw(true) {
         let mut entry = entry.map_err(unreadable)?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
@@ -298,6 +299,7 @@ pub(super) fn read(mut content: impl Read + Seek, mut take: impl FnMut(Entry) ->
     Ok(())
 }
 
+/// Verifies the checksum of an archive.
 fn check(mut file: &File, length: u64, progress: &mut Progress) -> Result<()> {
     const STEP: u64 = 1 << 20;
     let mut left = length.checked_sub(TAIL).context("it is too short")?;
@@ -328,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_parted_where_one_ends() {
+    fn lines_are_split_only_at_line_breaks() {
         for (lines, expected) in [
             ("", &[][..]),
             ("one\n", &["one\n"]),
@@ -338,7 +340,7 @@ mod tests {
             ("two\na longer one\n", &["two\n", "a longer one\n"]),
             ("a longer one", &["a longer one"]),
         ] {
-            let parts: Vec<_> = parts(lines.as_bytes(), 8).into_iter().map(<[u8]>::to_vec).collect();
+            let parts: Vec<_> = split_lines(lines.as_bytes(), 8).into_iter().map(<[u8]>::to_vec).collect();
             assert_eq!(parts, expected.iter().map(|part| part.as_bytes().to_vec()).collect::<Vec<_>>(), "{lines}");
         }
     }

@@ -1,4 +1,4 @@
-//! `agora backup`: rows, images and the secret in one file, while the service runs.
+//! `agora backup`: writes rows, images and the signing secret to one file, while the service runs.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -14,7 +14,7 @@ use agora_media::ObjectImageStore;
 use anyhow::{Result, ensure};
 use futures_util::TryStreamExt;
 
-use super::archive::{FORMAT, HEADER, Header, SECRET, Summary, UNNAMED, Writer, entries_of_rows, keys_to_lines};
+use super::archive::{FORMAT, HEADER, Header, SECRET, Summary, UNNAMED, Writer, keys_to_lines, split_rows};
 use super::rows::{SOURCE, Sums};
 use super::{images, rows};
 use crate::context::OperatorContext;
@@ -22,14 +22,14 @@ use crate::progress::{Interrupt, Progress};
 use crate::system::SystemClock;
 use crate::{data_dir, open};
 
-/// Writes the archive, to the standard output for `-`; returns what to tell the operator, which is said on the standard
-/// error then.
+/// Writes the archive to a file, or to standard output if it is `-`; returns a text for the operator, or writes it to standard
+/// error in the latter case.
 ///
-/// The rows are those of one moment, and every image that they name is in the archive, save those that the store has
-/// lost, where that is allowed.
+/// The rows are a snapshot, and the archive has every image that they reference, except, if `allow_missing_images` is set, those
+/// that the store lacks.
 ///
 /// # Errors
-/// What could not be read or written. Then there is no archive.
+/// When something cannot be read or written. Then no file is left behind.
 pub async fn backup(
     config: &Config,
     file: PathBuf,
@@ -57,14 +57,14 @@ pub async fn backup(
     };
     told += &warning.map(|warning| format!("\n{warning}")).unwrap_or_default();
     if file.is_none() {
-        // Beside the backup.
+        // Standard output is the backup itself.
         writeln!(io::stderr(), "{told}")?;
         return Ok(String::new());
     }
     Ok(told)
 }
 
-/// Saves everything in an archive; returns what that holds, and what the operator is to be warned of.
+/// Writes everything to an archive; returns its summary, and a warning for the operator if images are missing.
 pub(super) async fn save(
     database: &Database,
     store: &ObjectImageStore,
@@ -81,10 +81,10 @@ pub(super) async fn save(
     }
     let SavedImages { mut snapshot, named, unnamed, mut lost, deleted } =
         save_images(database, store, &mut archive, progress).await?;
-    images::judge(&lost, allow_missing_images)?;
-    // Nothing is wrong with the store.
+    images::report_missing(&lost, allow_missing_images)?;
+    // Images that were deleted during the backup are no fault of the store: a warning suffices.
     lost.extend(deleted);
-    let warning = images::judge(&lost, true)?;
+    let warning = images::report_missing(&lost, true)?;
     archive.append(UNNAMED, keys_to_lines(&unnamed).as_bytes()).await?;
     let rows = save_rows(&mut snapshot, &mut archive, progress).await?;
     let missing = lost.iter().map(|key| key.as_str().to_owned()).collect();
@@ -93,29 +93,30 @@ pub(super) async fn save(
     Ok((summary, warning))
 }
 
-/// The images of an archive, and the rows that go with them.
+/// The images in an archive, and the snapshot of the rows that reference them.
 struct SavedImages {
     snapshot: Snapshot,
-    /// How many are saved that these rows name.
+    /// The number of saved images that the snapshot references.
     named: usize,
-    /// Those that are saved, and that these rows no longer name.
+    /// Saved images that the snapshot does not reference any more.
     unnamed: Vec<ImageKey>,
-    /// Those that these rows name and the store has not.
+    /// Images that the snapshot references and that the store lacks.
     lost: Vec<ImageKey>,
-    /// Those that these rows name and that were deleted with what named them since.
+    /// Images that the snapshot references and that were deleted after it was taken, together with the rows that reference them.
     deleted: Vec<ImageKey>,
 }
 
-/// The most looks at the rows after the first. What was deleted since the last one is told as missing then: nobody keeps a backup from
-/// its end by deleting images.
-const MAX_TURNS: u32 = 20;
+/// The most rounds after the first. Images deleted during the last one are reported as missing, so that deletions cannot keep a
+/// backup from completing.
+const MAX_ROUNDS: u32 = 20;
 
-/// Saves the images that rows name.
+/// Saves the images that rows reference.
 ///
-/// While the images are fetched, others come and some go, so that the rows of the beginning may name one that is
-/// gone. So the images named since are fetched likewise, until none of those that the rows name went meanwhile. The
-/// first rows are let go for the time that most images take; the later ones are kept, so that images that come do not
-/// keep this from its end. Thumbnails that were not there are asked for again: they may have been made since.
+/// While images are fetched, some are added and some deleted, so that the first snapshot may reference an image that is gone.
+/// Therefore each round takes a new snapshot and fetches the images that are new in it, until no image that the snapshot
+/// references was deleted during the round. The first snapshot is released while its images, which are most of them, are
+/// fetched; later ones are kept, so that new images cannot keep the backup from completing. Thumbnails that were missing are
+/// requested again in the next round: they may have been made since.
 async fn save_images(
     database: &Database,
     store: &ObjectImageStore,
@@ -123,10 +124,10 @@ async fn save_images(
     progress: &mut Progress,
 ) -> Result<SavedImages> {
     let memory = &images::memory();
-    // With the last turn whose rows named them.
+    // Each with the last round whose snapshot referenced it.
     let mut saved = HashMap::new();
-    let (mut gone, mut bare) = (HashSet::new(), HashSet::new());
-    let mut turn = 0_u32;
+    let (mut gone, mut lacks_thumbnail) = (HashSet::new(), HashSet::new());
+    let mut round = 0_u32;
     loop {
         let mut snapshot = database.snapshot().await.operator_context(SOURCE)?;
         let (mut new, mut without_thumbnail, mut lost) = (Vec::new(), Vec::new(), Vec::new());
@@ -136,8 +137,8 @@ async fn save_images(
                 for key in keys {
                     match saved.get_mut(&key) {
                         Some(named_in) => {
-                            *named_in = turn;
-                            if bare.contains(&key) {
+                            *named_in = round;
+                            if lacks_thumbnail.contains(&key) {
                                 without_thumbnail.push(key);
                             }
                         }
@@ -147,10 +148,10 @@ async fn save_images(
                 }
             }
         }
-        let kept = (turn > 0 || new.is_empty()).then_some(snapshot);
+        let kept = (round > 0 || new.is_empty()).then_some(snapshot);
         let (mut deleted, mut is_settled) = (Vec::new(), true);
         progress.phase("images", Some(u64::try_from(new.len())?));
-        // Originals first: of one that has gone, nothing else is saved.
+        // Originals first: the thumbnail of an image that is gone is not saved.
         for rendition in Rendition::ALL {
             let files = match rendition {
                 Rendition::Original => mem::take(&mut new),
@@ -164,7 +165,7 @@ async fn save_images(
                 progress.advance(u64::from(rendition == Rendition::Original))?;
                 match (rendition, file) {
                     (Rendition::Original, Some(_)) => {
-                        saved.insert(key.clone(), turn);
+                        saved.insert(key.clone(), round);
                         without_thumbnail.push(key);
                     }
                     (Rendition::Original, None) => {
@@ -172,18 +173,18 @@ async fn save_images(
                         deleted.push(key);
                         is_settled = false;
                     }
-                    (Rendition::Thumbnail, Some(_)) => drop(bare.remove(&key)),
-                    (Rendition::Thumbnail, None) => is_settled &= !bare.insert(key),
+                    (Rendition::Thumbnail, Some(_)) => drop(lacks_thumbnail.remove(&key)),
+                    (Rendition::Thumbnail, None) => is_settled &= !lacks_thumbnail.insert(key),
                 }
             }
         }
-        if let Some(snapshot) = kept.filter(|_| is_settled || turn >= MAX_TURNS) {
+        if let Some(snapshot) = kept.filter(|_| is_settled || round >= MAX_ROUNDS) {
             let total = saved.len();
-            saved.retain(|_, named_in| *named_in != turn);
+            saved.retain(|_, named_in| *named_in != round);
             let (named, unnamed) = (total - saved.len(), saved.into_keys().collect());
             return Ok(SavedImages { snapshot, named, unnamed, lost, deleted });
         }
-        turn += 1;
+        round += 1;
     }
 }
 
@@ -192,7 +193,7 @@ async fn save_rows(snapshot: &mut Snapshot, archive: &mut Writer, progress: &mut
     let mut last = ("", 0);
     rows::each_page(snapshot, SOURCE, progress, async |rows, text| {
         let table = rows.table().name();
-        for part in entries_of_rows(&text) {
+        for part in split_rows(&text) {
             last = (table, if last.0 == table { last.1 + 1 } else { 1 });
             archive.append(&format!("rows/{table}-{:06}.jsonl", last.1), part).await?;
         }

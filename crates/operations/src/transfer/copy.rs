@@ -1,4 +1,4 @@
-//! `agora copy`: from one database to another, from one image store to another.
+//! `agora copy`: copies from one database to another, and from one image store to another.
 
 use agora_config::{Config, Invalid, Secret};
 use agora_database::Database;
@@ -36,11 +36,11 @@ pub struct CopyArguments {
     allow_missing_images: bool,
 }
 
-/// Copies what is named; returns what to tell the operator.
+/// Copies rows, images or both; returns a text for the operator.
 ///
 /// # Errors
-/// When the arguments do not say what to copy; what could not be read or written, or when a target holds something
-/// else. The rows of the target are then what they were.
+/// When the arguments are invalid, something cannot be read or written, or a target already holds something else. The rows of the
+/// target are then unchanged.
 pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrupt) -> Result<String> {
     let CopyArguments { from, to, media_from, media_to, replace, allow_missing_images } = arguments;
     let databases = match (from.or(config.copy_from.clone()), to.or(config.copy_to.clone())) {
@@ -49,7 +49,7 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
         _ => return Err(Invalid("--from and --to belong together".to_owned()).into()),
     };
     let stores = media_from.zip(media_to);
-    // Everything is checked before anything is opened, since that can make what is not there.
+    // All arguments are checked before anything is opened, since opening can create a database or a directory.
     let nothing = "say what to copy: --from and --to, --media-from and --media-to";
     ensure!(databases.is_some() || stores.is_some(), Invalid(nothing.to_owned()));
     if let Some((from, to)) = &databases {
@@ -67,13 +67,13 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
         ensure!(!is_same, Invalid("--media-from and --media-to are the same store".to_owned()));
         expect_directory(from)?;
     }
-    // Refused before hours are spent on images.
+    // The databases are checked before images are copied, which may take hours.
     let mut databases = match databases {
         Some((from, to)) => {
             let options = config.database();
             let from = Database::open_existing(from.expose(), &options).await;
             let from = from.context("cannot open the database --from")?;
-            // What a service remembers of it would be wrong.
+            // Not while a service has it open, whose caches would become stale.
             let to = Database::open_to_serve(to.expose(), &options).await.context("cannot open the database --to")?;
             let is_same = from.is_same(&to).await.operator_context("the databases")?;
             ensure!(!is_same, Invalid(SAME_DATABASE.to_owned()));
@@ -82,7 +82,7 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
             ensure!(is_empty || replace, "the target database holds rows; --replace deletes them");
             let mut snapshot = from.snapshot().await.operator_context(rows::SOURCE)?;
             ensure!(!snapshot.is_empty().await.operator_context(rows::SOURCE)?, "the source database is empty");
-            // Not closed before the work is done.
+            // Returned so that the databases stay open until the end.
             Some((snapshot, load, [from, to]))
         }
         None => None,
@@ -115,7 +115,7 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
         told.push(format!("Copied {total} rows; counts and checksums agree.{}", rows::in_words(&sums)));
         if let Some((_, to)) = &stores {
             let lost = images::lost(load.contents(), to, &mut progress).await?;
-            told.extend(images::judge(&lost, allow_missing_images)?);
+            told.extend(images::report_missing(&lost, allow_missing_images)?);
         }
         told.push(
             "Tokens stay valid where the same secret signs them: take AGORA_JWT_SECRET along, or the file jwt-secret of \

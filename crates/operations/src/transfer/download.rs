@@ -1,4 +1,4 @@
-//! Backups that are taken as they are made, while the service runs.
+//! Backups that are streamed to an HTTP client while they are made.
 
 use std::sync::Arc;
 use std::thread;
@@ -16,27 +16,28 @@ use super::archive::Writer;
 use super::backup::save;
 use crate::progress::Progress;
 
-/// Makes the archives of `agora backup` without the signing secret: whoever has one cannot make tokens.
+/// Makes the archives of `agora backup`, but without the signing secret, so that nobody can forge tokens with one.
 ///
-/// Each is made by a thread of its own, on a connection of its own, as fast as it is taken.
+/// Each is made on a separate thread and a separate connection, as fast as the client reads it.
 pub struct BackupDownloads {
     database: Arc<Database>,
     store: Arc<ObjectImageStore>,
     runtime: Handle,
-    turn: Arc<Semaphore>,
+    /// Allows one backup at a time.
+    permit: Arc<Semaphore>,
 }
 
 impl BackupDownloads {
-    /// Makes backups of a database and a store. It is called on the runtime that drives connections.
+    /// Creates a source of backups of a database and a store. Must be called within the runtime that drives the connections.
     pub fn new(database: Arc<Database>, store: Arc<ObjectImageStore>) -> Self {
-        Self { database, store, runtime: Handle::current(), turn: Arc::new(Semaphore::new(1)) }
+        Self { database, store, runtime: Handle::current(), permit: Arc::new(Semaphore::new(1)) }
     }
 }
 
 impl BackupSource for BackupDownloads {
     fn begin(&self) -> Result<BackupBytes> {
-        let turn = Arc::clone(&self.turn).try_acquire_owned();
-        let turn = turn.map_err(|_| Error::unavailable("another backup is being made"))?;
+        let permit = Arc::clone(&self.permit).try_acquire_owned();
+        let permit = permit.map_err(|_| Error::unavailable("another backup is being made"))?;
         let (archive, parts) = Writer::begin_parts();
         let (mut failed, failure) = oneshot::channel();
         let (database, store, runtime) = (Arc::clone(&self.database), Arc::clone(&self.store), self.runtime.clone());
@@ -44,18 +45,18 @@ impl BackupSource for BackupDownloads {
             let made = runtime.block_on(async {
                 tokio::select! {
                     made = make(&database, &store, archive) => made,
-                    // Nobody waits for the rest.
+                    // The client has disconnected.
                     () = failed.closed() => Ok(()),
                 }
             });
-            drop(turn);
+            drop(permit);
             if let Err(error) = made {
-                // Whoever has gone is not told.
+                // Fails only if the client has disconnected.
                 let _ = failed.send(error);
             }
         };
         thread::Builder::new().name("agora-backup".to_owned()).spawn(work).map_err(Error::internal)?;
-        Ok(Taken { parts, failure: Some(failure) }.bytes())
+        Ok(ArchiveParts { parts, failure: Some(failure) }.into_stream())
     }
 }
 
@@ -67,22 +68,22 @@ async fn make(database: &Database, store: &ObjectImageStore, archive: Writer) ->
     Ok(())
 }
 
-/// The parts of an archive, and what went wrong with it.
-struct Taken {
+/// The parts of an archive, and then the error that ended it early, if any.
+struct ArchiveParts {
     parts: mpsc::Receiver<Bytes>,
     failure: Option<oneshot::Receiver<anyhow::Error>>,
 }
 
-impl Taken {
-    fn bytes(self) -> BackupBytes {
-        stream::unfold(self, async |mut taken| taken.next().await.map(|part| (part, taken))).boxed()
+impl ArchiveParts {
+    fn into_stream(self) -> BackupBytes {
+        stream::unfold(self, async |mut parts| parts.next().await.map(|part| (part, parts))).boxed()
     }
 
     async fn next(&mut self) -> Option<Result<Bytes>> {
         if let Some(part) = self.parts.recv().await {
             return Some(Ok(part));
         }
-        // It has ended: well, unless it says otherwise.
+        // The parts have ended: with an error if one was sent, otherwise the archive is complete.
         let failure = self.failure.take()?.await.ok()?;
         Some(Err(Error::internal(failure)))
     }
@@ -121,7 +122,7 @@ mod tests {
         NewAccount { account, password: PasswordHash::new("hash".to_owned()), entry: None }
     }
 
-    /// Backups of far more than waits to be taken.
+    /// A source of backups that are much longer than the channel holds.
     async fn downloads(directory: &tempfile::TempDir) -> BackupDownloads {
         let url = format!("sqlite:{}", directory.path().join("agora.db").display());
         let database = Arc::new(Database::open(&url, &Options::default()).await.unwrap());
@@ -131,7 +132,7 @@ mod tests {
         BackupDownloads::new(database, Arc::new(agora_media::open("memory:").await.unwrap()))
     }
 
-    /// Begins a backup as soon as no other is made.
+    /// Begins a backup as soon as no other is in progress.
     async fn begin(downloads: &BackupDownloads) -> BackupBytes {
         loop {
             match downloads.begin() {
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn one_is_made_at_a_time_and_ends_when_nobody_takes_it() {
+    async fn one_backup_is_made_at_a_time_and_is_aborted_when_its_stream_is_dropped() {
         let directory = tempfile::tempdir().unwrap();
         let downloads = downloads(&directory).await;
         let mut first = downloads.begin().unwrap();
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn a_failure_is_told_at_the_end() {
+    async fn a_failure_is_the_last_item_of_the_stream() {
         let directory = tempfile::tempdir().unwrap();
         let downloads = downloads(&directory).await;
         std::fs::remove_file(directory.path().join("agora.db")).unwrap();

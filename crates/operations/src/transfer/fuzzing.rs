@@ -1,4 +1,4 @@
-//! What the fuzz targets (`fuzz/`) call, of what is otherwise this crate's own.
+//! Private functions that the fuzz targets (`fuzz/`) call.
 
 use std::io::Cursor;
 
@@ -8,14 +8,14 @@ use anyhow::{Context, Result};
 use super::archive::{HEADER, Header, SUMMARY, Summary, UNNAMED, keys_from_lines};
 use super::{archive, restore};
 
-/// Reads a backup as a restore does, but for the checksum, which whoever makes up an archive gets right, and for what
-/// would be written; how many bytes its entries have.
+/// Reads a backup as a restore does, but writes nothing and does not verify the checksum, which a forged archive would get right.
+/// Returns the number of bytes of its entries.
 ///
 /// # Errors
-/// The first of what is wrong with it.
+/// When an entry is invalid.
 ///
 /// # Panics
-/// When rows are not written as they were read.
+/// When rows that are written and read again are not the same.
 pub fn read_archive(bytes: &[u8]) -> Result<usize> {
     let (mut total, mut outcome) = (0, Ok(()));
     archive::read(Cursor::new(bytes), |entry| {

@@ -1,4 +1,4 @@
-//! Images from a source into a target, each read back.
+//! Moves images from a source to a target, and reads each back.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ use super::rows;
 use crate::context::OperatorContext;
 use crate::progress::Progress;
 
-/// How many images are on their way at once.
-pub(crate) const AT_ONCE: usize = 8;
+/// How many images are read or written concurrently.
+pub(crate) const CONCURRENCY: usize = 8;
 
-/// The longest image: what can be configured at most.
+/// The most bytes of an image: the largest limit that can be configured.
 pub(crate) const MAX_BYTES: u64 = 1 << 30;
 
-/// The stores, as they are named to an operator.
+/// The names of the stores in messages to the operator.
 pub(crate) const SOURCE: &str = "the source of images";
 pub(crate) const TARGET: &str = "the target of images";
 
-/// What became of images.
+/// Counts of images that were moved.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Those written.
+    /// Images that were written.
     pub(crate) written: u64,
-    /// Those that the target had.
+    /// Images that the target had already.
     pub(crate) present: u64,
-    /// The bytes of both.
+    /// The bytes of both, thumbnails included.
     pub(crate) bytes: u64,
 }
 
@@ -45,7 +45,7 @@ impl Tally {
         self.bytes += other.bytes;
     }
 
-    /// As a sentence for an operator, that begins with what was done.
+    /// Returns a sentence for the operator that begins with `done`, such as "Copied".
     pub(crate) fn in_words(&self, done: &str) -> String {
         let Self { written, present, bytes } = self;
         let images = written + present;
@@ -56,28 +56,28 @@ impl Tally {
     }
 }
 
-/// The memory that images on their way share, in KiB. An image that is larger than all of it goes alone.
+/// The most memory for images that are being moved, in KiB. A larger image takes all of it.
 const MEMORY: u32 = 32 * 1024;
 
-/// Returns that memory.
+/// Returns a semaphore with a permit for each KiB of [`MEMORY`].
 pub(crate) fn memory() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(MEMORY as usize))
 }
 
-/// Waits until there is room in it for so many bytes.
-pub(crate) async fn room(memory: &Arc<Semaphore>, bytes: u64) -> anyhow::Result<OwnedSemaphorePermit> {
+/// Waits until memory for that many bytes is free.
+pub(crate) async fn acquire_memory(memory: &Arc<Semaphore>, bytes: u64) -> anyhow::Result<OwnedSemaphorePermit> {
     Ok(Arc::clone(memory).acquire_many_owned(kib(bytes)).await?)
 }
 
-/// Returns the room for so many bytes, in KiB.
+/// Returns the permits for that many bytes: one for each KiB, at least one and at most all.
 fn kib(bytes: u64) -> u32 {
     u32::try_from(bytes >> 10).unwrap_or(u32::MAX).clamp(1, MEMORY)
 }
 
-/// The bytes of a file of an image, and their room.
+/// The bytes of a rendition of an image, and the permit for their memory.
 pub(crate) type ImageFile = (Bytes, OwnedSemaphorePermit);
 
-/// Returns all bytes of a file of an image, and their room; nothing when there is none.
+/// Reads a rendition of an image; returns `None` if it does not exist.
 pub(crate) async fn read(
     store: &ObjectImageStore,
     key: &ImageKey,
@@ -86,17 +86,17 @@ pub(crate) async fn read(
 ) -> anyhow::Result<Option<ImageFile>> {
     let Some(mut image) = store.open(key, rendition, None).await.operator_context(SOURCE)? else { return Ok(None) };
     ensure!(image.size <= MAX_BYTES, "{SOURCE}: {} is no image: it is too long", key.as_str());
-    let room = match Arc::clone(memory).try_acquire_many_owned(kib(image.size)) {
-        Ok(room) => room,
+    let permit = match Arc::clone(memory).try_acquire_many_owned(kib(image.size)) {
+        Ok(permit) => permit,
         Err(_) => {
-            // No server waits for long with an answer that nobody reads.
+            // The server would time out a response that is not read while this waits: it is requested again afterwards.
             let size = image.size;
             drop(image);
-            let room = room(memory, size).await?;
+            let permit = acquire_memory(memory, size).await?;
             let Some(again) = store.open(key, rendition, None).await.operator_context(SOURCE)? else { return Ok(None) };
             ensure!(again.size == size, "{SOURCE}: {} has changed", key.as_str());
             image = again;
-            room
+            permit
         }
     };
     let mut all = BytesMut::with_capacity(usize::try_from(image.size)?);
@@ -105,11 +105,11 @@ pub(crate) async fn read(
         ensure!(u64::try_from(longer)? <= image.size, "{SOURCE}: {} is longer than it says", key.as_str());
         all.extend_from_slice(&part);
     }
-    Ok(Some((all.freeze(), room)))
+    Ok(Some((all.freeze(), permit)))
 }
 
-/// Returns a file of each of some images, as they arrive; nothing of one that is not there. Each is read by a task of its own, within
-/// the time that the store has, however long whoever takes them takes.
+/// Reads a rendition of each image and yields them in the order in which they complete, with `None` for one that does not exist.
+/// Each is read by a spawned task, so that a slow consumer of the stream does not run into timeouts of the store.
 pub(crate) fn read_each(
     store: &ObjectImageStore,
     keys: Vec<ImageKey>,
@@ -125,11 +125,11 @@ pub(crate) fn read_each(
         let reading = AbortOnDropHandle::new(reading);
         async move { reading.await? }
     });
-    reads.buffer_unordered(AT_ONCE)
+    reads.buffer_unordered(CONCURRENCY)
 }
 
-/// Returns whether a stored image consists of these bytes.
-async fn is(image: Option<OpenImage>, expected: &[u8]) -> Result<bool> {
+/// Returns whether a stored image consists of exactly these bytes.
+async fn is_equal(image: Option<OpenImage>, expected: &[u8]) -> Result<bool> {
     let Some(mut image) = image.filter(|image| usize::try_from(image.size) == Ok(expected.len())) else {
         return Ok(false);
     };
@@ -143,7 +143,8 @@ async fn is(image: Option<OpenImage>, expected: &[u8]) -> Result<bool> {
     Ok(left.is_empty())
 }
 
-/// Puts a file of an image where it is not yet, and makes sure that it is. The image counts with its original.
+/// Writes a rendition of an image unless the store has it already, and reads it back to verify it. The tally counts an image with
+/// its original, not with its thumbnail.
 pub(crate) async fn put(
     store: &ObjectImageStore,
     key: &ImageKey,
@@ -154,7 +155,7 @@ pub(crate) async fn put(
     let one = u64::from(rendition == Rendition::Original);
     let found = async || {
         let image = store.open(key, rendition, None).await.operator_context(TARGET)?;
-        is(image, &bytes).await.operator_context(TARGET)
+        is_equal(image, &bytes).await.operator_context(TARGET)
     };
     if found().await? {
         return Ok(Tally { present: one, ..tally });
@@ -164,7 +165,7 @@ pub(crate) async fn put(
     Ok(Tally { written: one, ..tally })
 }
 
-/// Copies the files of an image; nothing of one that is not there.
+/// Copies the renditions of an image that exist.
 async fn copy_one(
     from: &ObjectImageStore,
     to: &ObjectImageStore,
@@ -179,7 +180,7 @@ async fn copy_one(
     Ok(tally)
 }
 
-/// Copies every image. One that vanishes meanwhile is passed over.
+/// Copies every image. One that is deleted meanwhile is skipped.
 pub(crate) async fn copy(
     from: &ObjectImageStore,
     to: &ObjectImageStore,
@@ -187,30 +188,30 @@ pub(crate) async fn copy(
 ) -> anyhow::Result<Tally> {
     progress.phase("images", None);
     let memory = &memory();
-    let arrivals = from
+    let copies = from
         .list()
         .await
         .operator_context(SOURCE)?
         .map(async |key| copy_one(from, to, &key.operator_context(SOURCE)?, memory).await);
-    let mut arrivals = std::pin::pin!(arrivals.buffer_unordered(AT_ONCE));
+    let mut copies = std::pin::pin!(copies.buffer_unordered(CONCURRENCY));
     let mut tally = Tally::default();
-    while let Some(arrival) = arrivals.try_next().await? {
-        tally.add(&arrival);
+    while let Some(copied) = copies.try_next().await? {
+        tally.add(&copied);
         progress.advance(1)?;
     }
     Ok(tally)
 }
 
-/// Returns those of the keys that the store has no image of. No image is read for that.
+/// Returns the keys of images that the store lacks. It opens each image but reads none of its bytes.
 pub(crate) async fn missing(store: &ObjectImageStore, keys: Vec<ImageKey>) -> Result<Vec<ImageKey>> {
-    let looked = stream::iter(keys).map(async |key| {
+    let lookups = stream::iter(keys).map(async |key| {
         let found = store.open(&key, Rendition::Original, Some(ByteRange::Last(0))).await?;
         Ok(found.is_none().then_some(key))
     });
-    looked.buffer_unordered(AT_ONCE).try_filter_map(async |key| Ok(key)).try_collect().await
+    lookups.buffer_unordered(CONCURRENCY).try_filter_map(async |key| Ok(key)).try_collect().await
 }
 
-/// Returns those of the images that the rows of a target name and its store has not.
+/// Returns the images that the rows of a target reference and its store lacks.
 pub(crate) async fn lost(
     rows: &mut Snapshot,
     store: &ObjectImageStore,
@@ -220,15 +221,15 @@ pub(crate) async fn lost(
     let mut lost = Vec::new();
     let mut named = std::pin::pin!(rows.images());
     while let Some(keys) = named.try_next().await.operator_context(rows::TARGET)? {
-        let looked = u64::try_from(keys.len())?;
+        let checked = u64::try_from(keys.len())?;
         lost.extend(missing(store, keys).await.operator_context(TARGET)?);
-        progress.advance(looked)?;
+        progress.advance(checked)?;
     }
     Ok(lost)
 }
 
-/// Refuses to lose images without a word; what to say of those that are lost where that is allowed.
-pub(crate) fn judge(lost: &[ImageKey], allowed: bool) -> anyhow::Result<Option<String>> {
+/// Returns a warning about missing images, or fails with it unless they are allowed; `None` if there are none.
+pub(crate) fn report_missing(lost: &[ImageKey], allowed: bool) -> anyhow::Result<Option<String>> {
     if lost.is_empty() {
         return Ok(None);
     }
@@ -241,7 +242,7 @@ pub(crate) fn judge(lost: &[ImageKey], allowed: bool) -> anyhow::Result<Option<S
     Ok(Some(format!("Warning: {told}")))
 }
 
-/// Refuses a store with images that are not of the source. Those of an interrupted copy are.
+/// Fails if the target has images that the source lacks. Those of an interrupted copy are in both.
 pub(crate) async fn refuse_others(from: &ObjectImageStore, to: &ObjectImageStore) -> anyhow::Result<()> {
     let present = to.list().await.operator_context(TARGET)?.try_chunks(1_000).map_err(|error| error.1);
     let mut present = std::pin::pin!(present);
@@ -252,7 +253,7 @@ pub(crate) async fn refuse_others(from: &ObjectImageStore, to: &ObjectImageStore
     Ok(())
 }
 
-/// Refuses a store without any image as a source: most likely it is not the one that was meant.
+/// Fails if the source has no image: most likely it is the wrong store.
 pub(crate) async fn refuse_empty(store: &ObjectImageStore) -> anyhow::Result<()> {
     let first = store.list().await.operator_context(SOURCE)?.next().await.context("the source of images is empty")?;
     first.operator_context(SOURCE).map(drop)
@@ -270,7 +271,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_takes_images_slowly_gets_them_all() {
+    async fn a_slow_consumer_of_the_stream_receives_every_image() {
         let slow = || ThrottleConfig { wait_get_per_byte: Duration::from_millis(100), ..ThrottleConfig::default() };
         // Each part arrives in two steps, as over a network, and those of some images later than those of others.
         let objects = ThrottledStore::new(ThrottledStore::new(InMemory::new(), slow()), slow());

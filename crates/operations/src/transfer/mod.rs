@@ -1,17 +1,17 @@
-//! Moving everything: `agora copy`, `agora backup`, `agora restore`.
+//! `agora copy`, `agora backup` and `agora restore`: move all rows and images.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `copy` | from one database to another, from one image store to another |
-//! | `backup`, `restore` | into one file, and back |
-//! | `download` | the same file, taken while it is made |
-//! | `archive` | that file: its form, and that it is whole |
-//! | `rows` | rows from a source into a target, with checksums of both |
-//! | `images` | images likewise |
+//! | `copy` | copies from one database to another and from one image store to another |
+//! | `backup`, `restore` | write everything to one file, and restore it |
+//! | `download` | streams such a file to an HTTP client while it is made |
+//! | `archive` | the format of the file, and its integrity check |
+//! | `rows` | moves rows, with checksums of source and target |
+//! | `images` | moves images, and reads each back |
 //!
-//! Rows arrive in one transaction that is committed once they have been read back and agree with the source, so that a
-//! target never holds part of them. Images arrive before the rows that name them, and one that is there already is
-//! left: whatever was interrupted is simply run again.
+//! Rows are written in one transaction that is committed once they have been read back and agree with the source, so that a
+//! target never holds part of them. Images are written before the rows that reference them, and those that exist already are
+//! kept. So a command that was interrupted is simply run again.
 
 mod archive;
 mod backup;

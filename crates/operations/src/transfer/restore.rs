@@ -1,4 +1,4 @@
-//! `agora restore`: what `agora backup` saved, into an empty target.
+//! `agora restore`: restores a file of `agora backup` into an empty target.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -13,18 +13,18 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, TryStreamExt};
 
 use super::archive::{Entry, HEADER, SECRET, SUMMARY, Summary, UNNAMED, keys_from_lines};
-use super::images::{Tally, room};
-use super::rows::{Summing, Sums, TARGET, count};
+use super::images::{Tally, acquire_memory};
+use super::rows::{SumBuilder, Sums, TARGET, count};
 use super::{archive, images, rows};
 use crate::context::OperatorContext;
 use crate::progress::{Interrupt, Progress};
 use crate::{data_dir, open};
 
-/// Restores a backup; returns what to tell the operator.
+/// Restores a backup; returns a text for the operator.
 ///
 /// # Errors
-/// When the target holds something, or something could not be written: its rows are then what they were. A file that is
-/// no whole backup is refused before anything is made, and so is a data directory with another secret.
+/// When the target is not empty, or cannot be written. Its rows are then unchanged. A file that is not a complete backup is
+/// refused before anything is created, and so is a data directory with another secret.
 pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Result<String> {
     let mut progress = Progress::new(interrupt);
     let (archive, saved) = archive::open(&file, &mut progress)?;
@@ -48,7 +48,7 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
         }
     };
     let data_dir = data_dir::prepare(&config.data_dir)?;
-    // What a service remembers of it would be wrong.
+    // Not while a service has it open, whose caches would become stale.
     let database = open::database_to_serve(config, &data_dir).await?;
     let store = &open::images(config, &data_dir).await?;
     let mut load = database.load().await.operator_context(TARGET)?;
@@ -59,31 +59,31 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
     let mut entries = archive::entries(&archive)?;
     progress.phase("images", None);
     let memory = images::memory();
-    let mut arriving = FuturesUnordered::new();
+    let mut writes = FuturesUnordered::new();
     while let Some(Entry { name, bytes }) = entries.next().await? {
         if let Some((key, rendition)) = image_file(&name) {
-            // Some arrive while this one waits for room.
-            let mut room = std::pin::pin!(room(&memory, u64::try_from(bytes.len())?));
-            let room = loop {
+            // Drives the writes in progress while this image waits for memory.
+            let mut permit = std::pin::pin!(acquire_memory(&memory, u64::try_from(bytes.len())?));
+            let permit = loop {
                 tokio::select! {
-                    Some(arrival) = arriving.next(), if !arriving.is_empty() => contents.arrived(arrival, &mut progress)?,
-                    room = &mut room, if arriving.len() < images::AT_ONCE => break room?,
+                    Some(tally) = writes.next(), if !writes.is_empty() => contents.add_image(tally, &mut progress)?,
+                    permit = &mut permit, if writes.len() < images::CONCURRENCY => break permit?,
                 }
             };
-            arriving.push(async move {
-                let _room = room;
+            writes.push(async move {
+                let _permit = permit;
                 images::put(store, &key, rendition, bytes).await
             });
             continue;
         }
-        // What is no image comes before or after all of them.
-        while let Some(arrival) = arriving.next().await {
-            contents.arrived(arrival, &mut progress)?;
+        // The other entries come before or after all images.
+        while let Some(tally) = writes.next().await {
+            contents.add_image(tally, &mut progress)?;
         }
         match name.as_str() {
             HEADER | SECRET => {}
-            // They were on their way into the archive when what named them was deleted. They would stay for good: the
-            // sweep knows nothing of them.
+            // The rows that referenced them were deleted while the backup was made. If they were kept, nothing would ever delete
+            // them: the restored database has no record of them for the sweep.
             UNNAMED => {
                 for key in keys_from_lines(&bytes)? {
                     store.delete(&key).await.operator_context(images::TARGET)?;
@@ -105,34 +105,34 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
             }
         }
     }
-    drop(arriving);
+    drop(writes);
     let restored = contents.complete(&mut load, store, &mut progress).await?;
     if let Some(saved) = saved.filter(|_| config.jwt_secret.is_none()) {
-        data_dir::keep_secret(&data_dir, &saved)?;
+        data_dir::store_secret(&data_dir, &saved)?;
     }
     load.commit().await.operator_context(TARGET)?;
     Ok(format!("{restored}\n{told}"))
 }
 
-/// What an archive has turned out to hold.
+/// What has been read of an archive.
 #[derive(Default)]
 struct Contents {
     images: Tally,
-    /// How many of the images no row names.
+    /// The number of images that no row references.
     unnamed: u64,
-    sums: BTreeMap<String, Summing>,
+    sums: BTreeMap<String, SumBuilder>,
     summary: Option<Summary>,
 }
 
 impl Contents {
-    fn arrived(&mut self, arrival: Result<Tally>, progress: &mut Progress) -> Result<()> {
-        self.images.add(&arrival?);
+    fn add_image(&mut self, tally: Result<Tally>, progress: &mut Progress) -> Result<()> {
+        self.images.add(&tally?);
         progress.advance(1)
     }
 
-    /// Checks that everything has arrived; what to tell the operator.
+    /// Checks that everything in the summary was restored; returns a text for the operator.
     async fn complete(self, load: &mut Load, store: &ObjectImageStore, progress: &mut Progress) -> Result<String> {
-        let sums: Sums = self.sums.into_iter().map(|(table, summing)| (table, summing.sum())).collect();
+        let sums: Sums = self.sums.into_iter().map(|(table, builder)| (table, builder.finish())).collect();
         let summary = self.summary.context("the archive has no summary")?;
         let Tally { written, present, .. } = self.images;
         let has_all = summary.images.checked_add(self.unnamed) == Some(written + present);
@@ -141,7 +141,7 @@ impl Contents {
         ensure!(has_all, "the rows of the archive are not those that its summary has");
         rows::verify(load.contents(), &summary.rows, progress).await?;
         let mut lost = images::lost(load.contents(), store, progress).await?;
-        let warning = images::judge(&lost, true)?;
+        let warning = images::report_missing(&lost, true)?;
         lost.retain(|key| !summary.missing.iter().any(|known| known == key.as_str()));
         ensure!(lost.is_empty(), "{} images have vanished from the store again: who else uses it?", lost.len());
         let total: u64 = summary.rows.values().map(|sum| sum.rows).sum();
@@ -158,7 +158,7 @@ impl Contents {
     }
 }
 
-/// Returns which file of which image an entry is; nothing when it is none.
+/// Returns the image and the rendition of an entry, or `None` if it is not an image.
 pub(super) fn image_file(name: &str) -> Option<(ImageKey, Rendition)> {
     name.strip_prefix("images/").and_then(ImageKey::parse_file_name)
 }
@@ -169,7 +169,7 @@ pub(super) fn table(name: &str) -> Option<Table> {
     Table::ALL.into_iter().find(|known| known.name() == table)
 }
 
-/// Refuses a store with images that are not of the archive. Those of an interrupted restore are.
+/// Fails if the store has images that are not in the archive. Those of an interrupted restore are in it.
 async fn refuse_others(archive: &File, store: &ObjectImageStore) -> Result<()> {
     let present = store.list().await.operator_context(images::TARGET)?.try_collect();
     let mut present: HashSet<ImageKey> = present.await.operator_context(images::TARGET)?;

@@ -1,4 +1,4 @@
-//! Rows from a source into a target, with checksums of both.
+//! Moves rows from a source to a target, with checksums of both.
 
 use std::collections::BTreeMap;
 
@@ -10,40 +10,40 @@ use sha2::{Digest, Sha256};
 use crate::context::OperatorContext;
 use crate::progress::Progress;
 
-/// The databases, as they are named to an operator.
+/// The names of the databases in messages to the operator.
 pub(crate) const SOURCE: &str = "the source database";
 pub(crate) const TARGET: &str = "the target database";
 
-/// What a table holds: how many rows, and the SHA-256 of their text in the order of the primary key.
+/// The number of rows of a table, and the SHA-256 of their text in the order of the primary key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sum {
     pub(crate) rows: u64,
     pub(crate) sha256: String,
 }
 
-/// What each table holds, by its name.
+/// The sums of all tables, by the name of the table.
 pub(crate) type Sums = BTreeMap<String, Sum>;
 
-/// A sum in the making.
+/// Computes a [`Sum`] page by page.
 #[derive(Default)]
-pub(crate) struct Summing {
+pub(crate) struct SumBuilder {
     rows: u64,
     hasher: Sha256,
 }
 
-impl Summing {
-    /// Adds rows and the text they have.
+impl SumBuilder {
+    /// Adds rows, and their text.
     pub(crate) fn add(&mut self, rows: &Rows, text: &[u8]) {
         self.rows += count(rows);
         self.hasher.update(text);
     }
 
-    pub(crate) fn sum(self) -> Sum {
+    pub(crate) fn finish(self) -> Sum {
         Sum { rows: self.rows, sha256: hex(&self.hasher.finalize()) }
     }
 }
 
-/// Bytes as lower-case hexadecimal digits.
+/// Returns bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -61,8 +61,8 @@ pub(crate) async fn total(snapshot: &mut Snapshot) -> Result<u64> {
     Ok(total)
 }
 
-/// Hands all rows and their text to `take`, table by table; returns what each table holds. The next rows are read while
-/// some are taken.
+/// Passes all rows and their text to `take`, page by page; returns the sum of each table. The next page is read while `take`
+/// works.
 pub(crate) async fn each_page(
     from: &mut Snapshot,
     name: &str,
@@ -71,19 +71,19 @@ pub(crate) async fn each_page(
 ) -> Result<Sums> {
     let mut sums = Sums::new();
     for table in Table::ALL {
-        let mut summing = Summing::default();
+        let mut builder = SumBuilder::default();
         let mut rows = from.page(table, None).await.operator_context(name)?;
         while !rows.is_empty() {
             let text = rows.to_lines()?;
-            summing.add(&rows, &text);
+            builder.add(&rows, &text);
             let (read, end) = (count(&rows), rows.end());
-            // Asked for first, since what takes rows may keep the thread.
+            // The read is polled first, since `take` may block the thread.
             let (next, taken) = tokio::join!(from.page(table, end), take(rows, text));
             taken?;
             rows = next.operator_context(name)?;
             progress.advance(read)?;
         }
-        sums.insert(table.name().to_owned(), summing.sum());
+        sums.insert(table.name().to_owned(), builder.finish());
     }
     Ok(sums)
 }
@@ -94,7 +94,7 @@ pub(crate) async fn copy(from: &mut Snapshot, to: &mut Load, progress: &mut Prog
     each_page(from, SOURCE, progress, async |rows, _| to.insert(rows).await.operator_context(TARGET)).await
 }
 
-/// Checks that a target that has been filled holds what the sums say.
+/// Reads back all rows of a target, and fails if their sums are not the expected ones.
 pub(crate) async fn verify(target: &mut Snapshot, expected: &Sums, progress: &mut Progress) -> Result<()> {
     progress.phase("check", Some(expected.values().map(|sum| sum.rows).sum()));
     for (table, found) in each_page(target, TARGET, progress, async |_, _| Ok(())).await? {

@@ -1,5 +1,5 @@
-//! What Prometheus is shown, at an address of its own. Nothing of it is made unless that is configured, and nothing that
-//! is shown is asked of the database.
+//! Metrics for Prometheus, at a separate address. They are created only if that address is configured, and reading them sends no
+//! query to the database.
 
 mod service;
 
@@ -21,20 +21,20 @@ use prometheus_client::registry::{Registry, Unit};
 
 pub(crate) use self::service::ServiceMetrics;
 
-/// What is shown, before it is.
+/// The metrics, before they are served.
 pub(crate) struct Metrics {
     bound: Bound,
     registry: Registry,
-    /// What is measured of requests.
+    /// Metrics of requests.
     pub(crate) http: Arc<HttpMetrics>,
-    /// What is measured of calls of the database.
+    /// Metrics of database calls.
     pub(crate) calls: Arc<CallTimes>,
-    /// How late streams of events are told what happened.
+    /// The delay between an event and its delivery to the streams of this node.
     pub(crate) lag: Histogram,
 }
 
 impl Metrics {
-    /// Measures for those who will connect to the address.
+    /// Creates the metrics to be served at the bound address.
     pub(crate) fn new(bound: Bound) -> Self {
         let mut registry = Registry::default();
         registry.register("agora_build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
@@ -50,7 +50,7 @@ impl Metrics {
         Self { bound, registry, http, calls, lag }
     }
 
-    /// Shows all that, and this as well: where, and the server.
+    /// Starts to serve the metrics, with those of the service; returns the address and the server.
     pub(crate) fn serve(mut self, service: ServiceMetrics) -> Result<(SocketAddr, Server)> {
         self.registry.register_collector(Box::new(service));
         let address = self.bound.address;
@@ -58,7 +58,7 @@ impl Metrics {
     }
 }
 
-/// The upper bounds of the times that are told apart, in seconds. They are few: there are dozens of operations.
+/// The buckets of the histograms of times, in seconds. They are few, since there are dozens of operations.
 const TIMES: [f64; 9] = [0.0005, 0.001, 0.005, 0.025, 0.1, 0.25, 1.0, 5.0, 20.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -66,7 +66,7 @@ struct Operation {
     operation: &'static str,
 }
 
-/// The times of calls, by the name of what was called, and how many failed.
+/// The durations of database calls by operation, and the numbers of failed and abandoned calls.
 pub(crate) struct CallTimes {
     times: Family<Operation, Histogram, fn() -> Histogram>,
     failed: Counter,

@@ -1,4 +1,4 @@
-//! What the system says of the process, and how busy the parts of the service are.
+//! Metrics of the process, and of how busy the parts of the service are. They are read when Prometheus scrapes them.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::adapters::Adapters;
 
-/// The parts of the service whose figures are shown.
+/// Collects the metrics from the parts of the service.
 pub(crate) struct ServiceMetrics {
-    /// When the process began, about.
+    /// When the service was started.
     pub(crate) begun: Timestamp,
     pub(crate) adapters: Adapters,
     pub(crate) sweep: Arc<SweepRecord>,
-    /// What was mailed, where mail is sent.
+    /// The counters of the mailer, if mail is configured.
     pub(crate) mail: Option<Arc<MailRecord>>,
 }
 
@@ -47,7 +47,7 @@ impl Collector for ServiceMetrics {
 }
 
 impl ServiceMetrics {
-    /// What the system says of this process, under the names that Prometheus' own libraries use.
+    /// Metrics of this process, under the names that Prometheus' own client libraries use.
     fn process(&self, page: &mut Page<'_>) -> fmt::Result {
         let begun = self.begun.unix_seconds();
         page.gauge("process_start_time_seconds", "When the service was started, in seconds since 1970", begun)?;
