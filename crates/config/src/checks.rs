@@ -1,4 +1,4 @@
-//! What settings must be together, and what they make together.
+//! Checks settings against each other, and derives values from several of them.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::settings::{Config, MAX_DATABASE_SECONDS, SETTINGS};
 use crate::values::Values;
 
 impl Config {
-    /// The fewest bytes of a signing secret: what HS256 puts in.
+    /// The minimum length of a signing secret in bytes: that of the key of HS256.
     pub const MIN_SECRET_BYTES: usize = MIN_SECRET_BYTES;
 
-    /// The most connections by default.
+    /// The default maximum of client connections, if the limit on open files allows as many.
     pub const MAX_CONNECTIONS: usize = 4096;
 
-    /// Returns how a PostgreSQL server is used.
+    /// Returns the options for a PostgreSQL server.
     pub fn database(&self) -> Options {
         Options {
             connections: self.database_connections,
@@ -31,7 +31,7 @@ impl Config {
         }
     }
 
-    /// Returns how many requests a minute are served.
+    /// Returns the limits on requests per minute.
     pub fn throttling(&self) -> Throttling {
         Throttling {
             per_address: self.requests_per_address.and_then(NonZeroU32::new),
@@ -39,7 +39,7 @@ impl Config {
         }
     }
 
-    /// Returns the administrator to make at start when there is none.
+    /// Returns the administrator to create at start if there is none.
     pub fn admin(&self) -> Option<Registration> {
         self.parse_admin()?.ok()
     }
@@ -50,69 +50,69 @@ impl Config {
         Some(parse_registration(username, email, password))
     }
 
-    /// Notes what contradicts itself.
+    /// Adds a problem for each contradiction between settings.
     pub(crate) fn check(&self, values: &mut Values) {
-        // Port 0 is another one each time.
+        // Port 0 stands for a different free port each time.
         let is_fixed = self.listen.rsplit_once(':').is_some_and(|(_, port)| port.parse() != Ok(0u16));
         if is_fixed && self.metrics_listen.as_ref() == Some(&self.listen) {
-            refuse_together(values, [&SETTINGS.listen, &SETTINGS.metrics_listen], " must be two addresses");
+            add_joint_problem(values, [&SETTINGS.listen, &SETTINGS.metrics_listen], " must be two addresses");
         }
-        // Whoever sets the same twice has exchanged one of them alone, and would log everybody out.
+        // With two equal secrets, only one was replaced in a rotation: the old tokens are lost, and everybody is logged out.
         if self.jwt_secret.is_some() && self.jwt_secret == self.jwt_accepted_secret {
             let both = [&SETTINGS.jwt_secret, &SETTINGS.jwt_accepted_secret];
-            refuse_together(values, both, " must be two secrets: the new one and the old one");
+            add_joint_problem(values, both, " must be two secrets: the new one and the old one");
         }
         if let (Some("memory:"), Some(_)) = (self.media_url.as_deref(), &self.media_public_url) {
             let both = [&SETTINGS.media_url, &SETTINGS.media_public_url];
-            refuse_together(values, both, ": what is in memory can be had from the service alone");
+            add_joint_problem(values, both, ": what is in memory can be had from the service alone");
         }
         let is_server =
             self.database_url.as_ref().is_some_and(|url| agora_database::check_replica_url(url.expose()).is_ok());
         if self.database_read_url.is_some() && !is_server {
             let both = [&SETTINGS.database_read_url, &SETTINGS.database_url];
-            refuse_together(values, both, ": only a PostgreSQL server has replicas");
+            add_joint_problem(values, both, ": only a PostgreSQL server has replicas");
         }
         if self.database_read_url.is_some() && self.database_flavor == Flavor::Distributed {
             let both = [&SETTINGS.database_read_url, &SETTINGS.database_flavor];
-            refuse_together(values, both, ": an engine over many machines has no replicas to read from");
+            add_joint_problem(values, both, ": an engine over many machines has no replicas to read from");
         }
         let both = [&SETTINGS.smtp_url, &SETTINGS.mail_from];
         let [has_server, has_sender] = both.map(|setting| values.given(setting).is_some());
         if has_server != has_sender {
             let names = both.map(Setting::variable).join(" and ");
-            values.refuse(&both, format!("{names} must be set together"));
+            values.add_problem(&both, format!("{names} must be set together"));
         }
         let most = Duration::from_secs(MAX_DATABASE_SECONDS);
         if self.database_wait_timeout + self.database_statement_timeout > most {
             let both = [&SETTINGS.database_wait_timeout, &SETTINGS.database_statement_timeout];
-            refuse_together(values, both, &format!(" must be at most {MAX_DATABASE_SECONDS}s together"));
+            add_joint_problem(values, both, &format!(" must be at most {MAX_DATABASE_SECONDS}s together"));
         }
     }
 
-    /// Notes what is missing or wrong of the administrator.
+    /// Adds a problem for each setting of the administrator that is missing or invalid.
     pub(crate) fn check_admin(&self, values: &mut Values) {
         let all = [&SETTINGS.admin_username, &SETTINGS.admin_email, &SETTINGS.admin_password];
         let set = all.iter().filter(|setting| values.given(setting).is_some());
         let set: Vec<String> = set.map(|setting| values.name(setting)).collect();
         if (1..all.len()).contains(&set.len()) {
             let names = all.map(Setting::variable).join(", ");
-            values.refuse(&all, format!("{names} must be set together, not only {}", set.join(", ")));
+            values.add_problem(&all, format!("{names} must be set together, not only {}", set.join(", ")));
         }
         if let (Some(Err(errors)), Some(username)) = (self.parse_admin(), set.first()) {
-            values.refuse(&all, format!("{username} and what belongs to it: {errors}"));
+            values.add_problem(&all, format!("{username} and what belongs to it: {errors}"));
         }
     }
 }
 
-fn refuse_together(values: &mut Values, both: [&'static Setting; 2], what: &str) {
+fn add_joint_problem(values: &mut Values, both: [&'static Setting; 2], what: &str) {
     let [one, other] = both.map(|setting| values.name_with_default(setting));
-    values.refuse(&both, format!("{one} and {other}{what}"));
+    values.add_problem(&both, format!("{one} and {other}{what}"));
 }
 
-/// Parses the name, the email address and the password of an account.
+/// Parses the username, the email address and the password of an account.
 ///
 /// # Errors
-/// What is wrong with them, on one line.
+/// All violations, on one line.
 pub fn parse_registration(username: &str, email: &str, password: &str) -> Result<Registration, String> {
     match (Username::parse(username), Email::parse(email), Password::parse(password)) {
         (Ok(username), Ok(email), Ok(password)) => Ok(Registration { username, email, password, biography: None }),

@@ -9,7 +9,7 @@ use crate::settings::ALL;
 use crate::values::{ValueSource, Values};
 
 impl Values {
-    /// Takes what a file says. No message repeats a value, which may be a secret.
+    /// Adds the values of a file. Messages never repeat a value, which may be a secret.
     pub fn take_file(&mut self, path: &Path, text: &str) {
         self.file = Some(path.to_owned());
         let line = |at: usize| 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
@@ -19,7 +19,7 @@ impl Values {
             Err(error) => {
                 let what = error.message().lines().collect::<Vec<_>>().join(", ");
                 let at = error.span().map_or(0, |span| span.start);
-                self.refuse(&[], at_line(at, &format!("this is no TOML: {what}")));
+                self.add_problem(&[], at_line(at, &format!("this is no TOML: {what}")));
                 self.is_file_unreadable = true;
                 return;
             }
@@ -30,7 +30,7 @@ impl Values {
             let (setting, is_path) = match setting(&keys) {
                 Ok(found) => found,
                 Err((meant, what)) => {
-                    self.refuse(meant.as_slice(), at_line(at, &what));
+                    self.add_problem(meant.as_slice(), at_line(at, &what));
                     continue;
                 }
             };
@@ -38,14 +38,14 @@ impl Values {
                 Ok(text) => self.take(setting, is_path, &text, ValueSource::File(path.to_owned(), line(at))),
                 Err(wanted) => {
                     let suffix = if is_path { "_file" } else { "" };
-                    self.refuse(&[setting], at_line(at, &format!("{}{suffix} must be {wanted}", setting.key)));
+                    self.add_problem(&[setting], at_line(at, &format!("{}{suffix} must be {wanted}", setting.key)));
                 }
             }
         }
     }
 }
 
-/// Returns the entries of a table and of those in it, each with where it is and its path of keys.
+/// Returns the entries of a table and its subtables, each with its byte offset, its path of keys, and its value.
 fn entries<'a>(table: &'a DeTable<'_>, above: &[&'a str]) -> Vec<(usize, Vec<&'a str>, &'a DeValue<'a>)> {
     let entries = table.iter().flat_map(|(key, value)| {
         let keys = [above, &[key.get_ref().as_ref()]].concat();
@@ -57,8 +57,8 @@ fn entries<'a>(table: &'a DeTable<'_>, above: &[&'a str]) -> Vec<(usize, Vec<&'a
     entries.collect()
 }
 
-/// Returns the setting of a key, and whether the key is the one of its own file; where there is none, the setting that
-/// was probably meant, and what to say of the key.
+/// Returns the setting of a key, and whether the key is that of its separate file. If there is no such setting, returns the one
+/// that was probably meant, and a message about the key.
 fn setting(keys: &[&str]) -> Result<(&'static Setting, bool), (Option<&'static Setting>, String)> {
     let (name, joined) = (keys.join("."), keys.join("_"));
     if let Some(setting) = ALL.iter().find(|setting| !setting.in_file && setting.key == joined) {
@@ -75,7 +75,7 @@ fn setting(keys: &[&str]) -> Result<(&'static Setting, bool), (Option<&'static S
     Err((Some(meant), format!("there is no setting {name}: is {known}{place} meant?")))
 }
 
-/// Returns the value as a variable would hold it; when it is of another form, what it must be.
+/// Returns the value as a variable would hold it, or what it must be if it has another form.
 fn in_form(form: Form, value: &DeValue<'_>) -> Result<String, &'static str> {
     let (text, wanted) = match (form, value) {
         (_, DeValue::String(text)) => return Ok(text.clone().into_owned()),

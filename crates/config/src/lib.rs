@@ -1,14 +1,14 @@
-//! The configuration: a file, then variables, then flags; what each value must be.
+//! The configuration: read from a file, environment variables and flags, where later sources win, and validated.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `settings` | the settings, each declared once |
-//! | `setting` | what there is to know of a setting |
-//! | `parse` | from texts to the values that the program works with |
-//! | `values` | what was given, where, and what is wrong with it |
-//! | `file` | the file: its keys, and the lines they stand on |
-//! | `checks` | what settings must be together, and what they make together |
-//! | `load` | where a program that starts finds all this, and the flags of its command line |
+//! | `settings` | declares every setting once |
+//! | `setting` | the type that describes a setting |
+//! | `parse` | parses texts into the values that the program works with |
+//! | `values` | the values that were set, their sources, and problems with them |
+//! | `file` | reads the configuration file: its keys, and their line numbers |
+//! | `checks` | checks settings against each other, and derives values from several of them |
+//! | `load` | loads the configuration when the program starts, and declares its flags |
 //! | `show` | `agora config show` |
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Where a program that starts finds its configuration.
+//! Loads the configuration when the program starts.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,13 +13,13 @@ use crate::setting::{PREFIX, Setting, find};
 use crate::settings::{ALL, Config, SETTINGS};
 use crate::values::{ValueSource, Values};
 
-/// The file that is read when no other is named.
-const FILE: &str = "agora.toml";
+/// The file in the working directory that is read if no other is named.
+const DEFAULT_FILE: &str = "agora.toml";
 
-/// More than any secret has.
-const LONGEST_SECRET: u64 = 64 * 1024;
+/// The most bytes of the file of a secret.
+const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
-/// What the command line sets: a flag for each setting that has one.
+/// The values that flags of the command line set.
 #[derive(Debug, Clone, Default)]
 pub struct Flags(pub(crate) Vec<(&'static Setting, String)>);
 
@@ -50,7 +50,7 @@ impl Args for Flags {
     }
 }
 
-/// Returns the first sentence of the documentation, and what else sets it.
+/// Returns the help text of a flag: the first sentence of the documentation, the variable, and the default.
 fn help(setting: &Setting) -> String {
     let (first, _) = setting.documentation.split_once(". ").unwrap_or((setting.documentation, ""));
     let text = format!("{first} [{}; {}]", setting.variable(), setting.default_in_words()).replace('`', "");
@@ -58,38 +58,37 @@ fn help(setting: &Setting) -> String {
     initial.to_ascii_uppercase() + rest
 }
 
-/// What a configuration is read for.
+/// What a configuration is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// For the service and what works on its data.
+    /// The service, and commands that work on its data.
     Service,
-    /// For a command about administrators: what it takes from the settings of the administrator is completed by flags
-    /// and the standard input.
+    /// A command about administrators, whose flags and standard input complete the settings of the administrator.
     Administration,
 }
 
-/// Why a configuration, or what a command needs of it, is refused: a line for each problem.
+/// An invalid configuration or command line, with a line for each problem.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct Invalid(pub String);
 
-/// A configuration that was read, whether or not it is any good.
+/// A configuration that was read, valid or not.
 pub struct Loaded {
-    /// What was given, and what is wrong with it.
+    /// The values that were set, and the problems with them.
     pub values: Values,
-    /// The configuration. Where a value is bad, the default stands in for it.
+    /// The configuration, with defaults in place of invalid values.
     pub best_guess: Config,
 }
 
 impl Loaded {
-    /// Makes a configuration of what was given.
+    /// Parses and checks the values.
     pub fn new(mut values: Values, purpose: Purpose) -> Self {
         let mut config = Config::read(&mut values);
         config.check(&mut values);
         if purpose == Purpose::Service {
             config.check_admin(&mut values);
         }
-        // The one that was read, whether or not it is named.
+        // The file that was read, also if it is the default one.
         config.config = values.file.as_ref().and_then(|path| std::path::absolute(path).ok());
         Self { values, best_guess: config }
     }
@@ -97,13 +96,13 @@ impl Loaded {
     /// Returns the configuration.
     ///
     /// # Errors
-    /// When anything is wrong with it.
+    /// [`Invalid`], with all problems, if there are any.
     pub fn config(&self) -> Result<&Config, Invalid> {
         let problems: Vec<&str> = self.values.problems.iter().map(|problem| problem.text.as_str()).collect();
         if problems.is_empty() { Ok(&self.best_guess) } else { Err(Invalid(problems.join("\n"))) }
     }
 
-    /// Returns where the configuration comes from, in words.
+    /// Returns a text about the sources of the configuration, such as "2 settings from /srv/agora.toml, 1 variable".
     pub fn summary(&self) -> String {
         let several = |count: usize, one: &str| match count {
             1 => format!("1 {one}"),
@@ -119,20 +118,20 @@ impl Loaded {
         if all.is_empty() { "defaults alone".to_owned() } else { all.join(", ") }
     }
 
-    /// Returns whether a setting's value is what was meant, as far as can be told.
+    /// Returns whether the value of a setting is known: no problem concerns it, and no unreadable file could have set it.
     pub fn is_certain(&self, setting: &Setting) -> bool {
         let given = self.values.given(setting);
-        let is_outside = given.is_some_and(|given| !matches!(given.place, ValueSource::File(..)));
-        let is_in_doubt = self.values.problems.iter().any(|problem| problem.of.contains(&setting.key));
-        !is_in_doubt && (is_outside || !self.values.is_file_unreadable)
+        let is_set_outside_file = given.is_some_and(|given| !matches!(given.place, ValueSource::File(..)));
+        let is_in_doubt = self.values.problems.iter().any(|problem| problem.keys.contains(&setting.key));
+        !is_in_doubt && (is_set_outside_file || !self.values.is_file_unreadable)
     }
 }
 
 impl Config {
-    /// Reads the configuration from variables such as those of the environment alone. An empty one counts as not set.
+    /// Reads the configuration from variables alone, such as those of the environment. An empty one counts as not set.
     ///
     /// # Errors
-    /// [`Invalid`], each problem with the name of its variable and what it must be.
+    /// [`Invalid`], with the variable of each problem and what its value must be.
     pub fn from_variables(variables: impl Fn(&str) -> Option<String>) -> Result<Self, Invalid> {
         let names = ALL.iter().map(|setting| setting.variable()).flat_map(|name| [format!("{name}_FILE"), name]);
         let mut values = Values::new(read_secret);
@@ -142,7 +141,7 @@ impl Config {
 }
 
 impl Values {
-    /// Takes what the environment says. Names that do not begin with [`PREFIX`] do not count.
+    /// Adds the values of environment variables. Names that do not begin with [`PREFIX`] are ignored.
     pub fn take_variables(&mut self, variables: impl IntoIterator<Item = (String, String)>) {
         for (name, text) in variables.into_iter().filter(|(name, _)| name.starts_with(PREFIX)) {
             match find(ALL, &name, "_FILE", Setting::variable) {
@@ -155,13 +154,13 @@ impl Values {
         }
     }
 
-    /// Takes what the command line says.
+    /// Adds the values of flags.
     pub fn take_flags(&mut self, flags: &Flags) {
         flags.0.iter().for_each(|(setting, text)| self.take(setting, false, text, ValueSource::Flag));
     }
 }
 
-/// Reads the configuration of this process: its file, its environment, its flags.
+/// Reads the configuration of this process from its file, its environment and its flags.
 pub fn load(flags: &Flags, purpose: Purpose) -> Loaded {
     let mut values = Values::new(read_secret);
     let mut variables = BTreeMap::new();
@@ -171,7 +170,7 @@ pub fn load(flags: &Flags, purpose: Purpose) -> Loaded {
             Ok(value) => drop(variables.insert(name.to_owned(), value)),
             Err(_) => {
                 let of: Vec<_> = ALL.iter().copied().filter(|setting| name.starts_with(&setting.variable())).collect();
-                values.refuse(&of, format!("{name} must be valid Unicode"));
+                values.add_problem(&of, format!("{name} must be valid Unicode"));
             }
         }
     }
@@ -179,7 +178,7 @@ pub fn load(flags: &Flags, purpose: Purpose) -> Loaded {
         match fs::read_to_string(&path) {
             Ok(text) => values.take_file(&path, &text),
             Err(error) => {
-                values.refuse(&[], format!("cannot read the configuration file {}: {error}", path.display()));
+                values.add_problem(&[], format!("cannot read the configuration file {}: {error}", path.display()));
                 values.is_file_unreadable = true;
             }
         }
@@ -189,19 +188,19 @@ pub fn load(flags: &Flags, purpose: Purpose) -> Loaded {
     Loaded::new(values, purpose)
 }
 
-/// Returns the file to read: the one that is named, or else the one in the working directory, if it is there.
+/// Returns the file to read: the one that a flag or variable names, or else [`DEFAULT_FILE`] if it exists.
 fn file(flags: &Flags, variables: &BTreeMap<String, String>) -> Option<PathBuf> {
     let flag = flags.0.iter().find(|(setting, _)| setting.key == SETTINGS.config.key).map(|(_, path)| path);
     let named = flag.or_else(|| variables.get(&SETTINGS.config.variable()));
     let named = named.filter(|path| !path.trim().is_empty()).map(PathBuf::from);
-    named.or_else(|| Path::new(FILE).exists().then(|| PathBuf::from(FILE)))
+    named.or_else(|| Path::new(DEFAULT_FILE).exists().then(|| PathBuf::from(DEFAULT_FILE)))
 }
 
-/// Reads the file of a secret.
+/// Reads the separate file of a secret.
 fn read_secret(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    File::open(path)?.take(LONGEST_SECRET + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LONGEST_SECRET {
+    File::open(path)?.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_SECRET_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too long for a secret"));
     }
     Ok(text)

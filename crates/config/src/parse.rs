@@ -1,4 +1,4 @@
-//! From the text of a value to what it means, or to what follows the setting's name when it means nothing.
+//! Parsers of the values of settings. Their error is the end of a message that begins with the name of the setting.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::setting::Secret;
 
-/// The fewest bytes of a signing secret: what HS256 puts in.
+/// The minimum length of a signing secret in bytes: that of the key of HS256.
 pub(crate) const MIN_SECRET_BYTES: usize = 32;
 
 const SECOND: u64 = 1;
@@ -24,7 +24,7 @@ pub(crate) fn text<T: From<String>>(text: &str) -> Parsed<T> {
     Ok(text.to_owned().into())
 }
 
-/// One of some words, and what it means.
+/// Parses one of these words into its value.
 pub(crate) fn one_of<T: Copy, const N: usize>(words: [(&'static str, T); N]) -> impl Fn(&str) -> Parsed<T> {
     move |text| {
         let meant = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
@@ -38,7 +38,7 @@ pub(crate) fn address(text: &str) -> Parsed<String> {
     parts.map(|_| text.to_owned()).ok_or_else(wrong)
 }
 
-/// A URL that an adapter understands, by its own word.
+/// Parses a URL that an adapter accepts: `check` is that adapter's own check.
 pub(crate) fn location<T: From<String>, E: Display>(
     check: impl Fn(&str) -> Result<(), E>,
 ) -> impl Fn(&str) -> Parsed<T> {
@@ -53,12 +53,12 @@ pub(crate) fn public_url(text: &str) -> Parsed<String> {
     };
     let wrong = || " must be an http or https address such as https://agora.example.org".to_owned();
     let url = Url::parse(text).ok().filter(is_plain).ok_or_else(wrong)?;
-    // As it was understood: what was written may hold blanks and line ends, which no header takes.
+    // Normalized: the original may contain white space and line breaks, which headers do not allow.
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
 pub(crate) fn signing_secret(text: &str) -> Parsed<Secret> {
-    // White space around it is no part of it: files that hold secrets often end with a line's end.
+    // Surrounding white space is not part of it: files with secrets often end with a line break.
     match text.trim() {
         secret if secret.len() >= MIN_SECRET_BYTES => Ok(secret.to_owned().into()),
         _ => Err(format!(" must be at least {MIN_SECRET_BYTES} bytes, as from `openssl rand -hex 32`")),
@@ -76,7 +76,7 @@ pub(crate) fn number<N: FromStr + PartialOrd + Display>(bounds: RangeInclusive<N
     }
 }
 
-/// A time of at least a second.
+/// Parses a time of one second to `most` seconds.
 pub(crate) fn time(most: u64) -> impl Fn(&str) -> Parsed<Duration> {
     move |text| {
         duration(text).filter(|time| time.as_secs() <= most).ok_or_else(|| {
@@ -89,7 +89,7 @@ pub(crate) fn time(most: u64) -> impl Fn(&str) -> Parsed<Duration> {
     }
 }
 
-/// A time that may be in milliseconds, since queries are quicker than what other times are about.
+/// Parses a time that, unlike other settings, may be in milliseconds, since queries are short; `None` if none are logged.
 pub(crate) fn slow_query(text: &str) -> Parsed<Option<Duration>> {
     let milliseconds = |text: &str| text.strip_suffix("ms")?.parse().ok().filter(|count| *count > 0);
     let time = match text {
@@ -99,7 +99,7 @@ pub(crate) fn slow_query(text: &str) -> Parsed<Option<Duration>> {
     time.map(Some).ok_or_else(|| " must be a time such as 250ms or 1s, or none".to_owned())
 }
 
-/// Returns a number of seconds, or of another unit when followed by s, m, h or d.
+/// Parses a number of seconds, or of another unit if it is followed by s, m, h or d. At most 30 days.
 fn duration(text: &str) -> Option<Duration> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -114,10 +114,10 @@ fn duration(text: &str) -> Option<Duration> {
 }
 
 pub(crate) fn filter(text: &str) -> Parsed<String> {
-    // Around a comma there may be spaces.
+    // Spaces around commas are allowed.
     let parts: Vec<_> = text.split(',').map(str::trim).collect();
     let filter = parts.join(",");
-    // What is no level would be taken for a target, whose level then is all.
+    // A part without `=` must be a level: `Targets` would take anything else for a target and enable all of its levels.
     let is_part = |part: &&str| match part.split_once('=') {
         None => part.parse::<LevelFilter>().is_ok(),
         Some((target, _)) => target.chars().all(|it| it.is_ascii_alphanumeric() || "_:".contains(it)),

@@ -1,8 +1,8 @@
-//! What there is to know of a setting, and values that are not shown.
+//! The description of a setting, and values that are never shown.
 
 use std::fmt;
 
-/// A text that is not shown in logs and errors.
+/// A text that its `Debug` output does not show, so that it does not appear in logs and errors.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -25,10 +25,10 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What every variable begins with.
+/// The prefix of every environment variable.
 pub const PREFIX: &str = "AGORA_";
 
-/// A setting.
+/// The description of a setting.
 #[derive(Debug)]
 pub struct Setting {
     /// Its key in the file.
@@ -39,11 +39,11 @@ pub struct Setting {
     pub in_file: bool,
     /// How its values are written.
     pub form: Form,
-    /// What holds where nobody sets it.
+    /// The value if it is not set.
     pub default: DefaultValue,
-    /// What it does, in a paragraph of Markdown that begins with a small letter and has no full stop.
+    /// What it does: a paragraph of Markdown that begins with a lower-case letter and has no full stop at the end.
     pub documentation: &'static str,
-    /// The flag of the command line that sets it, and what that calls the value.
+    /// The flag of the command line that sets it, and the placeholder of its value.
     pub flag: Option<(&'static str, &'static str)>,
 }
 
@@ -58,20 +58,20 @@ pub enum Form {
     Number,
     /// A time: a number of seconds, or one with a unit.
     Time,
-    /// A text that is never shown, and that may stand in a file of its own.
+    /// A text that is never shown, and that may be read from a separate file.
     Secret,
-    /// A URL whose user's password is never shown; it may stand in a file of its own.
+    /// A URL whose password is never shown, and that may be read from a separate file.
     SecretUrl,
 }
 
-/// What holds where nobody sets a setting.
+/// The value of a setting that is not set.
 #[derive(Debug)]
 pub enum DefaultValue {
     /// This value.
     Fixed(&'static str),
-    /// A value that depends on the machine, which the text is about.
+    /// A value that depends on the machine, and a text that describes it.
     Computed(fn() -> String, &'static str),
-    /// No value. The text says what holds then, in Markdown.
+    /// No value. The text, in Markdown, says what happens then.
     Unset(&'static str),
 }
 
@@ -81,13 +81,13 @@ impl Setting {
         format!("{PREFIX}{}", self.key.to_ascii_uppercase())
     }
 
-    /// Returns whether its value may stand in a file of its own, which the variable and the key with `_FILE` behind
-    /// them name.
+    /// Returns whether its value may be read from a separate file, whose path the variable or key with the suffix `_FILE` or
+    /// `_file` gives.
     pub fn may_be_in_own_file(&self) -> bool {
         matches!(self.form, Form::Secret | Form::SecretUrl)
     }
 
-    /// Returns the value that holds where nobody sets it.
+    /// Returns its value if it is not set.
     pub fn default_value(&self) -> Option<String> {
         match self.default {
             DefaultValue::Fixed(value) => Some(value.to_owned()),
@@ -96,22 +96,23 @@ impl Setting {
         }
     }
 
-    /// Returns what is said of the value that holds where nobody sets it, in Markdown.
+    /// Returns the description of that value, in Markdown.
     pub fn default_in_words(&self) -> &'static str {
         let (DefaultValue::Fixed(words) | DefaultValue::Computed(_, words) | DefaultValue::Unset(words)) = self.default;
         words
     }
 
-    /// Returns a value without the white space around it, which a password alone may mean.
+    /// Returns a value without the white space around it, which only in a secret may be intended.
     pub(crate) fn trim<'a>(&self, text: &'a str) -> &'a str {
         if self.form == Form::Secret { text } else { text.trim() }
     }
 }
 
-/// Finds the setting of a name, and whether the name is that of the file with its value, which ends with the suffix.
+/// Finds the setting with this name, and returns whether the name has the suffix that stands for the path of a separate file.
+/// `own` returns the name of a setting.
 ///
 /// # Errors
-/// When there is none: the one of which a name is most like this, when any is like it at all, and that name.
+/// When there is none: the setting with the most similar name, and that name, if any is similar enough.
 pub(crate) fn find(
     settings: &[&'static Setting],
     name: &str,
@@ -122,12 +123,12 @@ pub(crate) fn find(
         let file = setting.may_be_in_own_file().then(|| (own(setting) + suffix, true));
         [(own(setting), false)].into_iter().chain(file).map(|(known, is_path)| (*setting, is_path, known))
     });
-    let likeness = |known: &str| strsim::normalized_damerau_levenshtein(name, known);
-    let nearest = names.max_by(|(.., one), (.., other)| likeness(one).total_cmp(&likeness(other)));
+    let similarity = |known: &str| strsim::normalized_damerau_levenshtein(name, known);
+    let nearest = names.max_by(|(.., one), (.., other)| similarity(one).total_cmp(&similarity(other)));
     match nearest {
         Some((setting, is_path, known)) if known == name => Ok((setting, is_path)),
         nearest => {
-            Err(nearest.filter(|(.., known)| likeness(known) >= 0.7).map(|(setting, _, known)| (setting, known)))
+            Err(nearest.filter(|(.., known)| similarity(known) >= 0.7).map(|(setting, _, known)| (setting, known)))
         }
     }
 }

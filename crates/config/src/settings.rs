@@ -1,5 +1,5 @@
-//! The settings. Each is declared once, below: the field of [`Config`], how it is read, the environment variable, the
-//! key of the file, the flag, `agora config show`, the manual and the tables of docs/configuration.md follow from that.
+//! The settings, each declared once, below. The field of [`Config`], the parser, the environment variable, the key of the file,
+//! the flag, `agora config show`, the manual and the tables of docs/configuration.md follow from that declaration.
 
 use std::path::PathBuf;
 use std::thread::available_parallelism;
@@ -14,13 +14,13 @@ use crate::parse::{
 use crate::setting::{DefaultValue, Form, Secret, Setting};
 use crate::values::Values;
 
-/// What the lines of the log are.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LogFormat {
     /// Text for people.
     #[default]
     Text,
-    /// A JSON object each.
+    /// One JSON object per line.
     Json,
 }
 
@@ -28,15 +28,15 @@ const LOG_FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json",
 const FLAVORS: [(&str, Flavor); 2] = [("postgresql", Flavor::Postgresql), ("distributed", Flavor::Distributed)];
 const SWITCH: [(&str, bool); 2] = [("on", true), ("off", false)];
 
-/// Declares the settings by groups: what each does, the field with its type, how it is written and parsed, its default,
-/// and, where there is one, the flag of the command line with what that calls the value.
+/// Declares the settings by groups: the documentation of each, the field with its type, its form and parser, its default and,
+/// if there is one, the flag of the command line with the placeholder of its value.
 macro_rules! settings {
     ($($group:literal, in_file: $in_file:literal {
         $($(#[doc = $documentation:literal])+
         $field:ident: $type:ty = $form:ident($parse:expr), $default:ident($($value:expr),+)
             $(, $flag:literal $name:literal)?;)+
     })+) => {
-        /// How the service is set up.
+        /// The configuration of the service.
         #[derive(Debug, Clone)]
         pub struct Config {
             $($(
@@ -46,19 +46,19 @@ macro_rules! settings {
         }
 
         impl Config {
-            /// Returns the configuration that these values make.
+            /// Parses the values into a configuration.
             pub(crate) fn read(values: &mut Values) -> Self {
                 Self { $($($field: values.read(&SETTINGS.$field, $parse),)+)+ }
             }
         }
 
-        /// What there is to know of each setting but its value.
+        /// The descriptions of all settings.
         #[derive(Debug)]
         pub struct Settings {
             $($(#[doc = concat!("`", stringify!($field), "`")] pub $field: Setting,)+)+
         }
 
-        /// The settings.
+        /// The descriptions of all settings.
         pub static SETTINGS: Settings = Settings {
             $($($field: Setting {
                 key: stringify!($field),
@@ -80,8 +80,8 @@ macro_rules! settings {
 
 const MIB: u32 = 1 << 20;
 
-/// The most that the waits for a connection and for a statement may take together: the database's own 503 comes before
-/// the end of the time that a request has.
+/// The most seconds of the timeouts for a connection and for a statement together, so that the 503 of the database comes before
+/// the time limit of the request.
 pub(crate) const MAX_DATABASE_SECONDS: u64 = 28;
 
 settings! {

@@ -1,4 +1,4 @@
-//! The settings in effect, as anybody may see them, and as a file that could be used.
+//! The settings in effect, without secrets, also in the form of a configuration file.
 
 use std::path::{Path, PathBuf};
 
@@ -8,33 +8,33 @@ use crate::setting::{DefaultValue, Form, Setting};
 use crate::settings::ALL;
 use crate::values::{SettingValue, ValueSource, Values};
 
-/// A setting as it is in effect. No secret is in it.
+/// A setting and its value in effect, without secrets.
 #[derive(Debug, Clone)]
 pub struct EffectiveSetting {
     /// The setting.
     pub setting: &'static Setting,
-    /// What may be shown of its value.
+    /// The part of its value that may be shown.
     pub value: ShownValue,
-    /// Where it was set, as who did so knows it; nothing where its default holds.
+    /// The file and line, variable or flag that set it; `None` for a default.
     pub source: Option<String>,
 }
 
-/// What may be shown of the value of a setting.
+/// The part of the value of a setting that may be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShownValue {
-    /// There is none.
+    /// The setting has no value.
     Unset,
-    /// All of it.
+    /// The whole value.
     Whole(String),
     /// A URL, without the password in it.
     WithoutPassword(String),
-    /// Nothing.
+    /// Nothing, since the value is secret.
     Secret,
-    /// The path of the file in which it stands, and nothing of what is there.
+    /// The path of the separate file with the value, but not its content.
     InFile(PathBuf),
 }
 
-/// Returns the settings that may stand in the file, in their order, as they are in effect.
+/// Returns the settings that may be set in the file, in the order of their declaration, with their values in effect.
 pub fn effective(values: &Values) -> impl Iterator<Item = EffectiveSetting> {
     ALL.iter().copied().filter(|setting| setting.in_file).map(|setting| match values.given(setting) {
         Some(given) => EffectiveSetting { setting, value: shown(setting, given), source: Some(source(setting, given)) },
@@ -53,7 +53,7 @@ fn shown(setting: &Setting, given: &SettingValue) -> ShownValue {
     let (text, is_secret) = match setting.form {
         Form::Secret => (String::new(), true),
         Form::SecretUrl => without_password(&text),
-        // Nobody is to write a password there; whoever does has it kept all the same.
+        // Such a setting should have no password, but one that is there must not be shown either.
         Form::Text if text.contains("://") => without_password(&text),
         _ => (text, false),
     };
@@ -71,8 +71,8 @@ fn source(setting: &Setting, given: &SettingValue) -> String {
     }
 }
 
-/// Returns every setting with its value and where that comes from, in the form of the configuration file, which is the
-/// one that was read, if any was. Secrets are left out.
+/// Returns every setting with its value and source, in the form of a configuration file. Secrets are left out. `file` is the
+/// configuration file that was read, if any.
 pub fn show(values: &Values, file: Option<&Path>) -> String {
     let file = file.map_or_else(|| "No file was read".to_owned(), |file| format!("The file is {}", file.display()));
     let version = env!("CARGO_PKG_VERSION");
@@ -111,13 +111,13 @@ fn line(setting: &Setting, value: ShownValue, source: &str) -> String {
     }
 }
 
-/// Returns a URL as anybody may see it.
+/// Returns a URL without secrets, to be shown.
 pub fn shown_url(url: &str) -> String {
     let (shown, _) = without_password(url);
     if shown.is_empty() { "what the setting says, which is not shown".to_owned() } else { shown }
 }
 
-/// Returns a URL without its password, and whether it had one; that of a database on several servers once for each.
+/// Returns a URL without secrets, and whether it had any. That of a database on several servers is returned as one URL each.
 fn without_password(text: &str) -> (String, bool) {
     let each = agora_database::url_of_each_server(text).into_iter().map(|url| of_one_server(&url));
     let (shown, are_secret): (Vec<_>, Vec<_>) = each.unzip();
@@ -125,7 +125,7 @@ fn without_password(text: &str) -> (String, bool) {
     (if is_secret || shown.len() == 1 { shown.join(", ") } else { text.to_owned() }, is_secret)
 }
 
-/// Returns a URL without its password, and whether it had one. Parameters can hold one, and so can what is no URL.
+/// Returns a URL without secrets, and whether it had any. Parameters may be secret, and a text that is no URL is not shown.
 fn of_one_server(text: &str) -> (String, bool) {
     if text.starts_with("sqlite:") {
         return (text.to_owned(), false);
@@ -144,7 +144,7 @@ fn of_one_server(text: &str) -> (String, bool) {
     (url.to_string(), is_secret)
 }
 
-/// Returns a value as the file has it.
+/// Returns a value in the syntax of the file.
 fn value_of(form: Form, text: &str) -> String {
     match form {
         Form::Number => text.to_owned(),
@@ -157,7 +157,7 @@ fn value_of(form: Form, text: &str) -> String {
     }
 }
 
-/// Returns a text in quotes. What JSON escapes TOML reads; and DEL, which JSON leaves, TOML does not.
+/// Returns a text as a string of TOML. TOML accepts the escapes of JSON, and also requires DEL to be escaped.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -1,4 +1,4 @@
-//! What is read of files, variables and flags, and what is said of it.
+//! Tests of reading files, variables and flags, and of the messages about them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -30,7 +30,7 @@ fn without_variables_the_defaults_hold() {
 }
 
 #[test]
-fn a_bad_value_is_refused_by_the_name_of_its_variable() {
+fn the_message_about_a_bad_value_names_its_variable() {
     for (name, value) in [
         ("AGORA_PUBLIC_URL", "agora.example.org"),
         ("AGORA_PUBLIC_URL", "ftp://agora.example.org"),
@@ -80,7 +80,7 @@ fn a_bad_value_is_refused_by_the_name_of_its_variable() {
 }
 
 #[test]
-fn an_address_is_kept_as_it_is_understood() {
+fn a_public_url_is_normalized() {
     for (given, kept) in [
         (" https://agora.example.org/ ", "https://agora.example.org"),
         ("https://agora.\texample.org/\nbase", "https://agora.example.org/base"),
@@ -120,7 +120,7 @@ fn secrets_are_not_shown() {
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-/// Reads a configuration from a file of this text, variables and flags. A file of a secret holds what its name says.
+/// Reads a configuration from the text of a file, variables and flags. The content of a secret's file is its path.
 fn load(file: &str, variables: &[(&str, &str)], flags: &[(&'static str, &str)]) -> Loaded {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let flag = |(flag, value): &(&'static str, &str)| {
@@ -168,7 +168,7 @@ fn flags_win_over_variables_and_these_over_the_file() {
 }
 
 #[test]
-fn the_file_has_numbers_times_and_lists_in_toml_and_as_variables_have_them() {
+fn numbers_times_and_lists_in_the_file_may_be_toml_values_or_strings() {
     let one = "workers = 4\ntoken_lifetime = 90\nmax_image_bytes = 0x10_0000\ntrusted_proxies = ['10.0.0.0/8', '::1']";
     let other =
         "workers = '4'\ntoken_lifetime = '90s'\nmax_image_bytes = '1048576'\ntrusted_proxies = '10.0.0.0/8, ::1'";
@@ -178,7 +178,7 @@ fn the_file_has_numbers_times_and_lists_in_toml_and_as_variables_have_them() {
 }
 
 #[test]
-fn what_the_file_says_wrong_is_named_with_its_line() {
+fn the_message_about_an_error_in_the_file_names_its_line() {
     for (file, problem) in [
         ("listen", "agora.toml:1: this is no TOML: "),
         ("\nworkers = 1\nworkers = 2", "agora.toml:3: this is no TOML: duplicate key"),
@@ -219,7 +219,7 @@ fn what_the_file_says_wrong_is_named_with_its_line() {
 }
 
 #[test]
-fn every_problem_is_told_of_at_once() {
+fn all_problems_are_reported_at_once() {
     let problems = problems("workers = 0\ncolour = 'red'\nlisten = 1", &[("AGORA_BCRYPT_COST", "3")]);
     assert_eq!(problems.len(), 4, "{problems:?}");
     for beginning in ["agora.toml:1: ", "agora.toml:2: ", "agora.toml:3: ", "AGORA_BCRYPT_COST must be"] {
@@ -228,7 +228,7 @@ fn every_problem_is_told_of_at_once() {
 }
 
 #[test]
-fn settings_that_contradict_each_other_are_named_together() {
+fn the_message_about_contradicting_settings_names_all_of_them() {
     let both = problems("database_statement_timeout = '24s'", &[]);
     assert_eq!(
         both,
@@ -274,7 +274,7 @@ fn settings_that_contradict_each_other_are_named_together() {
 }
 
 #[test]
-fn a_secret_may_stand_in_a_file_of_its_own() {
+fn a_secret_may_be_read_from_a_separate_file() {
     let config = load("jwt_secret_file = '0123456789abcdef0123456789abcdef'", &[], &[]).config().cloned().unwrap();
     assert_eq!(config.jwt_secret.unwrap().expose(), SECRET);
     let url = [("AGORA_DATABASE_URL_FILE", "sqlite:agora.db")];
@@ -295,7 +295,7 @@ fn a_secret_may_stand_in_a_file_of_its_own() {
 }
 
 #[test]
-fn a_secret_that_cannot_be_read_is_one_problem_and_counts_as_given() {
+fn a_secret_that_cannot_be_read_is_one_problem_and_counts_as_set() {
     let variables = [
         ("AGORA_ADMIN_USERNAME", "root"),
         ("AGORA_ADMIN_EMAIL", "root@example.org"),
@@ -309,7 +309,7 @@ fn a_secret_that_cannot_be_read_is_one_problem_and_counts_as_given() {
 }
 
 #[test]
-fn white_space_around_a_value_is_no_part_of_it() {
+fn white_space_around_a_value_is_ignored() {
     let variables = [("AGORA_DATABASE_URL_FILE", " blanks "), ("AGORA_MEDIA_URL", " memory: ")];
     let config = load("data_dir = ' data\t'", &variables, &[]).config().cloned().unwrap();
     assert_eq!(config.database_url.unwrap().expose(), "sqlite:agora.db");
@@ -317,7 +317,7 @@ fn white_space_around_a_value_is_no_part_of_it() {
 }
 
 #[test]
-fn a_url_is_shown_without_what_may_be_secret() {
+fn a_url_is_shown_without_anything_that_may_be_secret() {
     for (url, shown) in [
         ("postgres://ann:hunter2@db.example.org:5433/agora?x=hunter2", "postgres://ann@db.example.org:5433/agora"),
         (
@@ -337,7 +337,7 @@ fn a_url_is_shown_without_what_may_be_secret() {
 }
 
 #[test]
-fn what_is_shown_names_its_source_and_no_secret_and_can_be_read_again() {
+fn the_shown_configuration_has_sources_and_no_secrets_and_can_be_read_again() {
     let file = "listen = \"127.0.0.1:80\\u007f\"\njwt_secret = '0123456789abcdef0123456789abcdef'\nworkers = 3";
     let variables = [
         ("AGORA_DATABASE_URL", "postgres://agora:hunter2@db.example.org/agora?sslmode=disable"),
@@ -368,14 +368,14 @@ fn what_is_shown_names_its_source_and_no_secret_and_can_be_read_again() {
     let again = load(&text, &[], &[]);
     let guess = |loaded: &Loaded| {
         let config = loaded.best_guess.clone();
-        // What is not shown.
+        // Without the settings that are not shown.
         format!("{:?}", Config { database_url: None, jwt_secret: None, ..config })
     };
     assert_eq!(guess(&again), guess(&loaded));
 }
 
 #[test]
-fn a_setting_in_effect_has_its_source_and_no_secret() {
+fn effective_settings_have_sources_and_no_secrets() {
     let variables = [
         ("AGORA_JWT_ACCEPTED_SECRET_FILE", SECRET),
         ("AGORA_ADMIN_PASSWORD", "correct horse hunter2"),
@@ -403,7 +403,7 @@ fn a_setting_in_effect_has_its_source_and_no_secret() {
 }
 
 #[test]
-fn what_a_slow_query_is_can_be_told_in_milliseconds_or_not_at_all() {
+fn the_limit_for_slow_queries_may_be_in_milliseconds_or_none() {
     let second = Some(Duration::from_secs(1));
     assert_eq!(config(&[]).unwrap().slow_query, second);
     for (text, time) in [("1s", second), ("250ms", Some(Duration::from_millis(250))), ("0", None), (" none ", None)] {
@@ -412,7 +412,7 @@ fn what_a_slow_query_is_can_be_told_in_milliseconds_or_not_at_all() {
 }
 
 #[test]
-fn each_setting_is_there_once_and_is_documented() {
+fn every_setting_is_unique_and_documented() {
     let mut names = BTreeSet::new();
     for setting in ALL {
         assert!(names.insert(setting.key), "{} twice", setting.key);
@@ -423,7 +423,7 @@ fn each_setting_is_there_once_and_is_documented() {
 }
 
 #[test]
-fn what_was_probably_meant_is_found() {
+fn the_setting_with_the_most_similar_name_is_suggested() {
     let key = |name: &str| find(ALL, name, "_file", |setting| setting.key.to_owned()).map_err(|it| it.map(|it| it.1));
     let meant = |name: &str| Err(Some(name.to_owned()));
     assert_eq!(key("databse_url").map(|_| ()), meant("database_url"));

@@ -1,4 +1,4 @@
-//! The values that were given, and where; and what is wrong with them.
+//! The values that were set, their sources, and problems with them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use crate::parse::Parsed;
 use crate::setting::Setting;
 
-/// Where a value was given.
+/// Where a value was set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ValueSource {
-    /// On a line of the file, counted from one.
+    /// In this file, on this line, counted from one.
     File(PathBuf, usize),
     /// In the environment.
     Variable,
@@ -19,19 +19,19 @@ pub enum ValueSource {
     Flag,
 }
 
-/// A value that was given.
+/// A value that was set.
 #[derive(Clone)]
 pub struct SettingValue {
-    /// The value, as a variable would hold it; nothing when the file of its own cannot be read.
+    /// The value, as a variable would hold it; `None` if its separate file cannot be read.
     pub text: Option<String>,
-    /// Where it was given.
+    /// Where it was set.
     pub place: ValueSource,
-    /// The file of its own in which the value stands.
+    /// The path of the separate file with the value, if it was set by such a path.
     pub own_file: Option<PathBuf>,
 }
 
 impl SettingValue {
-    /// Returns the setting as who gave it knows it: with the line of the file, by the variable, or by the flag.
+    /// Returns the name by which the setting was set: the file, line and key, the variable, or the flag.
     pub fn name(&self, setting: &Setting) -> String {
         let suffix = if self.own_file.is_some() { "_file" } else { "" };
         match &self.place {
@@ -42,42 +42,42 @@ impl SettingValue {
     }
 }
 
-/// What is wrong with a configuration.
+/// A problem with a configuration.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    /// The keys of the settings that it leaves in doubt.
-    pub of: Vec<&'static str>,
+    /// The keys of the settings whose values are uncertain because of it.
+    pub keys: Vec<&'static str>,
     /// The problem, in words for an operator.
     pub text: String,
 }
 
-/// Every value that was given. What is taken later wins.
+/// All values that were set. Of several for one setting, the one added last wins.
 pub struct Values {
     pub(crate) given: BTreeMap<&'static str, SettingValue>,
     read_secret: fn(&Path) -> io::Result<String>,
     /// The file that was read.
     pub(crate) file: Option<PathBuf>,
-    /// Whether there is a file of which nothing could be read.
+    /// Whether there is a file that could not be read or parsed.
     pub(crate) is_file_unreadable: bool,
-    /// What is wrong with them.
+    /// The problems, each of which makes the configuration invalid.
     pub problems: Vec<Problem>,
-    /// What is not wrong, but hardly meant.
+    /// What is valid but most likely a mistake.
     pub warnings: Vec<String>,
 }
 
 impl Values {
-    /// None. The function reads the files of secrets.
+    /// Creates an empty set of values. The function reads the separate files of secrets.
     pub fn new(read_secret: fn(&Path) -> io::Result<String>) -> Self {
         let (given, problems, warnings) = Default::default();
         Self { given, read_secret, file: None, is_file_unreadable: false, problems, warnings }
     }
 
-    /// Takes note of what settings must be.
-    pub(crate) fn refuse(&mut self, settings: &[&'static Setting], text: impl Into<String>) {
-        self.problems.push(Problem { of: settings.iter().map(|setting| setting.key).collect(), text: text.into() });
+    /// Adds a problem with these settings.
+    pub(crate) fn add_problem(&mut self, settings: &[&'static Setting], text: impl Into<String>) {
+        self.problems.push(Problem { keys: settings.iter().map(|setting| setting.key).collect(), text: text.into() });
     }
 
-    /// Takes a value, or the path of the file that holds it. An empty value counts as not given.
+    /// Adds a value, or the path of the separate file that holds it. An empty value counts as not set.
     pub(crate) fn take(&mut self, setting: &'static Setting, is_path: bool, text: &str, place: ValueSource) {
         let text = setting.trim(text);
         if text.trim().is_empty() {
@@ -90,10 +90,10 @@ impl Values {
             self.given(setting).filter(|other| discriminant(&other.place) == discriminant(&given.place))
         {
             let other = other.name(setting);
-            return self.refuse(&[setting], format!("{name} and {other} are both set: one of them is too many"));
+            return self.add_problem(&[setting], format!("{name} and {other} are both set: one of them is too many"));
         }
         if let Some(path) = &given.own_file {
-            // Files that hold secrets often end with a line's end.
+            // Files with secrets often end with a line break.
             let text = (self.read_secret)(path).map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
             let problem = match &text {
                 Ok(text) if !text.trim().is_empty() => None,
@@ -101,23 +101,22 @@ impl Values {
                 Err(error) => Some(format!("{name}: cannot read {}: {error}", path.display())),
             };
             given.text = text.ok().filter(|_| problem.is_none()).map(|text| setting.trim(&text).to_owned());
-            problem.into_iter().for_each(|problem| self.refuse(&[setting], problem));
+            problem.into_iter().for_each(|problem| self.add_problem(&[setting], problem));
         }
         self.given.insert(setting.key, given);
     }
 
-    /// Returns what was given for a setting.
+    /// Returns the value that was set for a setting.
     pub fn given(&self, setting: &Setting) -> Option<&SettingValue> {
         self.given.get(setting.key)
     }
 
-    /// Returns the value given for a setting, or its default, where it is known.
+    /// Returns the value of a setting: the one that was set, if it can be read, or else the default.
     pub(crate) fn text(&self, setting: &Setting) -> Option<String> {
         self.given(setting).and_then(|given| given.text.clone()).or_else(|| setting.default_value())
     }
 
-    /// Returns what the value of a setting means. Where that is nothing, it is among the problems, and the default
-    /// stands in for it.
+    /// Parses the value of a setting. If it is invalid, adds a problem and returns the default instead.
     pub(crate) fn read<T: Default + From<P>, P>(
         &mut self,
         setting: &'static Setting,
@@ -127,19 +126,19 @@ impl Values {
             Ok(value) => Some(value),
             Err(what) => {
                 let name = self.name(setting);
-                self.refuse(&[setting], name + &what);
+                self.add_problem(&[setting], name + &what);
                 parse(&setting.default_value()?).ok()
             }
         });
         parsed.map(T::from).unwrap_or_default()
     }
 
-    /// Returns the setting as who gave it knows it.
+    /// Returns the name by which the setting was set, or its variable if it was not set.
     pub(crate) fn name(&self, setting: &Setting) -> String {
         self.given(setting).map_or_else(|| setting.variable(), |given| given.name(setting))
     }
 
-    /// The same, with the value that holds when nobody gave one.
+    /// Returns the same name, with the default value if the setting was not set.
     pub(crate) fn name_with_default(&self, setting: &Setting) -> String {
         match (self.given(setting), setting.default_value()) {
             (None, Some(default)) => format!("{} (by default {default})", setting.variable()),

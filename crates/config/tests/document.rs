@@ -1,4 +1,4 @@
-//! What is said of settings elsewhere: the tables of docs/configuration.md, and their names in messages and documents.
+//! Tests that documents and messages agree with the settings: the tables of docs/configuration.md, and the names of variables.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
@@ -12,7 +12,7 @@ use agora_config::{ALL, DefaultValue, PREFIX, Setting};
 const BEGIN: &str = "<!-- From the table of settings: renew with `just settings`. -->";
 const END: &str = "<!-- The end of the settings. -->";
 
-/// Returns the settings by groups, in Markdown.
+/// Returns the tables of settings, one for each group, in Markdown.
 fn tables() -> String {
     let mut text = String::new();
     let mut group = "";
@@ -43,10 +43,10 @@ fn what(setting: &Setting) -> String {
     format!("{}{others}", setting.documentation)
 }
 
-/// Variables that are none of the program's: what a build and a run of the fuzzer are told.
+/// Variables that are not settings of the program, but are read by a build and by the fuzzer.
 const NO_SETTINGS: [&str; 2] = ["AGORA_COMMIT", "AGORA_FUZZ_TARGET"];
 
-/// Adds the files below a path that are read as text, without those of tests.
+/// Adds all files below a path, except those of tests.
 fn add_files(path: PathBuf, files: &mut Vec<PathBuf>) {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     if path.is_dir() && name != "tests" {
@@ -56,7 +56,7 @@ fn add_files(path: PathBuf, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the variables that a text names; `AGORA_S3_` and the like, of which a few begin alike, count as none.
+/// Returns the variables that a text names, without prefixes of several names such as `AGORA_S3_`.
 fn named(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
     words.filter(|word| word.starts_with(PREFIX) && !word.ends_with('_'))

@@ -1,4 +1,4 @@
-//! The product catalog.
+//! Generates the product catalog.
 
 use agora_domain::clock::Timestamp;
 use agora_domain::products::{
@@ -19,8 +19,8 @@ const KINDS: [&str; 10] =
 const SIZES: [&str; 4] = ["S", "M", "L", "XL"];
 const COLORS: [&str; 6] = ["black", "white", "red", "forest green", "navy", "sand"];
 
-/// A kind of product: its name, the beginning of its SKUs, what there is of it, the lowest and the highest price in
-/// hundredths, and whether it has sizes.
+/// A category: its name, the prefix of its SKUs, its products, the range of prices in hundredths, and whether products have
+/// sizes.
 type Category = (&'static str, &'static str, [&'static str; 5], (i64, i64), bool);
 
 const CATEGORIES: [Category; 8] = [
@@ -46,7 +46,7 @@ pub(super) fn products(random: &mut StdRng) -> Result<Vec<Product>> {
 
 fn new_product(number: usize, random: &mut StdRng) -> Result<NewProduct> {
     let (name, code, things, prices, has_sizes) = CATEGORIES[number % CATEGORIES.len()];
-    // Each category goes through all of its pairs before one comes again.
+    // A category uses every pair of product and kind before it repeats one.
     let nth = number / CATEGORIES.len();
     let (thing, kind) = (things[nth % things.len()], KINDS[nth / things.len() % KINDS.len()]);
     let hundredths = random.random_range(prices.0..prices.1);

@@ -1,15 +1,15 @@
-//! `agora demo seed`: a made-up network, to measure with and to try the product out.
+//! `agora demo seed`: generates a social network, for benchmarks and for trying out the product.
 //!
-//! | module | what it makes |
+//! | module | what it generates |
 //! |---|---|
-//! | `network` | accounts, who follows whom, and posts with those who react to them |
+//! | `network` | accounts, follows, and posts with the number of their likes and comments |
 //! | `words`, `vocabulary` | names and texts |
 //! | `catalog` | products |
-//! | `rows` | all of it as rows |
+//! | `rows` | the rows of all tables |
 //!
-//! The year has three parts: people join, then they follow each other, then they post. So nobody ever did what they
-//! could not have done at that moment. One program makes the same of the same arguments each time; another release of
-//! it, or of the crate `rand`, may make something else.
+//! The generated year has three parts: accounts join, then they follow each other, then they post. So nobody does anything that
+//! was impossible at that moment. The same program generates the same data from the same arguments; another release of it, or of
+//! the crate `rand`, may generate other data.
 
 #![forbid(unsafe_code)]
 
@@ -35,7 +35,7 @@ mod network;
 mod rows;
 #[cfg(test)]
 mod tests;
-// Formatted, each word would have a line of its own.
+// rustfmt would put each word on a separate line.
 #[rustfmt::skip]
 mod vocabulary;
 mod words;
@@ -43,33 +43,33 @@ mod words;
 /// The password of every account.
 const PASSWORD: &str = "demo password";
 
-/// The most posts that fit in the time.
-const MOST_POSTS: u64 = 10_000_000;
+/// The most posts that fit into the generated year.
+const MAX_POSTS: u64 = 10_000_000;
 
-/// The database, as it is named to an operator.
+/// The name of the database in messages to the operator.
 const DATABASE: &str = "the database";
 
 /// What `agora demo seed` takes.
 #[derive(Debug, Args)]
 pub struct SeedArguments {
     /// How many posts to make
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = value_parser!(u64).range(..=MOST_POSTS))]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = value_parser!(u64).range(..=MAX_POSTS))]
     posts: u64,
     /// How many ordinary accounts to make; some with fixed names, for benchmarks, come on top
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u64).range(network::USERS))]
     users: u64,
     /// How many posts `celebrity` makes, one more account, who likes every public post of the others
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = value_parser!(u64).range(..=MOST_POSTS))]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = value_parser!(u64).range(..=MAX_POSTS))]
     celebrity: u64,
     /// The seed of the random number generator
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
-/// Fills an empty database with a made-up network; returns what to tell the operator.
+/// Fills an empty database with generated data; returns a text for the operator.
 ///
 /// # Errors
-/// When the database is not empty, or could not be filled. It is then what it was.
+/// When the database is not empty, or cannot be filled. It is then unchanged.
 pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrupt) -> Result<String> {
     let mut progress = Progress::new(interrupt);
     let data_dir = data_dir::prepare(&config.data_dir)?;
@@ -77,7 +77,7 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
     let mut load = database.load().await.operator_context(DATABASE)?;
     let is_empty = load.contents().is_empty().await.operator_context(DATABASE)?;
     ensure!(is_empty, "the database is not empty: name a new one (AGORA_DATABASE_URL, AGORA_DATA_DIR)");
-    // No image belongs to the network, but a service that can be saved has a place for them.
+    // The data has no images, but `agora backup` requires an image store: opening it creates one.
     open::images(config, &data_dir).await?;
 
     let password = Password::parse(PASSWORD).map_err(|violation| anyhow::anyhow!("{violation}"))?;
@@ -90,7 +90,7 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
             .await??;
     let busiest = network.posters.first().map(|user| words::username(*user)).unwrap_or_default();
     progress.phase("rows", None);
-    // Rows are made while others are written.
+    // Rows are generated on one thread while others are written.
     let mut made = Background::begin(move |take| {
         rows::make(&network, posts, &hash, &mut random, &mut |rows| {
             ensure!(take(rows), "the rows are not wanted any more");
@@ -108,7 +108,7 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
     Ok(summary(&busiest, &counts))
 }
 
-/// Returns what was made, in words.
+/// Returns a text about what was generated.
 fn summary(busiest: &str, counts: &[(Table, u64)]) -> String {
     let total: u64 = counts.iter().map(|(_, count)| count).sum();
     let mut told = format!("Made {total} rows. The last are of 2026-06-30.");

@@ -1,4 +1,4 @@
-//! The accounts, who follows whom, and the posts with those who react to them.
+//! Generates the accounts, the follows, and the posts with the number of their likes and comments.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -13,19 +13,19 @@ use uuid::{Builder, Uuid};
 
 use super::words;
 
-/// 2026-06-30T12:00:00Z, in milliseconds since 1970: nothing is made later.
+/// 2026-06-30T12:00:00Z, in milliseconds since 1970: the end of the generated year.
 pub(super) const END: i64 = 1_782_820_800_000;
 pub(super) const START: i64 = END - 365 * DAY;
-/// When the last account has joined.
+/// The end of the time in which accounts join.
 pub(super) const JOINS_UNTIL: i64 = START + 60 * DAY;
-/// When the last follow has begun.
+/// The end of the time in which follows begin.
 pub(super) const FOLLOWS_UNTIL: i64 = START + 90 * DAY;
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-/// How many accounts `reader_{n}_{k}` there are for each number of accounts that they follow.
+/// The accounts `reader_{n}_{k}`: the number `n` of accounts that each follows, and how many such readers there are.
 const READERS: [(usize, usize); 5] = [(10, 64), (20, 64), (100, 64), (1_000, 64), (5_000, 16)];
 
-/// How many accounts the readers `silent_5000_{k}` follow, and how many of these have no post.
+/// How many accounts each reader `silent_5000_{k}` follows, and how many of these have no post.
 const SILENT: (usize, usize) = (5_000, 4_750);
 const SILENT_READERS: usize = 4;
 
@@ -39,24 +39,25 @@ pub(super) const FOLLOWERS_OF_WRITER: usize = 20;
 /// How many ordinary accounts there may be.
 pub(super) const USERS: RangeInclusive<u64> = FOLLOWERS_OF_WRITER as u64..=1_000_000;
 
-/// The exponent of Zipf's distribution, for popularity and activity: of 10,000 the first is drawn once in fifty times.
+/// The exponent of the Zipf distribution of popularity and activity: of 10,000 accounts, the first is drawn once in fifty times.
 const SKEW: f64 = 0.75;
 
-/// An ordinary account follows up to [`MOST_FOLLOWS`], some 30 on average: this times a number with a heavy tail.
+/// The scale of the number of accounts that an ordinary account follows, which is heavy-tailed: some 30 on average, and at most
+/// [`MAX_FOLLOWS`].
 const FOLLOWS: f64 = 12.0;
-const MOST_FOLLOWS: usize = 2_000;
+const MAX_FOLLOWS: usize = 2_000;
 
-/// Likes of a post by an author of average appeal: this times a number with a heavy tail.
+/// The scale of the number of likes of a post by an author of average appeal, which is heavy-tailed.
 const LIKES: f64 = 2.1;
-/// The part of those who may like a post that do at most.
-const MOST_LIKES: f64 = 0.75;
-/// Comments: up to this times a root of the likes, of which many have few comments.
+/// The largest part of the possible viewers of a post that like it.
+const MAX_LIKING_SHARE: f64 = 0.75;
+/// The number of comments is up to this times the number of likes to the power of 0.75.
 const COMMENTS: f64 = 2.0;
 
-/// How likely a like or a comment comes from a follower.
+/// The probability that a like or a comment comes from a follower.
 const FROM_FOLLOWERS: f64 = 0.6;
 
-/// A post without its text. Accounts are named by their number: first the ordinary ones, then those with fixed names.
+/// A post without its text. Accounts are numbered: first the ordinary ones, then those with fixed names.
 pub(super) struct Post {
     pub(super) id: Uuid,
     pub(super) author: usize,
@@ -66,36 +67,37 @@ pub(super) struct Post {
     pub(super) comments: usize,
 }
 
-/// Everybody, and what follows from it for posts.
+/// The accounts and follows, and the distributions that posts are drawn from.
 pub(super) struct Network {
-    /// How many accounts are ordinary.
+    /// The number of ordinary accounts.
     pub(super) users: usize,
-    /// The names of the others.
+    /// The names of the special accounts, those with fixed names.
     pub(super) special_names: Vec<String>,
-    /// Whom the others follow, and who follows them: first the follower.
+    /// The follows of and by special accounts, as pairs of follower and followed account.
     special_follows: Vec<(usize, usize)>,
     /// The ordinary followers of each ordinary account.
     pub(super) followers: Vec<Vec<usize>>,
     /// The ordinary accounts that post, the busiest first.
     pub(super) posters: Vec<usize>,
-    /// The account that likes every public post, and how many it makes itself.
+    /// The account that likes every public post of others, and the number of its own posts.
     celebrity: Option<(usize, u64)>,
+    /// The distribution of the authors of posts, by their rank in `posters`.
     activity: Zipf<f64>,
-    /// How many ordinary followers the author of a post has on average.
+    /// The average number of ordinary followers of the author of a post.
     average: f64,
-    /// Half of all numbers are below 1.7, their mean is 4, and one in ten thousand is above 1,000.
+    /// A heavy-tailed distribution: its median is 1.7, its mean is 4, and one in ten thousand numbers is above 1,000.
     tail: Pareto<f64>,
 }
 
 impl Network {
-    /// Makes one of so many ordinary accounts, with a celebrity if it makes posts.
+    /// Generates a network of `users` ordinary accounts, and of an account `celebrity` if it is to make posts.
     pub(super) fn new(users: usize, celebrity: u64, random: &mut StdRng) -> Result<Self> {
         let mut by_popularity: Vec<usize> = (0..users).collect();
         by_popularity.shuffle(random);
         let ranks = Zipf::new(users as f64, SKEW)?;
         let popular = |random: &mut StdRng| by_popularity[ranks.sample(random) as usize - 1];
 
-        // Whoever is popular mostly posts as well.
+        // Popular accounts tend to be among the active ones.
         let ranked = by_popularity.iter().enumerate();
         let mut posters: Vec<_> = ranked.map(|(rank, user)| (rank + random.random_range(0..users), *user)).collect();
         posters.sort_unstable();
@@ -107,7 +109,7 @@ impl Network {
         let mut followers = vec![Vec::new(); users];
         for user in 0..users {
             let wanted = (FOLLOWS * (tail.sample(random) - 1.0)) as usize;
-            let followed = distinct(wanted.min(MOST_FOLLOWS).min(users / 2), || popular(random));
+            let followed = distinct(wanted.min(MAX_FOLLOWS).min(users / 2), || popular(random));
             followed.into_iter().filter(|followed| *followed != user).for_each(|it| followers[it].push(user));
         }
 
@@ -153,7 +155,7 @@ impl Network {
         ordinary.chain(self.special_follows.iter().copied())
     }
 
-    /// Makes a post of so many likes and comments as it comes to have.
+    /// Draws a post: its author, its visibility, and the number of its likes and comments.
     pub(super) fn post(&self, at: i64, random: &mut StdRng) -> Post {
         let author = self.posters[self.activity.sample(random) as usize - 1];
         let followers = self.followers[author].len();
@@ -162,16 +164,16 @@ impl Network {
             85..95 => (Visibility::Followers, followers),
             95.. => (Visibility::Private, 0),
         };
-        // How likely the author's posts are liked: 1 on average.
+        // The relative number of likes of the author's posts: 1 on average.
         let appeal = (2.0 + followers as f64) / (2.0 + self.average);
         let liked = LIKES * appeal * (self.tail.sample(random) - 1.0);
-        let liked = liked.min(viewers as f64 * MOST_LIKES);
+        let liked = liked.min(viewers as f64 * MAX_LIKING_SHARE);
         let comments = liked.powf(0.75) * random.random_range(0.0..COMMENTS);
         let (likes, comments) = (liked as usize, comments as usize);
         Post { id: new_id(at, random), author, at, visibility, likes, comments }
     }
 
-    /// Makes what the celebrity posts after the nth of so many posts, and before the next.
+    /// Generates the posts of the celebrity that come right after the nth of `count` ordinary posts.
     pub(super) fn posts_of_celebrity(&self, at: i64, nth: u64, count: u64, random: &mut StdRng) -> Vec<Post> {
         let Some((author, posts)) = self.celebrity else { return Vec::new() };
         let these = (nth + 1) * posts / count - nth * posts / count;
@@ -189,9 +191,9 @@ impl Network {
         (post.visibility == Visibility::Public && post.author != celebrity).then_some(celebrity)
     }
 
-    /// Returns somebody else who may see the post, most likely a follower. There must be one.
+    /// Draws an account that may see the post, other than the author; most likely a follower. There must be one.
     pub(super) fn viewer(&self, post: &Post, random: &mut StdRng) -> usize {
-        // The celebrity has none.
+        // The celebrity is no ordinary account, and has no followers.
         let followers = self.followers.get(post.author).map_or(&[][..], Vec::as_slice);
         let by_follower = post.visibility == Visibility::Followers || random.random_bool(FROM_FOLLOWERS);
         match followers.choose(random) {
@@ -200,7 +202,7 @@ impl Network {
         }
     }
 
-    /// Returns those who like the post.
+    /// Draws the accounts that like the post.
     pub(super) fn likers(&self, post: &Post, random: &mut StdRng) -> BTreeSet<usize> {
         let mut likers = distinct(post.likes, || self.viewer(post, random));
         likers.extend(self.celebrity_liking(post));
@@ -208,7 +210,7 @@ impl Network {
     }
 }
 
-/// Returns so many different ones, of which there must be as many. The draw repeats itself.
+/// Draws until there are `count` distinct numbers; `draw` must be able to return as many.
 fn distinct(count: usize, mut draw: impl FnMut() -> usize) -> BTreeSet<usize> {
     let mut drawn = BTreeSet::new();
     while drawn.len() < count {
@@ -217,17 +219,17 @@ fn distinct(count: usize, mut draw: impl FnMut() -> usize) -> BTreeSet<usize> {
     drawn
 }
 
-/// Returns an identifier as the service makes them: a UUID of version 7, whose order is that of their instants.
+/// Returns an identifier such as the service generates: a UUID of version 7, which sorts by its instant.
 pub(super) fn new_id(at: i64, random: &mut StdRng) -> Uuid {
     Builder::from_unix_timestamp_millis(at.unsigned_abs(), &random.random()).into_uuid()
 }
 
-/// Returns the instant of the nth of so many that are spread evenly over a time.
+/// Returns the nth of `count` instants that are spread evenly over a period.
 pub(super) fn nth_instant(from: i64, until: i64, nth: u64, count: u64) -> i64 {
     from + (until - from) * nth as i64 / count as i64
 }
 
-/// Returns when somebody reacts to what was made at an instant: most of them soon, some much later.
+/// Draws the instant of a reaction to something made at an instant: mostly soon after, sometimes much later.
 pub(super) fn later(at: i64, random: &mut StdRng) -> i64 {
     at + ((END - at) as f64 * random.random::<f64>().powi(12)) as i64
 }

@@ -1,4 +1,4 @@
-//! The network as rows, table by table.
+//! Generates the rows of the network, table by table.
 
 use agora_database::{Rows, Table};
 use agora_domain::accounts::{Email, PasswordHash, Username};
@@ -14,11 +14,11 @@ use super::network::{END, FOLLOWS_UNTIL, JOINS_UNTIL, Network, Post, START};
 use super::network::{later, new_id, nth_instant};
 use super::{catalog, words};
 
-/// How many rows are handed over at once.
+/// How many rows are passed on in a batch.
 const BATCH: usize = 1_000;
 
-/// Hands over the rows of a table, some at a time.
-fn hand_over(
+/// Passes the rows of a table to `take` in batches.
+fn emit(
     table: Table,
     rows: impl Iterator<Item = Result<Value>>,
     take: &mut dyn FnMut(Rows) -> Result<()>,
@@ -36,7 +36,8 @@ fn hand_over(
     Ok(())
 }
 
-/// Makes all rows, every one after those that it refers to. Nothing is kept that grows with the posts.
+/// Generates all rows, each after those that it references, and passes them to `take`. The memory does not grow with the number
+/// of posts.
 ///
 /// # Errors
 /// Those of `take`.
@@ -51,17 +52,17 @@ pub(super) fn make(
     let joined: Vec<i64> = (0..count).map(|nth| nth_instant(START, JOINS_UNTIL, nth, count)).collect();
     let ids: Vec<Uuid> = joined.iter().map(|at| new_id(*at, random)).collect();
     let accounts = network.names().zip(ids.iter().zip(joined));
-    hand_over(Table::Users, accounts.map(|(name, (id, at))| user(&name, *id, at, hash, random)), take)?;
+    emit(Table::Users, accounts.map(|(name, (id, at))| user(&name, *id, at, hash, random)), take)?;
     let follows = network.follows().map(|(follower, followed)| {
         let at = random.random_range(JOINS_UNTIL..FOLLOWS_UNTIL);
         let (by, whom) = (ids[follower], ids[followed]);
         Ok(json!({ "follower_id": by, "followed_id": whom, "id": new_id(at, random), "created_at": at }))
     });
-    hand_over(Table::Follows, follows, take)?;
+    emit(Table::Follows, follows, take)?;
 
     let products = catalog::products(random)?;
-    hand_over(Table::Products, products.iter().map(|made| Ok(product(made))), take)?;
-    hand_over(Table::ProductVariants, products.iter().flat_map(variants).map(Ok), take)?;
+    emit(Table::Products, products.iter().map(|made| Ok(product(made))), take)?;
+    emit(Table::ProductVariants, products.iter().flat_map(variants).map(Ok), take)?;
 
     let mut instants = (0..posts).map(|nth| (nth, nth_instant(FOLLOWS_UNTIL, END, nth, posts))).peekable();
     while instants.peek().is_some() {
@@ -88,7 +89,7 @@ pub(super) fn make(
                 "comment_count": post.comments,
             }))
         });
-        hand_over(Table::Posts, rows, take)?;
+        emit(Table::Posts, rows, take)?;
         let likes = posts.iter().flat_map(|post| {
             let likes = network.likers(post, random).into_iter().map(|user| {
                 let at = later(post.at, random);
@@ -96,27 +97,27 @@ pub(super) fn make(
             });
             likes.collect::<Vec<_>>()
         });
-        hand_over(Table::Likes, likes, take)?;
+        emit(Table::Likes, likes, take)?;
         let comments = posts.iter().flat_map(|post| comments(post, network, &ids, random));
-        hand_over(Table::Comments, comments, take)?;
+        emit(Table::Comments, comments, take)?;
     }
     Ok(())
 }
 
-/// How likely a comment answers an earlier one.
-const ANSWERS: f64 = 0.3;
+/// The probability that a comment is a reply to an earlier one.
+const REPLIES: f64 = 0.3;
 
-/// Makes the comments on a post, in threads.
+/// Generates the comments on a post, in threads.
 fn comments(post: &Post, network: &Network, ids: &[Uuid], random: &mut StdRng) -> Vec<Result<Value>> {
     let mut times: Vec<_> = (0..post.comments).map(|_| later(post.at, random)).collect();
     times.sort_unstable();
-    // Where each thread begins, and how many replies it has.
+    // The position of the first comment of each thread, and the number of its replies.
     let mut threads: Vec<(usize, u64)> = Vec::new();
     let mut made: Vec<(Uuid, Value)> = Vec::new();
     for (nth, at) in times.into_iter().enumerate() {
         let id = new_id(at, random);
-        let answers = !threads.is_empty() && random.random_bool(ANSWERS);
-        let thread = answers.then(|| random.random_range(0..threads.len()));
+        let is_reply = !threads.is_empty() && random.random_bool(REPLIES);
+        let thread = is_reply.then(|| random.random_range(0..threads.len()));
         match thread {
             Some(thread) => threads[thread].1 += 1,
             None => threads.push((nth, 0)),

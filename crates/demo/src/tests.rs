@@ -30,7 +30,7 @@ fn make(seed: u64, users: usize, posts: u64) -> Made {
     make_with(seed, users, posts, 0)
 }
 
-/// A network with a celebrity who makes so many posts.
+/// Generates a network whose celebrity makes that many posts.
 fn make_with(seed: u64, users: usize, posts: u64, celebrity: u64) -> Made {
     let mut made = Made::new();
     for (table, text) in lines(seed, users, posts, celebrity) {
@@ -52,7 +52,7 @@ fn by_id(rows: &[Value]) -> HashMap<&str, &Value> {
     rows.iter().map(|row| (text(row, "id"), row)).collect()
 }
 
-/// How often each value of a column is there.
+/// Counts how often each value of a column occurs.
 fn tally<'a>(rows: &'a [Value], column: &str) -> HashMap<&'a str, usize> {
     let mut tally = HashMap::new();
     for row in rows {
@@ -71,7 +71,7 @@ fn the_same_arguments_give_the_same_rows() {
 }
 
 #[test]
-fn every_row_agrees_with_the_others() {
+fn references_and_counts_of_rows_are_consistent() {
     let made = make_with(7, 200, 3_000, 500);
     let users = by_id(&made["users"]);
     for column in ["id", "username_key", "email_key"] {
@@ -115,7 +115,7 @@ fn every_row_agrees_with_the_others() {
 }
 
 #[test]
-fn comments_answer_earlier_ones_at_the_top_level_of_their_post() {
+fn replies_are_to_earlier_top_level_comments_of_the_same_post() {
     let made = make(4, 60, 2_000);
     let comments = by_id(&made["comments"]);
     let replies: Vec<_> = made["comments"].iter().filter(|row| !row["parent_id"].is_null()).collect();
@@ -133,7 +133,7 @@ fn comments_answer_earlier_ones_at_the_top_level_of_their_post() {
 }
 
 #[test]
-fn identifiers_are_of_version_7_and_rise_with_time() {
+fn identifiers_are_of_version_7_and_sort_by_time() {
     let made = make(3, 60, 2_000);
     for (table, rows) in &made {
         let mut by_id: Vec<_> = rows.iter().filter_map(|row| Some((row.get("id")?.as_str()?, row))).collect();
@@ -152,7 +152,7 @@ fn identifiers_are_of_version_7_and_rise_with_time() {
 }
 
 #[test]
-fn special_accounts_follow_exactly_as_many_as_their_names_say() {
+fn special_accounts_follow_the_number_of_accounts_in_their_names() {
     const USERS: usize = 5_100;
     let network = Network::new(USERS, 0, &mut StdRng::seed_from_u64(1)).unwrap();
     let names: Vec<_> = network.names().collect();
@@ -196,7 +196,7 @@ fn special_accounts_follow_exactly_as_many_as_their_names_say() {
 }
 
 #[test]
-fn a_network_is_as_uneven_as_life() {
+fn followers_posts_and_likes_are_unevenly_distributed() {
     let mut random = StdRng::seed_from_u64(1);
     let network = Network::new(10_000, 0, &mut random).unwrap();
     let mut followers: Vec<_> = (0..10_000).map(|user| network.followers[user].len()).collect();
@@ -224,7 +224,7 @@ fn a_network_is_as_uneven_as_life() {
 }
 
 #[test]
-fn a_celebrity_is_liked_by_some_and_likes_everybody() {
+fn a_celebrity_is_liked_by_some_and_likes_every_public_post_of_others() {
     let made = make_with(1, 40, 1_000, 2_500);
     let celebrity = made["users"].iter().find(|row| row["username"] == "celebrity").unwrap();
     let id = text(celebrity, "id");
@@ -236,7 +236,7 @@ fn a_celebrity_is_liked_by_some_and_likes_everybody() {
 }
 
 #[test]
-fn what_people_write_is_what_the_service_takes() {
+fn generated_texts_are_valid() {
     let made = make(5, 100, 4_000);
     let lengths: Vec<_> = made["posts"].iter().map(|row| text(row, "content").chars().count()).collect();
     assert!(lengths.iter().all(|length| (20..=500).contains(length)), "{:?}", lengths.iter().max());
