@@ -1,4 +1,4 @@
-//! A client of the service, apart from that of the tests: it blocks and returns errors, which a measurement reports.
+//! A blocking client of the service. Unlike that of the tests, it returns errors, which a measurement reports.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use reqwest::Method;
 use reqwest::blocking::Client;
 use serde_json::{Value, json};
 
-/// As long as anything waits for an answer.
+/// The time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A request that may be sent again and again.
+/// A request that may be sent repeatedly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) method: &'static str,
@@ -22,22 +22,22 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// A read.
+    /// Creates a GET request.
     pub(crate) fn get(path: impl Into<String>, token: &str) -> Self {
         Self { method: "GET", path: path.into(), token: token.to_owned(), body: None }
     }
 
-    /// A request that changes something.
+    /// Creates a POST request.
     pub(crate) fn post(path: impl Into<String>, token: &str, body: Option<&Value>) -> Self {
         Self { method: "POST", path: path.into(), token: token.to_owned(), body: body.map(Value::to_string) }
     }
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
-    /// Of head and body.
+    /// The bytes of head and body.
     pub(crate) size: usize,
     /// The path of the next page.
     pub(crate) next: Option<String>,
@@ -52,25 +52,25 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// Returns what listens at a port of this machine.
+    /// Creates a client of the service on a port of this machine.
     pub(crate) fn new(port: u16) -> Result<Self> {
         let client = Client::builder().timeout(TIMEOUT).build()?;
         Ok(Self { base: format!("http://127.0.0.1:{port}"), client })
     }
 
-    /// Returns what listens at an address, as a client elsewhere on this machine's loopback network has it.
+    /// Creates a client of the service at a base URL that connects from another loopback address.
     pub(crate) fn from(base: &str, client: Ipv4Addr) -> Result<Self> {
         let client = Client::builder().timeout(TIMEOUT).local_address(IpAddr::V4(client)).build()?;
         Ok(Self { base: base.to_owned(), client })
     }
 
-    /// Returns its address.
+    /// Returns the base URL of the service.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
 
-    /// Sends a request, whatever comes back.
-    pub(crate) fn send(&self, request: &Request) -> Result<Answer> {
+    /// Sends a request; returns the response whatever its status.
+    pub(crate) fn send(&self, request: &Request) -> Result<Response> {
         let method: Method = request.method.parse()?;
         let mut sent = self.client.request(method, format!("{}{}", self.base, request.path));
         if !request.token.is_empty() {
@@ -88,23 +88,23 @@ impl Api {
         let next = link.and_then(|link| next_page(link, &self.base));
         let text = response.text()?;
         let body = serde_json::from_str(&text).unwrap_or_default();
-        Ok(Answer { status: status.as_u16(), size: head + text.len(), next, text, body })
+        Ok(Response { status: status.as_u16(), size: head + text.len(), next, text, body })
     }
 
-    /// Sends a request that must succeed.
-    pub(crate) fn expect(&self, request: &Request) -> Result<Answer> {
+    /// Sends a request; fails unless the status of the response is 2xx.
+    pub(crate) fn expect(&self, request: &Request) -> Result<Response> {
         let answer = self.send(request)?;
         let well = (200..300).contains(&answer.status);
         ensure!(well, "{} {}: {} {}", request.method, request.path, answer.status, answer.text);
         Ok(answer)
     }
 
-    /// Returns the `data` of a read.
+    /// Sends a GET request that must succeed; returns the field `data` of the response.
     pub(crate) fn data(&self, path: &str, token: &str) -> Result<Value> {
         Ok(self.expect(&Request::get(path, token))?.body["data"].take())
     }
 
-    /// Logs in; the token.
+    /// Logs in; returns the token.
     pub(crate) fn login(&self, name: &str, password: &str) -> Result<String> {
         let body = json!({ "identifier": name, "password": password });
         let answer = self.expect(&Request::post("/api/auth/login", "", Some(&body)))?;

@@ -1,4 +1,4 @@
-//! What the service sends to PostgreSQL for a request, from the server's log.
+//! Captures the statements that the service sends to PostgreSQL for a request, from the server's log.
 
 use std::collections::{HashMap, HashSet};
 use std::thread;
@@ -9,25 +9,25 @@ use anyhow::{Context, Result};
 use crate::api::{Api, Request};
 use crate::postgres::{LOG_PREFIX, Postgres};
 
-/// A statement as it was sent.
+/// A statement with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statement {
     pub(crate) sql: String,
-    /// The values of `$1`, `$2` and so on; none is NULL.
+    /// The values of `$1`, `$2` and so on; `None` for NULL.
     pub(crate) parameters: Vec<Option<String>>,
 }
 
-/// A statement and the session that it was sent in.
+/// A statement, and the session in which it was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Logged {
     session: String,
     statement: Statement,
 }
 
-/// Returns the statements of each group of requests. Those of authentication are left out, since the service seldom
-/// sends them, those that it sends without any request, and empty ones, which ask whether a connection is still there.
+/// Returns the statements of each group of requests. Left out are those of authentication, since the service rarely sends them,
+/// those of background tasks, and empty ones, which check whether a connection is alive.
 pub(crate) fn capture(postgres: &Postgres, api: &Api, groups: &[Vec<Request>]) -> Result<Vec<Vec<Statement>>> {
-    // What is done once for each session, connection or author is not what a request costs.
+    // Warms up caches and prepared statements: work done once per session, connection or author is no cost of a request.
     for request in groups.iter().flatten() {
         api.expect(request)?;
     }
@@ -37,7 +37,7 @@ pub(crate) fn capture(postgres: &Postgres, api: &Api, groups: &[Vec<Request>]) -
     captured
 }
 
-/// How long the service takes at most to begin anew with what it does by itself, but for what it does once a minute.
+/// The longest interval of the service's background tasks, except for those that run once a minute.
 const BACKGROUND_INTERVAL: Duration = Duration::from_secs(6);
 
 fn capture_groups(postgres: &Postgres, api: &Api, groups: &[Vec<Request>]) -> Result<Vec<Vec<Statement>>> {
@@ -55,17 +55,17 @@ fn capture_group(postgres: &Postgres, api: &Api, group: &[Request]) -> Result<Ve
         api.expect(request)?;
     }
     if group.iter().any(|request| request.method != "GET") {
-        // What a write leaves for later is part of it.
+        // Workload that a write defers is part of its cost.
         thread::sleep(Duration::from_millis(50));
     }
     parse(&postgres.log_since(position)?)
 }
 
-/// Returns the statements but those left out, and but the ends of transactions of which nothing else is left: what the service does
-/// by itself may begin in one group and end in the next.
+/// Returns the statements except those left out, and without BEGIN and COMMIT of transactions of which no other statement is
+/// left. A transaction of a background task may begin in one group and end in the next.
 fn without(logged: Vec<Logged>, left_out: impl Fn(&str) -> bool) -> Vec<Statement> {
     let mut kept: Vec<Option<Statement>> = Vec::with_capacity(logged.len());
-    // By their sessions: the transactions that nothing was done in so far, and where each begins; the others.
+    // By session: transactions of which no statement was kept so far, with the position of their BEGIN; and all other ones.
     let (mut begun, mut used): (HashMap<String, (usize, Statement)>, HashSet<String>) = Default::default();
     for Logged { session, statement } in logged {
         let place = kept.len();
@@ -97,13 +97,13 @@ fn of_authentication(sql: &str) -> bool {
     sql.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == "sessions")
 }
 
-/// Returns the statements in a piece of the log.
+/// Parses the statements in a part of the log.
 fn parse(log: &str) -> Result<Vec<Logged>> {
     let mut statements: Vec<Logged> = Vec::new();
     let mut entries = log.split(LOG_PREFIX);
     entries.next();
     for entry in entries {
-        // A tab begins a line that continues the entry.
+        // Continuation lines of an entry begin with a tab.
         let entry = entry.strip_suffix('\n').unwrap_or(entry).replace("\n\t", "\n");
         let (session, entry) = entry.split_once(' ').context("an entry without a session in the log")?;
         let mut push = |sql: &str| {
@@ -115,8 +115,8 @@ fn parse(log: &str) -> Result<Vec<Logged>> {
             push(sql);
         } else if let Some(sql) = entry.strip_prefix("LOG:  statement: ") {
             push(sql);
-        } else if let Some(told) = entry.strip_prefix("DETAIL:  ")
-            && let Some(values) = told.strip_prefix("parameters: ").or_else(|| told.strip_prefix("Parameters: "))
+        } else if let Some(detail) = entry.strip_prefix("DETAIL:  ")
+            && let Some(values) = detail.strip_prefix("parameters: ").or_else(|| detail.strip_prefix("Parameters: "))
             && let Some(logged) = statements.last_mut()
         {
             logged.statement.parameters =
@@ -126,7 +126,7 @@ fn parse(log: &str) -> Result<Vec<Logged>> {
     Ok(statements)
 }
 
-/// Returns the values in `$1 = 'it''s', $2 = NULL`.
+/// Parses values such as `$1 = 'it''s', $2 = NULL`.
 fn parse_values(mut text: &str) -> Option<Vec<Option<String>>> {
     let mut values = Vec::new();
     loop {
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_are_read_with_their_parameters() {
+    fn statements_are_parsed_with_their_parameters() {
         let log = "the rest of a line\n\
             @entry 71 LOG:  statement: BEGIN\n\
             @entry 71 LOG:  execute s12: SELECT *\n\tFROM \"posts\" WHERE id = $1 AND $2 IS NULL\n\
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn of_transactions_in_the_background_nothing_is_left_wherever_they_are_cut() {
+    fn transactions_of_background_tasks_are_left_out_even_if_they_span_groups() {
         let left = |sent: &[(u32, &str)]| -> Vec<String> {
             let logged = |&(session, sql): &(u32, &str)| {
                 let statement = Statement { sql: sql.to_owned(), parameters: Vec::new() };
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_write_parameters_large() {
+    fn parameters_are_also_parsed_with_the_capital_letter_of_other_versions() {
         let log = "@entry 7 LOG:  execute s: SELECT $1\n@entry 7 DETAIL:  Parameters: $1 = '1'\n";
         assert_eq!(parse(log).unwrap()[0].statement.parameters, [Some("1".to_owned())]);
         assert!(parse("@entry 7 LOG:  execute s: SELECT $1\n@entry 7 DETAIL:  parameters: $1 = '1\n").is_err());

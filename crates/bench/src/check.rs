@@ -1,4 +1,4 @@
-//! Checks of what the service answers, once before and then again and again while it is driven.
+//! Checks of responses: once when a workload is prepared, and repeatedly while the service is under load.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -13,25 +13,23 @@ use crate::api::{Api, Request};
 use crate::network::id;
 
 /// The time between two requests of the checks.
-const PACE: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a toggle says.
+/// The messages of responses to changes.
 pub(crate) const LIKED: &str = "Post liked successfully";
 pub(crate) const UNLIKED: &str = "Post unliked successfully";
-
 pub(crate) const COMMENTED: &str = "Comment created successfully";
-
 pub(crate) const FOLLOWED: &str = "Followed user successfully";
 pub(crate) const UNFOLLOWED: &str = "Unfollowed user successfully";
 
-/// The envelope of a read.
+/// Verifies the envelope of a read.
 pub(crate) fn verify_success(body: &Value) -> Result<()> {
     let keys: Vec<&str> = body.as_object().context("no object")?.keys().map(String::as_str).collect();
     ensure!(keys == ["data", "message"] && body["message"] == "success", "not the envelope of a success");
     Ok(())
 }
 
-/// A post with all that belongs to it.
+/// Verifies that a post is the expected one and complete.
 pub(crate) fn verify_post(post: &Value, expected: Option<&String>) -> Result<()> {
     let found = id(post)?;
     ensure!(expected.is_none_or(|expected| *expected == found), "another post");
@@ -43,7 +41,7 @@ pub(crate) fn verify_post(post: &Value, expected: Option<&String>) -> Result<()>
     id(&post["author"]).map(drop)
 }
 
-/// A profile, of the user expected.
+/// Verifies that a profile is that of the expected user.
 pub(crate) fn verify_profile(profile: &Value, expected: Option<&String>) -> Result<()> {
     let found = id(profile)?;
     ensure!(expected.is_none_or(|expected| *expected == found), "another user");
@@ -51,7 +49,7 @@ pub(crate) fn verify_profile(profile: &Value, expected: Option<&String>) -> Resu
     Ok(())
 }
 
-/// So many entries, each once, in the order of time.
+/// Verifies that a list has as many entries as expected, distinct and ordered by time; returns them.
 fn verify_order(list: &Value, counts: RangeInclusive<u64>, newest_first: bool) -> Result<&Vec<Value>> {
     let entries = list.as_array().context("no list")?;
     let count = u64::try_from(entries.len())?;
@@ -70,7 +68,7 @@ fn verify_distinct(entries: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// A page of those who like a post.
+/// Verifies a page of the users who like a post.
 pub(crate) fn verify_likers(list: &Value, count: u64) -> Result<()> {
     let entries = list.as_array().context("no list")?;
     ensure!(u64::try_from(entries.len())? == count, "{} entries instead of {count}", entries.len());
@@ -78,12 +76,12 @@ pub(crate) fn verify_likers(list: &Value, count: u64) -> Result<()> {
     verify_distinct(entries)
 }
 
-/// A page of posts, newest first.
+/// Verifies a page of posts, newest first.
 pub(crate) fn verify_posts(list: &Value, counts: RangeInclusive<u64>) -> Result<()> {
     verify_order(list, counts, true)?.iter().try_for_each(|post| verify_post(post, None))
 }
 
-/// A page of the comments of a post, oldest first.
+/// Verifies a page of the comments on a post, oldest first.
 pub(crate) fn verify_comments(list: &Value, post: &str, counts: RangeInclusive<u64>) -> Result<()> {
     for comment in verify_order(list, counts, false)? {
         ensure!(id(&comment["post"])? == post, "a comment on another post");
@@ -93,29 +91,29 @@ pub(crate) fn verify_comments(list: &Value, post: &str, counts: RangeInclusive<u
     Ok(())
 }
 
-/// How answers are checked while others are asked for.
+/// How responses are checked while the service is under load.
 pub(crate) enum Check {
-    /// They are what they were before.
+    /// Responses are the same as before.
     Same(Vec<(Request, Value)>),
-    /// This account's likes come and go.
+    /// Posts that this account likes and unlikes show it.
     Likes { token: String, posts: Vec<String> },
-    /// This account's follows come and go.
+    /// Users whom this account follows and unfollows show it.
     Follows { token: String, users: Vec<String> },
-    /// What this account writes is there.
+    /// Posts that this account writes can be read.
     Posts { token: String, author: String },
 }
 
-/// What the checks found.
+/// The number of requests of the checks, and of the errors that they found.
 #[derive(Debug, Default)]
-pub(crate) struct Checked {
+pub(crate) struct CheckResult {
     pub(crate) requests: u64,
     pub(crate) errors: u64,
 }
 
 impl Check {
-    /// Checks until it is told to stop; what is wrong is printed.
-    pub(crate) fn run(&self, api: &Api, stop: &AtomicBool) -> Checked {
-        let mut checked = Checked::default();
+    /// Checks responses until `stop` is set, and prints what is wrong.
+    pub(crate) fn run(&self, api: &Api, stop: &AtomicBool) -> CheckResult {
+        let mut checked = CheckResult::default();
         let mut number = 0;
         while !stop.load(Ordering::Relaxed) {
             let mut requests = 0;
@@ -125,7 +123,7 @@ impl Check {
             }
             checked.requests += u64::from(requests);
             number += 1;
-            thread::sleep(PACE * requests);
+            thread::sleep(CHECK_INTERVAL * requests);
         }
         checked
     }
@@ -182,6 +180,7 @@ impl Check {
     }
 }
 
+/// A client that counts its requests and expects a status.
 struct Counted<'a> {
     api: &'a Api,
     requests: &'a mut u32,

@@ -10,7 +10,7 @@ fn post(id: &str, at: &str) -> Value {
 }
 
 #[test]
-fn a_success_has_its_envelope_and_nothing_else() {
+fn the_envelope_of_a_success_has_no_other_fields() {
     assert!(verify_success(&json!({ "message": "success", "data": null })).is_ok());
     assert!(verify_success(&json!({ "message": "failure", "data": null })).is_err());
     assert!(verify_success(&json!({ "message": "success", "data": null, "status": 200 })).is_err());
@@ -18,7 +18,7 @@ fn a_success_has_its_envelope_and_nothing_else() {
 }
 
 #[test]
-fn a_post_is_the_one_asked_for_and_whole() {
+fn a_post_is_the_requested_one_and_complete() {
     assert!(verify_post(&post("a", "1"), Some(&"a".to_owned())).is_ok());
     assert!(verify_post(&post("a", "1"), Some(&"b".to_owned())).is_err());
     for (field, value) in [("likeCount", json!(2)), ("content", Value::Null), ("author", json!({}))] {
@@ -55,7 +55,7 @@ fn comments_are_on_the_post_oldest_first() {
 }
 
 #[test]
-fn likers_are_each_there_once() {
+fn likers_are_distinct() {
     let list = |ids: &[&str]| Value::Array(ids.iter().map(|id| json!({ "id": id, "username": "name" })).collect());
     assert!(verify_likers(&list(&["a", "b"]), 2).is_ok());
     assert!(verify_likers(&list(&["a", "a"]), 2).is_err());

@@ -1,4 +1,4 @@
-//! What others suffer while an account is erased to which very much belongs.
+//! The slowdown of other requests while a very large account is erased.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,35 +7,35 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::api::Request;
-use crate::keeper::Keeper;
 use crate::options::Options;
 use crate::report::Report;
 use crate::round::Round;
 use crate::service::{PASSWORD, SeededDatabase};
+use crate::supervisor::Supervisor;
 use crate::table::{Cell, Table, median};
 use crate::wrk::Load;
 use crate::{mixed, round};
 
-/// How many posts the account has; each is liked by ten, and it likes every public post of the others.
+/// The number of posts of the account. Each has ten likes, and the account likes every public post of others.
 const POSTS: u64 = 100_000;
 
-/// As many as read and write at their leisure: nothing waits for a core.
+/// A moderate load, with pauses, so that requests do not wait for a CPU core.
 const CONNECTIONS: u32 = 16;
 const PAUSE: Duration = Duration::from_millis(40);
 
-/// What the service logs when nothing is left of the account.
+/// The message that the service logs when the account is erased.
 const ERASED: &str = "erased a deleted account";
 
 const COLUMNS: [&str; 7] = ["reads and writes", "rounds", "req/s", "p50 ms", "p99 ms", "greatest p99 ms", "errors"];
 
-/// Measures reads and writes before the account is deleted, while it is erased, and after that.
-pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
+/// Measures reads and writes before the account is deleted, while it is erased, and afterwards.
+pub(crate) fn run(supervisor: &Arc<Supervisor>, options: &Options, report: &mut Report) -> Result<()> {
     for kind in options.kinds() {
-        let place = SeededDatabase::with_celebrity(keeper, options, kind, options.size(), 4, POSTS)?;
+        let place = SeededDatabase::with_celebrity(supervisor, options, kind, options.size(), 4, POSTS)?;
         let service = place.serve_with(&[("AGORA_LOG", "warn,agora_operations=info".to_owned())])?;
         let traffic = mixed::mixture(&service)?;
         let load = Load { connections: CONNECTIONS, pause: PAUSE, ..options.load() };
-        let measure = || round::service((&place, &service), keeper, &traffic, load);
+        let measure = || round::service((&place, &service), supervisor, &traffic, load);
         let alone = |_| measure();
         let before = (0..options.rounds).map(alone).collect::<Result<Vec<_>>>()?;
 
@@ -55,7 +55,7 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
         table.row(row("before", &before));
         table.row(row("while it is erased", &meanwhile));
         table.row(row("after", &after));
-        let p99 = |rounds: &[Round]| median(rounds.iter().map(|round| round.driven.p99 as f64)).context("no round");
+        let p99 = |rounds: &[Round]| median(rounds.iter().map(|round| round.result.p99 as f64)).context("no round");
         table.note(format!("p99 while it is erased, of before: {:.2}", p99(&meanwhile)? / p99(&before)?));
         table.note(format!("the request was answered in {:.1} ms", answered.as_secs_f64() * 1e3));
         table.note(format!("nothing was left of the account after {:.0} s", erased.as_secs_f64()));
@@ -69,10 +69,10 @@ fn row(name: &str, rounds: &[Round]) -> Vec<Cell> {
     vec![
         name.into(),
         (rounds.len() as f64).into(),
-        middle(|round| round.driven.rate()),
-        middle(|round| round.driven.p50 as f64 / 1e3),
-        middle(|round| round.driven.p99 as f64 / 1e3),
-        (rounds.iter().map(|round| round.driven.p99).max().unwrap_or_default() as f64 / 1e3).into(),
+        middle(|round| round.result.rate()),
+        middle(|round| round.result.p50 as f64 / 1e3),
+        middle(|round| round.result.p99 as f64 / 1e3),
+        (rounds.iter().map(|round| round.result.p99).max().unwrap_or_default() as f64 / 1e3).into(),
         (rounds.iter().map(|round| round.errors).sum::<u64>() as f64).into(),
     ]
 }

@@ -1,4 +1,4 @@
-//! Whether following somebody whom everybody follows at the same time takes longer than any other follow.
+//! Compares follows of one user by many accounts at the same time with follows of different users.
 
 use std::sync::Arc;
 
@@ -7,25 +7,25 @@ use anyhow::{Context, Result, ensure};
 use crate::api::Request;
 use crate::check;
 use crate::check::Check;
-use crate::keeper::Keeper;
-use crate::network::{People, me};
+use crate::network::{Accounts, me};
 use crate::options::Options;
 use crate::report::Report;
 use crate::round;
 use crate::service::{SeededDatabase, Service};
+use crate::supervisor::Supervisor;
 use crate::table::{Cell, Table, median};
-use crate::works::Traffic;
+use crate::workloads::Traffic;
 
-/// How many accounts follow.
+/// The number of accounts that follow.
 const FOLLOWERS: usize = 64;
 
-/// Measures both, in turns.
-pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
+/// Measures both, alternately.
+pub(crate) fn run(supervisor: &Arc<Supervisor>, options: &Options, report: &mut Report) -> Result<()> {
     for kind in options.kinds() {
-        let place = SeededDatabase::seeded(keeper, options, kind, options.size(), 4)?;
+        let place = SeededDatabase::seeded(supervisor, options, kind, options.size(), 4)?;
         let service = place.serve()?;
-        let people = People { service: &service };
-        let (followers, followed) = (people.readers(10, FOLLOWERS)?, people.writers(FOLLOWERS)?);
+        let accounts = Accounts { service: &service };
+        let (followers, followed) = (accounts.readers(10, FOLLOWERS)?, accounts.writers(FOLLOWERS)?);
         let followed = followed.iter().map(|token| me(&service.api, token)).collect::<Result<Vec<_>>>()?;
         let checker = service.log_in_as("hermit")?;
         let one = followed.first().context("nobody to follow")?;
@@ -34,21 +34,21 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
         let mut rounds = [Vec::new(), Vec::new()];
         for _ in 0..options.rounds {
             for (traffic, rounds) in [&each, &same].into_iter().zip(&mut rounds) {
-                rounds.push(round::service((&place, &service), keeper, traffic, options.load())?);
+                rounds.push(round::service((&place, &service), supervisor, traffic, options.load())?);
             }
         }
         let [each, same] = rounds;
         let columns = ["follow and unfollow", "req/s", "p50 ms", "p99 ms", "errors", "of the first"];
         let mut table = Table::new(format!("Follows on {}", kind.name()), &columns);
-        let ratios = each.iter().zip(&same).map(|(each, same)| same.driven.rate() / each.driven.rate());
+        let ratios = each.iter().zip(&same).map(|(each, same)| same.result.rate() / each.result.rate());
         let ratio = median(ratios);
         for (name, rounds, ratio) in [("each another user", &each, None), ("all the same user", &same, ratio)] {
             let middle = |figure: fn(&round::Round) -> f64| Cell::from(median(rounds.iter().map(figure)));
             table.row(vec![
                 name.into(),
-                middle(|round| round.driven.rate()),
-                middle(|round| round.driven.p50 as f64 / 1e3),
-                middle(|round| round.driven.p99 as f64 / 1e3),
+                middle(|round| round.result.rate()),
+                middle(|round| round.result.p50 as f64 / 1e3),
+                middle(|round| round.result.p99 as f64 / 1e3),
                 (rounds.iter().map(|round| round.errors).sum::<u64>() as f64).into(),
                 ratio.into(),
             ]);
@@ -58,7 +58,7 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
     Ok(())
 }
 
-/// Each account follows a user and unfollows the user, again and again; what another one does is checked.
+/// Prepares requests in which each account repeatedly follows and unfollows a user. The checks use another account.
 fn toggles<'a>(
     service: &Service,
     followers: &[String],

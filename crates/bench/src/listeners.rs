@@ -1,4 +1,4 @@
-//! Clients of the live updates: many streams of server-sent events, held open and read by one thread.
+//! Clients of live updates: one thread holds many streams of server-sent events open and reads them.
 
 use std::iter::repeat_n;
 use std::rc::Rc;
@@ -18,37 +18,37 @@ use serde::Deserialize;
 
 use crate::api::Api;
 
-/// How long a stream may take to begin.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time limit for opening a stream.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long after its end a stream is opened anew: as the service asks of its clients.
+/// How long after its end a stream is opened again: the `retry` that the service sends to clients.
 const RETRY: Duration = Duration::from_secs(3);
 
-/// The time between two looks whether the streams are still wanted.
-const PACE: Duration = Duration::from_millis(50);
+/// The interval at which shared state is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The most bytes of one read.
 const BUFFER: usize = 16 * 1024;
 
-/// Which streams are opened.
+/// Which streams to open.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    /// The topics of each.
+    /// The topics of each stream.
     pub(crate) topics: &'static str,
-    /// How many each account opens.
+    /// The number of streams per account.
     pub(crate) per_account: usize,
-    /// The author whose new posts are recorded when they arrive.
+    /// The author whose new posts are recorded as arrivals.
     pub(crate) author: Option<String>,
 }
 
-/// What the streams have received.
+/// Counters of all streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Events, but for those that follow.
+    /// Events other than `reset` and `end`.
     pub(crate) events: u64,
-    /// Events that say that some were missed.
+    /// Events `reset`, which tell that events were missed.
     pub(crate) resets: u64,
-    /// Streams that the service ended, or cut.
+    /// Streams that the service ended or disconnected.
     pub(crate) ends: u64,
 }
 
@@ -59,15 +59,15 @@ pub(crate) struct Arrival {
     pub(crate) at: Instant,
 }
 
-/// Streams of one node. They are closed when this is dropped.
+/// Open streams of one node. Dropping this closes them.
 pub(crate) struct Listeners {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Listeners {
-    /// Opens the streams, one after the other, and reads them from then on. One that ends is opened anew where it ended, as
-    /// browsers do it.
+    /// Opens the streams, one after the other, and reads them from then on. One that ends is resumed where it ended, as browsers
+    /// do.
     pub(crate) fn open(api: &Api, tokens: &[String], plan: &Plan) -> Result<Self> {
         raise_file_limit();
         let address = api.base().trim_start_matches("http://").to_owned();
@@ -82,7 +82,7 @@ impl Listeners {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
                 if let Err(error) = hold(&address, heads, &shared, &sender) {
-                    // Nobody may wait for it any more.
+                    // Fails if the streams had been opened: then nobody receives the error any more.
                     let _ = sender.send(Err(error));
                 }
             })
@@ -92,17 +92,17 @@ impl Listeners {
         Ok(listeners)
     }
 
-    /// Returns what was received since the streams were opened.
+    /// Returns the counters since the streams were opened.
     pub(crate) fn counts(&self) -> Counts {
         let Shared { events, resets, ends, .. } = &*self.shared;
         Counts { events: events.load(Relaxed), resets: resets.load(Relaxed), ends: ends.load(Relaxed) }
     }
 
-    /// Returns the recorded arrivals, and forgets them: waits until there are so many, or for the time given.
-    pub(crate) fn take_arrivals(&self, expected: usize, patience: Duration) -> Vec<Arrival> {
-        let until = Instant::now() + patience;
+    /// Removes and returns the recorded arrivals, once there are as many as expected or the time limit has passed.
+    pub(crate) fn take_arrivals(&self, expected: usize, time_limit: Duration) -> Vec<Arrival> {
+        let until = Instant::now() + time_limit;
         while self.shared.arrivals().len() < expected && Instant::now() < until {
-            thread::sleep(PACE);
+            thread::sleep(POLL_INTERVAL);
         }
         mem::take(&mut *self.shared.arrivals())
     }
@@ -111,20 +111,20 @@ impl Listeners {
 impl Drop for Listeners {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Relaxed);
-        // What it failed with was returned by `open`.
+        // Its error was returned by `open`.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// Raises this process's limit on open files as far as it goes: each stream takes one.
+/// Raises this process's limit on open files as far as possible: each stream takes one.
 fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // With too few, opening the streams fails and says so.
+    // If the limit is too low, opening the streams fails with a message.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// What the thread of the streams and its owner share.
+/// The state that the thread of the streams shares with its owner.
 #[derive(Default)]
 struct Shared {
     author: Option<String>,
@@ -141,7 +141,7 @@ impl Shared {
     }
 }
 
-/// Opens streams, says so, and reads them until they are wanted no longer.
+/// Opens the streams, reports that to `opened`, and reads them until the owner is dropped.
 fn hold(address: &str, heads: Vec<String>, shared: &Arc<Shared>, opened: &Sender<Result<()>>) -> Result<()> {
     Runtime::new()?.block_on(async {
         let address: Rc<str> = address.into();
@@ -152,13 +152,13 @@ fn hold(address: &str, heads: Vec<String>, shared: &Arc<Shared>, opened: &Sender
         }
         opened.send(Ok(()))?;
         while !shared.is_over.load(Relaxed) {
-            sleep(PACE).await;
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     })
 }
 
-/// Reads a stream, and after its end the next one.
+/// Reads a stream, and resumes it whenever it ends.
 async fn listen(address: Rc<str>, head: String, mut parser: Parser, mut socket: TcpStream) {
     loop {
         while receive(&socket, &mut parser).await.is_ok() {}
@@ -172,7 +172,7 @@ async fn listen(address: Rc<str>, head: String, mut parser: Parser, mut socket: 
     }
 }
 
-/// Opens a stream behind what was received last, and waits until it begins.
+/// Opens a stream from the last received event on, and waits until it begins.
 async fn begin(address: &str, head: &str, parser: &mut Parser) -> Result<TcpStream> {
     let connect = async {
         let socket = TcpStream::connect(address).await?;
@@ -185,11 +185,11 @@ async fn begin(address: &str, head: &str, parser: &mut Parser) -> Result<TcpStre
         }
         Ok(socket)
     };
-    let socket = timeout(PATIENCE, connect).await.context("a stream does not begin")??;
+    let socket = timeout(OPEN_TIMEOUT, connect).await.context("a stream does not begin")??;
     Ok(socket)
 }
 
-/// Waits for some bytes; fails when the stream has ended.
+/// Waits for bytes and parses them; fails when the stream has ended.
 async fn receive(socket: &TcpStream, parser: &mut Parser) -> Result<()> {
     socket.readable().await?;
     let mut buffer = [0; BUFFER];
@@ -209,11 +209,11 @@ struct NewPost {
     author_id: String,
 }
 
-/// Reads a response line by line. The lines of the head and of the chunked coding are none of an event: the service begins and
-/// ends a chunk with an event.
+/// Parses a response line by line. Lines of the head and of the chunked encoding look like no line of an event and are ignored,
+/// since the service never splits an event between chunks.
 struct Parser {
     shared: Arc<Shared>,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of a line whose end has not been received yet.
     partial: Vec<u8>,
     last_id: String,
     has_begun: bool,
@@ -224,13 +224,13 @@ impl Parser {
         Self { shared, partial: Vec::new(), last_id: String::new(), has_begun: false }
     }
 
-    /// Expects another response.
+    /// Prepares for another response.
     fn restart(&mut self) {
         self.partial.clear();
         self.has_begun = false;
     }
 
-    /// Returns the head of a request for what comes after the last event.
+    /// Returns the head of a request for the events after the last one.
     fn resumed(&self, head: &str) -> String {
         match self.last_id.as_str() {
             "" => format!("{head}\r\n"),
@@ -238,7 +238,7 @@ impl Parser {
         }
     }
 
-    /// Parses what came at a time; fails at the end of the stream.
+    /// Parses bytes that were received at this instant; fails at an event `end`.
     fn parse(&mut self, bytes: &[u8], at: Instant) -> Result<()> {
         let mut text = mem::take(&mut self.partial);
         text.extend_from_slice(bytes);
@@ -273,7 +273,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Records when a post of the author came, if it is one.
+    /// Records an arrival if the data is a new post of the author.
     fn record(&self, data: &[u8], at: Instant) {
         let Some(author) = &self.shared.author else { return };
         if let Ok(NewPost { post_id: post, author_id }) = serde_json::from_slice(data)
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_read_wherever_it_is_cut() {
+    fn a_response_may_be_split_anywhere() {
         let post = "event: public\ndata: {\"postId\":\"p\",\"authorId\":\"a\"}\nid: a-1\n\n";
         let other = "event: public\ndata: {\"postId\":\"q\",\"authorId\":\"b\"}\nid: a-2\n\n";
         let text = format!("{HEAD}{BEGINNING}90\r\n{post}{other}\r\n10\r\nevent: reset\ndata: {{}}\nid: a-3\n\n\r\n");
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_stream_and_a_refusal_are_errors() {
+    fn the_end_of_a_stream_and_an_error_status_are_errors() {
         let at = Instant::now();
         let mut ended = parser("a");
         ended.parse(format!("{HEAD}{BEGINNING}").as_bytes(), at).unwrap();

@@ -1,5 +1,6 @@
-//! The benchmark of the service: it makes private databases, fills them, starts the real binary on them, drives it with
-//! wrk and checks the answers meanwhile, beside what limits it. `scripts/bench` builds and runs it.
+//! The benchmark of the service. It creates and fills private databases, starts the real binary on them, loads it with wrk, and
+//! checks responses meanwhile. For comparison it measures upper limits: a bare handler and pgbench. `scripts/bench` builds and
+//! runs it.
 
 #![forbid(unsafe_code)]
 
@@ -11,7 +12,6 @@ mod connections;
 mod deletion;
 mod follows;
 mod growth;
-mod keeper;
 mod listeners;
 mod login_flood;
 mod mixed;
@@ -31,10 +31,11 @@ mod service;
 mod stalled;
 mod start;
 mod streams;
+mod supervisor;
 mod table;
 mod timeline;
 mod usage;
-mod works;
+mod workloads;
 mod wrk;
 
 use std::io;
@@ -45,9 +46,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use clap::Parser;
 
-use crate::keeper::Keeper;
 use crate::options::{Options, What};
 use crate::report::Report;
+use crate::supervisor::Supervisor;
 
 fn main() -> ExitCode {
     match run(&Options::parse()) {
@@ -61,34 +62,34 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<()> {
     options.check()?;
-    let keeper = Keeper::new(&options.directory)?;
+    let supervisor = Supervisor::new(&options.directory)?;
     let mut report = Report::new(options)?;
     for what in options.what() {
         match what {
-            What::Paths => paths::run(&keeper, options, &mut report)?,
-            What::Growth => growth::run(&keeper, options, &mut report)?,
-            What::Search => search::run(&keeper, options, &mut report)?,
-            What::Follows => follows::run(&keeper, options, &mut report)?,
-            What::NewerPosts => newer::run(&keeper, options, &mut report)?,
-            What::Connections => connections::run(&keeper, options, &mut report)?,
-            What::LoginFlood => login_flood::run(&keeper, options, &mut report)?,
-            What::Stalled => stalled::run(&keeper, options, &mut report)?,
-            What::Start => start::run(&keeper, options, &mut report)?,
-            What::Streams => streams::run(&keeper, options, &mut report)?,
-            What::Blocks => blocks::run(&keeper, options, &mut report)?,
-            What::Deletion => deletion::run(&keeper, options, &mut report)?,
-            What::Replica => replica::run(&keeper, options, &mut report)?,
-            What::Recovery => recovery::run(&keeper, options, &mut report)?,
-            What::Mixed => mixed::run(&keeper, options, &mut report)?,
+            What::Paths => paths::run(&supervisor, options, &mut report)?,
+            What::Growth => growth::run(&supervisor, options, &mut report)?,
+            What::Search => search::run(&supervisor, options, &mut report)?,
+            What::Follows => follows::run(&supervisor, options, &mut report)?,
+            What::NewerPosts => newer::run(&supervisor, options, &mut report)?,
+            What::Connections => connections::run(&supervisor, options, &mut report)?,
+            What::LoginFlood => login_flood::run(&supervisor, options, &mut report)?,
+            What::Stalled => stalled::run(&supervisor, options, &mut report)?,
+            What::Start => start::run(&supervisor, options, &mut report)?,
+            What::Streams => streams::run(&supervisor, options, &mut report)?,
+            What::Blocks => blocks::run(&supervisor, options, &mut report)?,
+            What::Deletion => deletion::run(&supervisor, options, &mut report)?,
+            What::Replica => replica::run(&supervisor, options, &mut report)?,
+            What::Recovery => recovery::run(&supervisor, options, &mut report)?,
+            What::Mixed => mixed::run(&supervisor, options, &mut report)?,
             What::All => {}
         }
     }
-    report.tell_where()
+    report.print_paths()
 }
 
-/// Tells whoever waits what happens.
+/// Writes a progress message to standard error.
 fn note(text: &str) {
-    // Nobody may be there to read it.
+    // A closed standard error is no reason to fail.
     let _ = writeln!(io::stderr(), "{text}");
 }
 

@@ -1,4 +1,4 @@
-//! The seeded network as its members see it: accounts to act as, and posts to ask for.
+//! Accounts and posts of the seeded network, found through the API.
 
 use std::cmp::Reverse;
 
@@ -8,27 +8,27 @@ use serde_json::Value;
 use crate::api::{Api, Request};
 use crate::service::Service;
 
-/// How many authors are looked at to choose posts.
+/// The number of authors whose posts are candidates for the sample.
 const AUTHORS: usize = 400;
 
-/// How many posts of an author are looked at.
+/// The number of posts per author that are candidates.
 const POSTS_OF_AUTHOR: usize = 100;
 
-/// How many posts are asked for by key.
+/// The number of posts that are read by id.
 pub(crate) const SAMPLE: usize = 256;
 
-/// How many posts are asked for their comments or likes: those that have the most.
+/// The number of posts whose comments or likes are read: those with the most.
 const POPULAR: usize = 64;
 
-/// Numbers that look random and are the same in every run.
-pub(crate) struct Dice(u64);
+/// A pseudorandom number generator (SplitMix64), which yields the same numbers in every run.
+pub(crate) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Returns a number from 0 up to this, exclusive (SplitMix64).
+    /// Returns a number from 0 to `end`, exclusive.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -37,7 +37,7 @@ impl Dice {
         usize::try_from(mixed).unwrap_or_default() % end.max(1)
     }
 
-    /// Mixes the order.
+    /// Shuffles the items.
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for place in (1..items.len()).rev() {
             items.swap(place, self.below(place + 1));
@@ -45,27 +45,27 @@ impl Dice {
     }
 }
 
-/// Public posts, from all over the network.
+/// A sample of public posts and their authors.
 pub(crate) struct Sample {
-    /// Any.
+    /// Random posts.
     pub(crate) posts: Vec<String>,
-    /// With the most comments, and how many.
+    /// The posts with the most comments, and their counts.
     pub(crate) commented: Vec<(String, u64)>,
-    /// With the most likes, and how many.
+    /// The posts with the most likes, and their counts.
     pub(crate) liked: Vec<(String, u64)>,
-    /// Authors with many posts that anybody may view, and how many.
+    /// The authors with the most public posts, and their counts.
     pub(crate) authors: Vec<(String, u64)>,
 }
 
 impl Sample {
-    /// Looks around as somebody who follows many.
+    /// Takes a sample of the posts of those whom a reader of 1,000 accounts follows.
     pub(crate) fn taken(service: &Service) -> Result<Self> {
         let api = &service.api;
-        let tokens = People { service }.readers(1000, 1)?;
+        let tokens = Accounts { service }.readers(1000, 1)?;
         let token = tokens.first().context("a reader")?;
-        let mut dice = Dice::new(1);
+        let mut rng = Rng::new(1);
         let mut authors = followed(api, token)?.iter().map(id).collect::<Result<Vec<_>>>()?;
-        dice.shuffle(&mut authors);
+        rng.shuffle(&mut authors);
         authors.truncate(AUTHORS);
         let (mut found, mut productive) = (Vec::new(), Vec::new());
         for author in authors {
@@ -73,13 +73,13 @@ impl Sample {
             let mut public: Vec<Value> = posts.as_array().context("a list of posts")?.clone();
             public.retain(|post| post["visibility"] == "PUBLIC");
             productive.push((author, u64::try_from(public.len())?));
-            dice.shuffle(&mut public);
-            // A quiet author's posts count as much as a busy one's, within limits.
+            rng.shuffle(&mut public);
+            // At most 8 posts per author, so that busy authors do not dominate the sample.
             public.truncate(8);
             found.append(&mut public);
         }
         ensure!(!found.is_empty(), "there are no public posts");
-        dice.shuffle(&mut found);
+        rng.shuffle(&mut found);
         let counted = |count: &str| {
             let number = |post: &Value| Ok((id(post)?, post[count].as_u64().context("a count")?));
             Ok::<_, anyhow::Error>(most(found.iter().map(number).collect::<Result<_>>()?))
@@ -90,7 +90,7 @@ impl Sample {
     }
 }
 
-/// Returns those with the greatest numbers, without those that have nothing.
+/// Returns the entries with the greatest counts, without those that have none.
 fn most(mut counted: Vec<(String, u64)>) -> Vec<(String, u64)> {
     counted.retain(|(_, count)| *count > 0);
     counted.sort_by_key(|(_, count)| Reverse(*count));
@@ -98,12 +98,12 @@ fn most(mut counted: Vec<(String, u64)>) -> Vec<(String, u64)> {
     counted
 }
 
-/// Returns the id of what an answer shows.
+/// Returns the id of a JSON object.
 pub(crate) fn id(value: &Value) -> Result<String> {
     Ok(value["id"].as_str().context("there is no id")?.to_owned())
 }
 
-/// Returns the account of a token.
+/// Returns the id of a token's account.
 pub(crate) fn me(api: &Api, token: &str) -> Result<String> {
     id(&api.data("/api/users/me", token)?)
 }
@@ -121,22 +121,22 @@ pub(crate) fn followed(api: &Api, token: &str) -> Result<Vec<Value>> {
 }
 
 /// The accounts that the seed makes for measuring.
-pub(crate) struct People<'a> {
+pub(crate) struct Accounts<'a> {
     pub(crate) service: &'a Service,
 }
 
-impl People<'_> {
-    /// Returns those who follow so many.
+impl Accounts<'_> {
+    /// Logs in readers who follow that many accounts; returns their tokens, as all these functions do.
     pub(crate) fn readers(&self, followed: u32, count: usize) -> Result<Vec<String>> {
         self.service.log_in(&format!("reader_{followed}"), count)
     }
 
-    /// Returns those who follow 5,000, most of whom never post.
+    /// Logs in readers who follow 5,000 accounts, most of which have no posts.
     pub(crate) fn silent(&self, count: usize) -> Result<Vec<String>> {
         self.service.log_in("silent_5000", count)
     }
 
-    /// Returns ordinary accounts whom many follow, 1,000 at most.
+    /// Logs in ordinary accounts with many followers, at most 1,000.
     pub(crate) fn popular(&self, count: usize) -> Result<Vec<String>> {
         let reader = self.service.log_in_as("reader_1000_1")?;
         let mut users = followed(&self.service.api, &reader)?;
@@ -145,7 +145,7 @@ impl People<'_> {
         users.iter().map(|user| self.service.log_in_as(user["username"].as_str().context("a name")?)).collect()
     }
 
-    /// Returns those who write.
+    /// Logs in the accounts for writing.
     pub(crate) fn writers(&self, count: usize) -> Result<Vec<String>> {
         self.service.log_in("writer", count)
     }
@@ -156,12 +156,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_dice_fall_alike_and_everywhere() {
+    fn random_numbers_depend_on_the_seed_and_are_spread_evenly() {
         let thrown = |seed| {
             (0..1000)
                 .map({
-                    let mut dice = Dice::new(seed);
-                    move |_| dice.below(6)
+                    let mut rng = Rng::new(seed);
+                    move |_| rng.below(6)
                 })
                 .collect::<Vec<_>>()
         };
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_come_first_and_nothing_does_not_count() {
+    fn the_greatest_counts_come_first_and_zeros_are_left_out() {
         let counted = [("a", 1), ("b", 0), ("c", 3)].map(|(id, count)| (id.to_owned(), count));
         assert_eq!(most(counted.to_vec()), [("c".to_owned(), 3), ("a".to_owned(), 1)]);
     }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 
 use crate::service::{Kind, Size};
-use crate::works::Subject;
+use crate::workloads::Scenario;
 use crate::wrk::Load;
 
 /// Measures the service, on SQLite and on PostgreSQL, beside what limits it.
@@ -23,7 +23,7 @@ pub(crate) struct Options {
 
     /// Only these paths; may be given several times
     #[arg(long, value_enum)]
-    work: Vec<Subject>,
+    work: Vec<Scenario>,
 
     /// How many posts the seeded network has
     #[arg(long, default_value_t = 100_000)]
@@ -120,7 +120,7 @@ enum Databases {
 }
 
 impl Options {
-    /// Fails when something could not be measured.
+    /// Fails if the options are invalid or a binary is missing.
     pub(crate) fn check(&self) -> Result<()> {
         ensure!(self.rounds > 0 && self.seconds > 0 && self.connections > 0, "there is nothing to measure");
         ensure!(matches!(self.server_groups.len(), 0 | 2), "there are two servers to put into groups");
@@ -139,7 +139,7 @@ impl Options {
         what
     }
 
-    /// Returns what they are called together.
+    /// Returns the name of the selected parts, which becomes that of the report's files.
     pub(crate) fn name(&self) -> String {
         if self.what.contains(&What::All) {
             return "all".to_owned();
@@ -158,12 +158,12 @@ impl Options {
     }
 
     /// Returns the paths to measure.
-    pub(crate) fn subjects(&self) -> Vec<Subject> {
-        let wanted = |subject: &Subject| self.work.is_empty() || self.work.contains(subject);
-        Subject::PATHS.into_iter().filter(wanted).collect()
+    pub(crate) fn scenarios(&self) -> Vec<Scenario> {
+        let wanted = |scenario: &Scenario| self.work.is_empty() || self.work.contains(scenario);
+        Scenario::PATHS.into_iter().filter(wanted).collect()
     }
 
-    /// Returns how large the network is.
+    /// Returns the size of the network.
     pub(crate) fn size(&self) -> Size {
         Size { posts: self.posts, users: self.users }
     }
@@ -173,12 +173,12 @@ impl Options {
         self.sizes.clone()
     }
 
-    /// Returns whether the network has readers who follow so many.
+    /// Returns whether the network is large enough for readers who follow that many accounts.
     pub(crate) fn has_readers(&self, followed: u32) -> bool {
         u64::from(followed) < self.users
     }
 
-    /// Returns how wrk drives.
+    /// Returns the load that wrk generates.
     pub(crate) fn load(&self) -> Load {
         Load { connections: self.connections, threads: self.threads, seconds: self.seconds, pause: Duration::ZERO }
     }
@@ -196,6 +196,7 @@ impl Options {
     }
 }
 
+/// Returns the path of a program in the directory of this one.
 fn beside(name: &str) -> Result<PathBuf> {
     Ok(std::env::current_exe()?.with_file_name(name))
 }

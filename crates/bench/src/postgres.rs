@@ -11,20 +11,20 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::keeper::{Keeper, Running, output, until};
+use crate::supervisor::{Running, Supervisor, output, until};
 use crate::usage;
 
-/// What the server is told; the rest is its defaults.
+/// The settings of the server that differ from its defaults.
 pub(crate) const SETTINGS: [&str; 5] =
     ["fsync=on", "synchronous_commit=on", "shared_buffers=1GB", "max_connections=200", "max_wal_size=8GB"];
 
 /// The name of the database.
 const DATABASE: &str = "agora";
 
-/// Begins each entry of the log, before the number of the session and a blank.
+/// The prefix of each log entry, which the process id of the session and a space follow.
 pub(crate) const LOG_PREFIX: &str = "@entry ";
 
-/// A server with one database. It is stopped when this is dropped.
+/// A server with one database. Dropping this stops it.
 pub(crate) struct Postgres {
     running: Running,
     programs: PathBuf,
@@ -32,10 +32,10 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// Makes and starts a server with an empty database in a fresh directory of the run.
-    pub(crate) fn start(keeper: &Arc<Keeper>, name: &str) -> Result<Self> {
+    /// Initializes and starts a server with an empty database, in a new directory of the run.
+    pub(crate) fn start(supervisor: &Arc<Supervisor>, name: &str) -> Result<Self> {
         let programs = programs()?;
-        let directory = keeper.directory().join(name);
+        let directory = supervisor.directory().join(name);
         fs::create_dir(&directory)?;
         let root = fs::metadata("/proc/self")?.uid() == 0;
         if root {
@@ -44,13 +44,13 @@ impl Postgres {
         let mut initdb = as_server_user(root, &programs.join("initdb"));
         initdb.args(["--username=agora", "--auth=trust", "--encoding=UTF8", "--locale=C", "-D"]);
         output(initdb.arg(directory.join("data")).current_dir("/"))?;
-        let server = Self::run(keeper, programs, directory)?;
+        let server = Self::run(supervisor, programs, directory)?;
         output(server.client("createdb").arg(DATABASE))?;
         Ok(server)
     }
 
-    /// Makes and starts a streaming replica of this server in a fresh directory of the run.
-    pub(crate) fn replica(&self, keeper: &Arc<Keeper>) -> Result<Self> {
+    /// Initializes and starts a streaming replica of this server, in a new directory of the run.
+    pub(crate) fn replica(&self, supervisor: &Arc<Supervisor>) -> Result<Self> {
         let directory = self.directory.with_extension("replica");
         fs::create_dir(&directory)?;
         let root = fs::metadata("/proc/self")?.uid() == 0;
@@ -60,11 +60,11 @@ impl Postgres {
         let mut copy = as_server_user(root, &self.programs.join("pg_basebackup"));
         copy.arg("-h").arg(&self.directory).args(["-U", "agora", "-p", "5432", "--write-recovery-conf"]);
         output(copy.args(["--checkpoint=fast", "-D"]).arg(directory.join("data")).current_dir("/"))?;
-        Self::run(keeper, self.programs.clone(), directory)
+        Self::run(supervisor, self.programs.clone(), directory)
     }
 
-    /// Starts the server of a directory, and waits until it accepts connections.
-    fn run(keeper: &Arc<Keeper>, programs: PathBuf, directory: PathBuf) -> Result<Self> {
+    /// Starts the server in a directory, and waits until it accepts connections.
+    fn run(supervisor: &Arc<Supervisor>, programs: PathBuf, directory: PathBuf) -> Result<Self> {
         let root = fs::metadata("/proc/self")?.uid() == 0;
         let mut server = as_server_user(root, &programs.join("postgres"));
         server.arg("-D").arg(directory.join("data")).arg("-k").arg(&directory);
@@ -75,7 +75,7 @@ impl Postgres {
         let log = File::create(directory.join("log"))?;
         log.set_permissions(PermissionsExt::from_mode(0o644))?;
         server.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let mut running = keeper.start(&mut server, "QUIT")?;
+        let mut running = supervisor.start(&mut server, "QUIT")?;
         let client = |program: &str| client(&programs, &directory, program);
         until("PostgreSQL", || {
             running.ensure_alive().context("PostgreSQL does not start")?;
@@ -95,7 +95,7 @@ impl Postgres {
         client(&self.programs, &self.directory, program)
     }
 
-    /// Runs statements; what they return, a row a line, fields apart by tabs.
+    /// Runs statements; returns their rows, a line each, with fields separated by tabs.
     pub(crate) fn sql(&self, sql: &str) -> Result<String> {
         let file = self.directory.join("statements.sql");
         fs::write(&file, sql)?;
@@ -105,27 +105,27 @@ impl Postgres {
         output(&mut psql)
     }
 
-    /// Makes what was just filled ready to be measured, as time would have: statistics, the visibility map, no
-    /// checkpoint due.
+    /// Brings a database that was just filled into the state that it would reach in time: up-to-date statistics and visibility
+    /// map, and no checkpoint due.
     pub(crate) fn settle(&self) -> Result<()> {
         self.sql("VACUUM (ANALYZE); CHECKPOINT;").map(drop)
     }
 
-    /// Logs every statement from now on, or no longer.
+    /// Turns the logging of statements on or off.
     pub(crate) fn log_statements(&self, log: bool) -> Result<()> {
         let value = if log { "'all'" } else { "'none'" };
         self.sql(&format!("ALTER SYSTEM SET log_statement = {value};\nSELECT pg_reload_conf();"))?;
-        // Each connection of the service takes it from the same signal, at its own time.
+        // The reload reaches each connection of the service by a signal, which it handles at its own time.
         std::thread::sleep(Duration::from_millis(500));
         Ok(())
     }
 
-    /// Returns how long the log is.
+    /// Returns the length of the log in bytes.
     pub(crate) fn log_length(&self) -> Result<u64> {
         Ok(fs::metadata(self.directory.join("log"))?.len())
     }
 
-    /// Returns the log from a position on.
+    /// Returns the log from a byte offset on.
     pub(crate) fn log_since(&self, position: u64) -> Result<String> {
         let mut file = File::open(self.directory.join("log"))?;
         file.seek(SeekFrom::Start(position))?;
@@ -134,12 +134,12 @@ impl Postgres {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Returns what keeps it.
-    pub(crate) fn keeper(&self) -> &Keeper {
-        self.running.keeper()
+    /// Returns the supervisor that started it.
+    pub(crate) fn supervisor(&self) -> &Supervisor {
+        self.running.supervisor()
     }
 
-    /// Puts all processes of the server into a group (cgroup).
+    /// Moves all processes of the server into a cgroup.
     pub(crate) fn put_into(&self, group: &Path) -> Result<()> {
         usage::put_into(group, self.running.id())
     }
@@ -167,7 +167,7 @@ fn client(programs: &Path, directory: &Path, program: &str) -> Command {
     command
 }
 
-/// Returns the server refuses to run as root: there it runs as the user that its package makes.
+/// Returns a command for a program of the server, which refuses to run as root: then as the user `postgres` of its package.
 fn as_server_user(root: bool, program: &Path) -> Command {
     if !root {
         return Command::new(program);
@@ -177,7 +177,7 @@ fn as_server_user(root: bool, program: &Path) -> Command {
     command
 }
 
-/// Where the server's programs are: on Debian not on the PATH, but in a directory by version.
+/// Returns the directory of the server's programs. On Debian they are not on the PATH, but in a directory per version.
 fn programs() -> Result<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = versions.map(|entry| entry.path().join("bin")).collect();

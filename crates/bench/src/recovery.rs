@@ -1,4 +1,4 @@
-//! Whether the time of an answer tells whether an address has an account.
+//! Whether the response time of a forgotten password reveals if an address has an account.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -8,30 +8,30 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use crate::api::{Api, Request};
-use crate::keeper::Keeper;
 use crate::options::Options;
 use crate::report::Report;
 use crate::service::{SeededDatabase, Size, free_port};
+use crate::supervisor::Supervisor;
 use crate::table::{Cell, Table, median};
 
-/// How often a mail is asked for, for each kind of address.
+/// The number of requests for each kind of address.
 const TRIES: usize = 200;
 
-/// How many of these come from one client, which may ask 60 times a minute.
+/// The number of these from one client address, which is limited to 60 requests per minute.
 const TRIES_OF_CLIENT: usize = 25;
 
-/// How many accounts of each of these there are at least.
+/// The kinds of accounts, and how many of each are used.
 const READERS: [(&str, usize); 4] = [("reader_10", 50), ("reader_20", 50), ("reader_100", 50), ("reader_1000", 50)];
 
 const SIZE: Size = Size { posts: 1_000, users: 2_000 };
 
 const COLUMNS: [&str; 4] = ["mail to reset a password", "tries", "median ms", "mean ms"];
 
-/// Asks for mails to addresses that have an account, and to some that have none, in turns.
-pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
+/// Requests mails to addresses with an account and without one, alternately.
+pub(crate) fn run(supervisor: &Arc<Supervisor>, options: &Options, report: &mut Report) -> Result<()> {
     for kind in options.kinds() {
-        let place = SeededDatabase::seeded(keeper, options, kind, SIZE, 4)?;
-        // Nothing listens there: mails are stored, and not sent.
+        let place = SeededDatabase::seeded(supervisor, options, kind, SIZE, 4)?;
+        // No server listens there: mails are stored, but not sent.
         let server = format!("smtp://127.0.0.1:{}?tls=none", free_port()?);
         let service =
             place.serve_with(&[("AGORA_SMTP_URL", server), ("AGORA_MAIL_FROM", "agora@example.org".to_owned())])?;
@@ -43,7 +43,7 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
             api.expect(&Request::get("/health/live", ""))?;
             for (number, reader) in readers.iter().enumerate() {
                 let addresses = [reader.clone(), reader.replace("reader", "nobody")];
-                // Neither is always the first.
+                // The order alternates.
                 for which in [number % 2, 1 - number % 2] {
                     times[which].push(ask(&api, &addresses[which])?);
                 }
@@ -60,7 +60,7 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
     Ok(())
 }
 
-/// Asks for a mail; how many milliseconds it took.
+/// Requests a mail; returns the milliseconds until the response.
 fn ask(api: &Api, name: &str) -> Result<f64> {
     let body = json!({ "identifier": format!("{name}@example.org") });
     let request = Request::post("/api/auth/password/forgot", "", Some(&body));

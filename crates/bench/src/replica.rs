@@ -1,36 +1,37 @@
-//! What reading lists from a replica takes off the server that takes writes.
+//! How much load a replica takes off the primary when lists are read from it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::keeper::{Keeper, until};
-use crate::network::{People, Sample};
+use crate::network::{Accounts, Sample};
 use crate::options::Options;
 use crate::report::Report;
 use crate::round;
 use crate::service::{Kind, SeededDatabase};
+use crate::supervisor::{Supervisor, until};
 use crate::table::{Cell, Table, median};
-use crate::works::Subject;
+use crate::workloads::Scenario;
 
-/// Lists, and a post, which is always read from the server that takes writes.
-const SUBJECTS: [Subject; 6] =
-    [Subject::Post, Subject::Feed20, Subject::Feed1000, Subject::Comments, Subject::UserPosts, Subject::Public];
+/// Lists, and a single post, which is always read from the primary.
+const SCENARIOS: [Scenario; 6] =
+    [Scenario::Post, Scenario::Feed20, Scenario::Feed1000, Scenario::Comments, Scenario::UserPosts, Scenario::Public];
 
 const COLUMNS: [&str; 7] =
     ["work", "lists from", "req/s", "of without", "primary µs", "replica µs", "busier of without"];
 
-/// Of how many of a hundred accounts the lists come from the replica where they come from both: from somewhat more than half, since the server
-/// that takes writes does all else.
+/// The percentage of accounts whose lists come from the replica when both servers are used: somewhat more than half, since the
+/// primary does all other work.
 const SHARE: u32 = 55;
 
-/// Measures each path by a service that knows of no replica, by one that reads all lists from it, and by one that reads those of [`SHARE`] of
-/// the accounts from it, in turns, on PostgreSQL. Where the servers are the limit, the busier one is: their groups can see to that.
-pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
-    let place = SeededDatabase::seeded(keeper, options, Kind::Postgres, options.size(), 4)?;
+/// Measures each workload on PostgreSQL with three services, alternately: without a replica, with all lists from it, and with
+/// the lists of [`SHARE`] percent of the accounts from it. If the servers are the bottleneck, which cgroups can ensure, the
+/// busier one limits the throughput.
+pub(crate) fn run(supervisor: &Arc<Supervisor>, options: &Options, report: &mut Report) -> Result<()> {
+    let place = SeededDatabase::seeded(supervisor, options, Kind::Postgres, options.size(), 4)?;
     let primary = place.postgres.as_ref().context("there is no server")?;
-    let replica = primary.replica(keeper)?;
+    let replica = primary.replica(supervisor)?;
     for (server, group) in [primary, &replica].into_iter().zip(&options.server_groups) {
         server.put_into(group)?;
     }
@@ -40,17 +41,17 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
     until("the replica", || Ok(place.log().contains("lists are read from the replica")))?;
     let sample = Sample::taken(&services[0])?;
     let mut table = Table::new("Lists from a replica".to_owned(), &COLUMNS);
-    for subject in SUBJECTS {
-        crate::note(subject.name());
-        let work = |service| subject.prepare(&People { service }, &sample);
-        let works = services.iter().map(work).collect::<Result<Vec<_>>>()?;
+    for scenario in SCENARIOS {
+        crate::note(scenario.name());
+        let work = |service| scenario.prepare(&Accounts { service }, &sample);
+        let workloads = services.iter().map(work).collect::<Result<Vec<_>>>()?;
         let mut rounds = services.each_ref().map(|_| Vec::new());
         for _ in 0..options.rounds {
-            for ((service, work), rounds) in services.iter().zip(&works).zip(&mut rounds) {
+            for ((service, work), rounds) in services.iter().zip(&workloads).zip(&mut rounds) {
                 let before = replica.cpu()?;
-                let round = round::service((&place, service), keeper, &work.traffic, options.load())?;
+                let round = round::service((&place, service), supervisor, &work.traffic, options.load())?;
                 let replica = replica.cpu()?.saturating_sub(before);
-                rounds.push((round.driven.rate(), round.database_cpu, per_request(replica, round.driven.requests)));
+                rounds.push((round.result.rate(), round.database_cpu, per_request(replica, round.result.requests)));
             }
         }
         let without = &rounds[0];
@@ -59,7 +60,7 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
             let ratio = median(busier);
             let middle = |figure: fn(&(f64, f64, f64)) -> f64| Cell::from(median(rounds.iter().map(figure)));
             let more = median(without.iter().zip(rounds).map(|((before, ..), (now, ..))| now / before));
-            let names: [Cell; 2] = [subject.name().into(), from.into()];
+            let names: [Cell; 2] = [scenario.name().into(), from.into()];
             let figures = [middle(|round| round.0), more.into(), middle(|round| round.1), middle(|round| round.2)];
             table.row(names.into_iter().chain(figures).chain([ratio.into()]));
         }

@@ -1,4 +1,4 @@
-//! What was found, under which circumstances.
+//! The report: the circumstances of the measurement and its tables.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -8,9 +8,9 @@ use std::{fs, io};
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::keeper::output;
 use crate::options::Options;
 use crate::postgres::Postgres;
+use crate::supervisor::output;
 use crate::table::Table;
 use crate::{postgres, wrk};
 
@@ -24,7 +24,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Begins with the circumstances.
+    /// Creates a report, and prints the circumstances.
     pub(crate) fn new(options: &Options) -> Result<Self> {
         let file = options.directory.join(options.name());
         let report = Self { circumstances: circumstances(options), tables: Vec::new(), file };
@@ -38,7 +38,7 @@ impl Report {
             .fold("# Benchmark\n\n".to_owned(), |text, (what, how)| text + &format!("- {what}: {how}\n"))
     }
 
-    /// Adds a table. What is complete is written at once.
+    /// Adds a table, and writes the files again, so that completed tables survive a failure of later ones.
     pub(crate) fn add(&mut self, table: Table) -> Result<()> {
         say(&format!("\n{}", table.markdown()))?;
         self.tables.push(table);
@@ -48,8 +48,8 @@ impl Report {
         Ok(())
     }
 
-    /// Says where the files are.
-    pub(crate) fn tell_where(&self) -> Result<()> {
+    /// Prints the paths of the files.
+    pub(crate) fn print_paths(&self) -> Result<()> {
         say(&format!("\nAlso in {0}.md and {0}.json", self.file.display()))
     }
 }
@@ -61,7 +61,7 @@ fn say(text: &str) -> Result<()> {
 
 fn circumstances(options: &Options) -> Vec<(&'static str, String)> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let told = |program: &str, arguments: &[&str]| {
+    let output_of = |program: &str, arguments: &[&str]| {
         output(Command::new(program).args(arguments)).unwrap_or_default().trim().to_owned()
     };
     let after = |text: &str, name: &str| {
@@ -72,11 +72,11 @@ fn circumstances(options: &Options) -> Vec<(&'static str, String)> {
     let directory = options.directory.display().to_string();
     let (size, load) = (options.size(), options.load());
     vec![
-        ("commit", told("git", &["describe", "--always", "--dirty", "--abbrev=12"])),
+        ("commit", output_of("git", &["describe", "--always", "--dirty", "--abbrev=12"])),
         ("machine", format!("{cores} cores, {}", after(&read("/proc/cpuinfo"), "model name"))),
         ("memory", after(&read("/proc/meminfo"), "MemTotal")),
-        ("kernel", format!("{} {}", told("uname", &["-s"]), read("/proc/sys/kernel/osrelease").trim())),
-        ("file system", told("stat", &["--file-system", "--format=%T", &directory])),
+        ("kernel", format!("{} {}", output_of("uname", &["-s"]), read("/proc/sys/kernel/osrelease").trim())),
+        ("file system", output_of("stat", &["--file-system", "--format=%T", &directory])),
         ("load before", read("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(" ")),
         ("load generator", format!("{}, on the same machine", wrk::version())),
         ("PostgreSQL", Postgres::version().unwrap_or_else(|error| error.to_string())),

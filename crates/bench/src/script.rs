@@ -1,4 +1,4 @@
-//! Statements that were captured, as scripts for pgbench that send the same for any of the captured requests.
+//! Generates scripts for pgbench from captured statements. A run of a script sends the statements of one captured request.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,28 +12,30 @@ use crate::capture::Statement;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) text: String,
-    /// How many of the captured requests it stands for.
+    /// The number of captured requests that it represents.
     pub(crate) weight: usize,
-    /// What it sends as it was sent: names and values. They go as parameters, too, since a constant could be planned
-    /// otherwise.
+    /// The names and values of variables for the values that are the same in all requests. They are sent as parameters, as the
+    /// service does, since PostgreSQL could plan a statement with constants differently.
     pub(crate) variables: Vec<(String, String)>,
 }
 
 /// How a script chooses among the captured requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// Any of them.
+    /// Each run chooses any of them.
     Any,
-    /// Of so many users that stand one behind the other, each connection has its own.
+    /// The requests are grouped by this many users; each connection chooses among those of one user.
     OfOwnUser(usize),
 }
 
-/// Longer than any capture takes.
+/// An upper bound on the duration of a capture.
 const CAPTURE_MILLIS: u64 = 60 * 60 * 1000;
 
-/// Makes one script for each sequence of statements that occurs. What differs between the requests becomes an element
-/// of a constant array; ids that the service made since `since`, in milliseconds, are made anew by each run; all else
-/// is sent as it was. `types` tells the types of a statement's parameters.
+/// Generates one script for each distinct sequence of statements.
+///
+/// Values that differ between requests become elements of a constant array. Ids that the service generated after `since`, in
+/// milliseconds, are generated again by each run. All other values are sent unchanged. `types` returns the types of a statement's
+/// parameters.
 pub(crate) fn scripts(
     captured: &[Vec<Statement>],
     since: u64,
@@ -73,7 +75,7 @@ fn script(
     };
     let ids = fresh.first().map_or(0, Vec::len);
     if ids > 0 {
-        // The variable lives as long as the connection.
+        // The value of `k` persists for the lifetime of the connection.
         text.push_str("\\set k :k + 1\n");
     }
     for id in 0..ids {
@@ -88,7 +90,7 @@ fn script(
             let kind = types.get(parameter).with_context(|| format!("the type of ${} in {sql}", parameter + 1))?;
             values.push(match (made_anew(&column, &fresh), constant(&column)) {
                 (Some(id), _) => format!("('f' || lpad(to_hex(:id{id}::bigint), 31, '0'))::{kind}"),
-                // pgbench takes no empty variable.
+                // pgbench does not accept empty variables.
                 (None, Some("")) => format!("''::{kind}"),
                 (None, Some(value)) => {
                     let name = format!("s{number}_{}", variables.len());
@@ -108,7 +110,7 @@ fn value(statements: &[Statement], place: usize, parameter: usize) -> Option<&st
     statements.get(place)?.parameters.get(parameter)?.as_deref()
 }
 
-/// Returns the ids among the parameters that were made then (UUIDv7 begins with the time), in order.
+/// Returns the ids among the parameters that were generated during the capture, by the time in a UUIDv7, in order.
 fn fresh_ids(statements: &[Statement], since: u64) -> Vec<&str> {
     let moment = u128::from(since)..u128::from(since + CAPTURE_MILLIS);
     let mut ids = Vec::new();
@@ -121,7 +123,7 @@ fn fresh_ids(statements: &[Statement], since: u64) -> Vec<&str> {
     ids
 }
 
-/// Which of the fresh ids a parameter is, the same in every request.
+/// Returns the index of a parameter among the fresh ids, if it is the same in every request.
 fn made_anew(column: &[Option<&str>], fresh: &[Vec<&str>]) -> Option<usize> {
     let places = column.iter().zip(fresh).map(|(value, fresh)| {
         let value = (*value)?;
@@ -132,19 +134,19 @@ fn made_anew(column: &[Option<&str>], fresh: &[Vec<&str>]) -> Option<usize> {
     if places.len() == 1 { places.pop() } else { None }
 }
 
-/// Returns the value that all requests have.
+/// Returns the value of a parameter if it is the same in all requests.
 fn constant<'a>(column: &[Option<&'a str>]) -> Option<&'a str> {
     let first = column.first().copied().flatten()?;
     column.iter().all(|value| *value == Some(first)).then_some(first)
 }
 
-/// Returns what a parameter is in the request of the number `:n`.
+/// Returns an expression for the value of a parameter in the request with the number `:n`.
 fn chosen(column: &[Option<&str>], kind: &str) -> String {
     let literals: Vec<String> = column.iter().map(|value| value.map_or("NULL".to_owned(), literal)).collect();
     if !kind.ends_with("[]") {
         return format!("(ARRAY[{}]::{kind}[])[:n::bigint]", literals.join(","));
     }
-    // An array of arrays would have to be a rectangle.
+    // Not an array of arrays, which would have to be rectangular.
     let mut text = "CASE :n::bigint".to_owned();
     for (literal, n) in literals.iter().zip(1..) {
         let _ = write!(text, " WHEN {n} THEN {literal}::{kind}");
@@ -152,13 +154,13 @@ fn chosen(column: &[Option<&str>], kind: &str) -> String {
     text + " END"
 }
 
-/// Returns a string of SQL without what pgbench would take for a variable.
+/// Returns a string literal of SQL in which pgbench finds no variable: colons are escaped.
 fn literal(value: &str) -> String {
     let escaped = value.replace('\\', r"\\").replace('\'', r"\'").replace(':', r"\x3A").replace('\n', r"\n");
     format!("E'{escaped}'")
 }
 
-/// Returns the statement with values in the places of `$1`, `$2` and so on.
+/// Replaces `$1`, `$2` and so on in a statement by values.
 fn fill(sql: &str, values: &[String]) -> Result<String> {
     let mut text = String::new();
     let mut pieces = sql.split('$');

@@ -16,7 +16,7 @@ fn texts(captured: &[Vec<Statement>], since: u64, choice: Choice) -> Vec<Script>
 }
 
 #[test]
-fn what_differs_is_chosen_and_what_does_not_is_sent_as_it_was() {
+fn differing_values_are_chosen_and_equal_ones_become_variables() {
     let request = |id: &str| vec![statement("SELECT $1, $2 WHERE a = $1", &[id, "12:30"])];
     let made = texts(&[request("a:"), request("b")], 0, Choice::Any);
     let text = "\\set n random(1, 2)\n\
@@ -27,14 +27,14 @@ fn what_differs_is_chosen_and_what_does_not_is_sent_as_it_was() {
 }
 
 #[test]
-fn an_empty_value_is_no_variable() {
+fn an_empty_value_becomes_a_literal() {
     let made = texts(&[vec![statement("SELECT $1", &[""])]], 0, Choice::Any);
     let text = "\\set n random(1, 1)\nSELECT ''::uuid;\n".to_owned();
     assert_eq!(made, [Script { text, weight: 1, variables: Vec::new() }]);
 }
 
 #[test]
-fn each_sequence_of_statements_is_a_script() {
+fn each_distinct_sequence_of_statements_becomes_a_script() {
     let one = || statement("SELECT 1", &[]);
     let made = texts(&[vec![one()], vec![one(), one()], vec![one()]], 0, Choice::Any);
     let weights: Vec<_> = made.iter().map(|script| (script.weight, script.text.matches("SELECT").count())).collect();
@@ -50,7 +50,7 @@ fn arrays_are_chosen_whole() {
 }
 
 #[test]
-fn fresh_ids_are_made_anew_and_old_ones_are_not() {
+fn only_ids_generated_during_the_capture_are_generated_again() {
     let old = "018f0000-0000-7000-8000-000000000000";
     let request = |fresh: &str| vec![statement("INSERT $1, $2", &[fresh, old]), statement("SELECT $1", &[fresh])];
     let fresh = ["01900000-0000-7000-8000-000000000000", "01900000-0001-7000-8000-000000000000"];

@@ -1,4 +1,4 @@
-//! The service under measurement: its binary, its database, its network.
+//! The service under test: its process, and its database with a seeded network.
 
 use std::fs;
 use std::fs::File;
@@ -11,24 +11,24 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::api::{Api, Request};
-use crate::keeper::{Keeper, Running};
 use crate::postgres::Postgres;
+use crate::supervisor::{Running, Supervisor};
 use crate::{Options, usage};
 
 /// The password of every seeded account.
 pub(crate) const PASSWORD: &str = "demo password";
 
-/// Which database the service uses.
+/// The database that the service uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The embedded one.
+    /// Embedded SQLite.
     Sqlite,
-    /// A private server.
+    /// A private PostgreSQL server.
     Postgres,
 }
 
 impl Kind {
-    /// Returns its name, for people.
+    /// Returns the name that tables and messages show.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// How large a network is.
+/// The size of a network.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) posts: u64,
@@ -49,36 +49,42 @@ pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// A seeded database, and where the service that uses it has its data.
+/// A seeded database, and the data directory of the service that uses it.
 pub(crate) struct SeededDatabase {
     pub(crate) kind: Kind,
     pub(crate) postgres: Option<Postgres>,
-    keeper: Arc<Keeper>,
+    supervisor: Arc<Supervisor>,
     binary: PathBuf,
     data: PathBuf,
     bcrypt_cost: u32,
 }
 
 impl SeededDatabase {
-    /// Makes a fresh database and fills it.
-    pub(crate) fn seeded(keeper: &Arc<Keeper>, options: &Options, kind: Kind, size: Size, cost: u32) -> Result<Self> {
-        Self::with_celebrity(keeper, options, kind, size, cost, 0)
+    /// Creates a database and fills it.
+    pub(crate) fn seeded(
+        supervisor: &Arc<Supervisor>,
+        options: &Options,
+        kind: Kind,
+        size: Size,
+        cost: u32,
+    ) -> Result<Self> {
+        Self::with_celebrity(supervisor, options, kind, size, cost, 0)
     }
 
-    /// Makes a fresh database and fills it, with an account of so many posts if there are any.
+    /// Creates a database and fills it, with an account `celebrity` of that many posts unless the number is 0.
     pub(crate) fn with_celebrity(
-        keeper: &Arc<Keeper>,
+        supervisor: &Arc<Supervisor>,
         options: &Options,
         kind: Kind,
         size: Size,
         cost: u32,
         celebrity: u64,
     ) -> Result<Self> {
-        let data = tempfile::Builder::new().prefix("data-").tempdir_in(keeper.directory())?.keep();
+        let data = tempfile::Builder::new().prefix("data-").tempdir_in(supervisor.directory())?.keep();
         let name = data.file_name().unwrap_or_default().to_string_lossy().replace("data", "postgres");
-        let postgres = (kind == Kind::Postgres).then(|| Postgres::start(keeper, &name)).transpose()?;
+        let postgres = (kind == Kind::Postgres).then(|| Postgres::start(supervisor, &name)).transpose()?;
         let binary = options.agora()?;
-        let place = Self { kind, postgres, keeper: Arc::clone(keeper), binary, data, bcrypt_cost: cost };
+        let place = Self { kind, postgres, supervisor: Arc::clone(supervisor), binary, data, bcrypt_cost: cost };
         let begun = Instant::now();
         let Size { posts, users } = size;
         crate::note(&format!("{}: seeding {posts} posts by {users} users", kind.name()));
@@ -88,23 +94,23 @@ impl SeededDatabase {
         if celebrity > 0 {
             command.arg(format!("--celebrity={celebrity}"));
         }
-        keeper.output(&mut command)?;
+        supervisor.output(&mut command)?;
         place.finish_backlog()?;
         place.settle()?;
         crate::note(&format!("{}: seeded in {:.1} s", kind.name(), begun.elapsed().as_secs_f64()));
         Ok(place)
     }
 
-    /// Makes what was just filled ready to be measured, as time would have.
+    /// Brings a database that was just filled into the state that it would reach in time.
     pub(crate) fn settle(&self) -> Result<()> {
         self.postgres.as_ref().map_or(Ok(()), Postgres::settle)
     }
 
-    /// Lets the service do what the seed leaves to it: in the background, that would be measured as well.
+    /// Runs the service until it has completed its backfills, which would otherwise be measured as well.
     fn finish_backlog(&self) -> Result<()> {
         let _service = self.serve()?;
         loop {
-            let status = self.keeper.output(self.command(free_port()?).args(["migrate", "status"]))?;
+            let status = self.supervisor.output(self.command(free_port()?).args(["migrate", "status"]))?;
             let counts =
                 status.lines().filter(|line| line.contains(" to be ")).filter_map(|line| line.rsplit(' ').next());
             if counts.map(str::parse::<u64>).sum::<Result<u64, _>>()? == 0 {
@@ -114,7 +120,7 @@ impl SeededDatabase {
         }
     }
 
-    /// Returns the binary, told where its data are.
+    /// Returns a command of the binary, with the settings for this database.
     pub(crate) fn command(&self, port: u16) -> Command {
         let mut command = Command::new(&self.binary);
         command.env("AGORA_LISTEN", format!("127.0.0.1:{port}")).env("AGORA_DATA_DIR", &self.data);
@@ -126,19 +132,19 @@ impl SeededDatabase {
         command
     }
 
-    /// Starts the service and waits until it answers.
+    /// Starts the service and waits for its first response.
     pub(crate) fn serve(&self) -> Result<Service> {
         self.serve_with(&[])
     }
 
-    /// Starts the service with some more settings and waits until it answers.
+    /// Starts the service with additional settings and waits for its first response.
     pub(crate) fn serve_with(&self, settings: &[(&str, String)]) -> Result<Service> {
         let port = free_port()?;
         let log = File::options().create(true).append(true).open(self.data.join("log"))?;
         let mut command = self.command(port);
         command.envs(settings.iter().map(|(name, value)| (name, value)));
         let begun = Instant::now();
-        let mut running = self.keeper.start(command.stdout(Stdio::null()).stderr(log), "TERM")?;
+        let mut running = self.supervisor.start(command.stdout(Stdio::null()).stderr(log), "TERM")?;
         let api = Api::new(port)?;
         let first = Request::get("/api/products/findAll?size=1", "");
         while !api.send(&first).is_ok_and(|answer| answer.status == 200) {
@@ -148,7 +154,7 @@ impl SeededDatabase {
         Ok(Service { running, api, started_in: begun.elapsed() })
     }
 
-    /// Returns what the service said of itself.
+    /// Returns the log of the service.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.data.join("log")).unwrap_or_default()
     }
@@ -161,22 +167,22 @@ impl SeededDatabase {
         }
     }
 
-    /// Returns the CPU time that the database's own processes have used.
+    /// Returns the CPU time that the processes of the database server have used; zero for SQLite.
     pub(crate) fn database_cpu(&self) -> Result<Duration> {
         self.postgres.as_ref().map_or(Ok(Duration::ZERO), Postgres::cpu)
     }
 }
 
-/// The service, running. It is stopped when this is dropped.
+/// A running service. Dropping this stops it.
 pub(crate) struct Service {
     running: Running,
     pub(crate) api: Api,
-    /// From the start of its process to its first answer.
+    /// The time from the start of its process to its first response.
     pub(crate) started_in: Duration,
 }
 
 impl Service {
-    /// Returns the number of its process.
+    /// Returns its process id.
     pub(crate) fn id(&self) -> u32 {
         self.running.id()
     }
@@ -186,34 +192,34 @@ impl Service {
         usage::cpu(self.id())
     }
 
-    /// Logs in as `{kind}_{1..=count}`; the tokens.
+    /// Logs in as `{kind}_1` to `{kind}_{count}`; returns the tokens.
     pub(crate) fn log_in(&self, kind: &str, count: usize) -> Result<Vec<String>> {
         (1..=count).map(|n| self.log_in_as(&format!("{kind}_{n}"))).collect()
     }
 
-    /// Logs in by this name; the token.
+    /// Logs in with this username; returns the token.
     pub(crate) fn log_in_as(&self, name: &str) -> Result<String> {
         self.api.login(name, PASSWORD).with_context(|| format!("cannot log in as {name}"))
     }
 }
 
-/// A bare handler that answers always the same. It is stopped when this is dropped.
-pub(crate) struct Bare {
+/// A server with a bare handler that always returns the same response. Dropping this stops it.
+pub(crate) struct BareServer {
     running: Running,
     pub(crate) api: Api,
 }
 
-impl Bare {
-    /// Starts one.
-    pub(crate) fn start(keeper: &Arc<Keeper>, program: &Path, status: u16, body: &str) -> Result<Self> {
+impl BareServer {
+    /// Starts a server with this response.
+    pub(crate) fn start(supervisor: &Arc<Supervisor>, program: &Path, status: u16, body: &str) -> Result<Self> {
         let port = free_port()?;
-        let file = keeper.directory().join(format!("bare-{port}.json"));
+        let file = supervisor.directory().join(format!("bare-{port}.json"));
         fs::write(&file, body)?;
         let mut command = Command::new(program);
         command.arg(format!("127.0.0.1:{port}")).arg(status.to_string()).arg(&file);
-        let mut running = keeper.start(command.stdin(Stdio::null()), "KILL")?;
+        let mut running = supervisor.start(command.stdin(Stdio::null()), "KILL")?;
         let api = Api::new(port)?;
-        crate::keeper::until("the bare handler", || {
+        crate::supervisor::until("the bare handler", || {
             running.ensure_alive()?;
             Ok(api.send(&Request::get("/", "")).is_ok())
         })?;

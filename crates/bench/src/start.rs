@@ -1,4 +1,4 @@
-//! How soon the service answers after its start, and what it has in memory when nobody asks.
+//! The time from the start of the service to its first response, and its memory when idle.
 
 use std::sync::Arc;
 use std::thread;
@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::keeper::Keeper;
 use crate::options::Options;
 use crate::report::Report;
 use crate::service::{SeededDatabase, Size};
+use crate::supervisor::Supervisor;
 use crate::table::{Cell, Table, median};
 use crate::usage;
 
-/// How often it is started.
+/// The number of starts.
 const STARTS: usize = 10;
 
-/// When it is idle.
+/// The time after which the service is considered idle.
 const IDLE_AFTER: Duration = Duration::from_secs(2);
 
 const SIZE: Size = Size { posts: 1000, users: 100 };
 
-/// Starts the service again and again on an existing database.
-pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
+/// Starts the service repeatedly on an existing database.
+pub(crate) fn run(supervisor: &Arc<Supervisor>, options: &Options, report: &mut Report) -> Result<()> {
     let columns = ["database", "first answer, ms", "slowest, ms", "idle MiB", "most MiB"];
     let mut table = Table::new("Start", &columns);
     for kind in options.kinds() {
-        let place = SeededDatabase::seeded(keeper, options, kind, SIZE, 4)?;
+        let place = SeededDatabase::seeded(supervisor, options, kind, SIZE, 4)?;
         let (mut times, mut memory) = (Vec::new(), Vec::new());
         for _ in 0..STARTS {
             let service = place.serve()?;

@@ -1,4 +1,4 @@
-//! What live updates cost: the memory of idle streams, how late events arrive, and what reads and writes lose beside streams.
+//! The cost of live updates: the memory of idle streams, the lag of events, and the slowdown of reads and writes beside streams.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,53 +10,53 @@ use anyhow::{Result, anyhow, ensure};
 use serde_json::json;
 
 use crate::api::{Api, Request};
-use crate::keeper::Keeper;
 use crate::listeners::{Arrival, Counts, Listeners, Plan};
-use crate::network::{People, Sample, id, me};
+use crate::network::{Accounts, Sample, id, me};
 use crate::options::Options;
 use crate::report::Report;
 use crate::round::Round;
 use crate::service::{Kind, SeededDatabase, Service};
+use crate::supervisor::Supervisor;
 use crate::table::{Cell, Table, median, quantile};
-use crate::works::{Subject, Traffic};
+use crate::workloads::{Scenario, Traffic};
 use crate::wrk::Load;
-use crate::{round, usage, works, wrk};
+use crate::{round, usage, workloads, wrk};
 
-/// How many accounts listen, those whom many follow.
+/// The number of accounts with streams, all with many followers.
 const ACCOUNTS: usize = 1000;
 
-/// How many idle streams each of them has: as many as it may.
+/// The number of idle streams per account: the most that are allowed.
 const IDLE_EACH: usize = 10;
 
-/// What they listen to.
+/// The topics of the streams.
 const TOPICS: &str = "public,notifications,feed";
 
-/// How many connections the service takes: for the idle streams, the load and the checks.
+/// The limit on connections that the service is started with: for the idle streams, the load and the checks.
 const CONNECTIONS: usize = ACCOUNTS * IDLE_EACH + 1000;
 
-/// The time in which each idle stream gets its first heartbeat.
+/// The time within which each idle stream receives its first heartbeat.
 const HEARTBEAT: Duration = Duration::from_secs(16);
 
-/// How long a service that was just started is driven before it is measured, in seconds.
+/// How long a service that was just started is loaded before it is measured, in seconds.
 const WARM_UP: u64 = 1;
 
-/// How many posts a second are written while the lag is measured, about.
+/// The approximate number of posts per second that are written while the lag is measured.
 const RATE: u32 = 1000;
 
-/// How many streams of a node the lag is measured at.
+/// The number of streams of a node whose lag is measured.
 const LAG_STREAMS: usize = 4;
 
-/// The time between two posts of which the lag is measured.
-const LAG_PACE: Duration = Duration::from_millis(20);
+/// The time between two posts whose lag is measured.
+const LAG_POST_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long an event may take before it counts as missing.
-const LAG_PATIENCE: Duration = Duration::from_secs(10);
+/// The lag from which an event counts as missing.
+const LAG_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Measures all of it.
-pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) -> Result<()> {
+/// Measures idle streams, the lag of events, and writes beside streams.
+pub(crate) fn run(supervisor: &Arc<Supervisor>, options: &Options, report: &mut Report) -> Result<()> {
     for kind in options.kinds() {
-        let place = SeededDatabase::seeded(keeper, options, kind, options.size(), 4)?;
-        let bench = Bench::prepared(keeper, options, &place)?;
+        let place = SeededDatabase::seeded(supervisor, options, kind, options.size(), 4)?;
+        let bench = Bench::prepared(supervisor, options, &place)?;
         report.add(bench.idle()?)?;
         report.add(bench.lag()?)?;
         report.add(bench.writes()?)?;
@@ -64,52 +64,53 @@ pub(crate) fn run(keeper: &Arc<Keeper>, options: &Options, report: &mut Report) 
     Ok(())
 }
 
-/// What the measurements have in common.
+/// The state that the measurements share.
 struct Bench<'a> {
-    keeper: &'a Keeper,
+    supervisor: &'a Supervisor,
     options: &'a Options,
     place: &'a SeededDatabase,
-    /// The tokens of those who listen.
+    /// The tokens of the accounts with streams.
     listeners: Vec<String>,
     post_by_id: Traffic,
     writes: Vec<(&'static str, Traffic)>,
 }
 
-/// What a turn came to.
-struct Turn {
+/// The result of one round beside streams.
+struct StreamRound {
     round: Round,
-    /// The bytes that the service had in memory before it was driven, and how many more than without the streams.
+    /// The resident memory of the service before the load, in bytes.
     resident: u64,
+    /// How much of that the streams added.
     grown: u64,
     counts: Counts,
 }
 
 impl<'a> Bench<'a> {
-    fn prepared(keeper: &'a Keeper, options: &'a Options, place: &'a SeededDatabase) -> Result<Self> {
+    fn prepared(supervisor: &'a Supervisor, options: &'a Options, place: &'a SeededDatabase) -> Result<Self> {
         let service = place.serve()?;
-        let people = People { service: &service };
+        let accounts = Accounts { service: &service };
         crate::note(&format!("{}: logging {ACCOUNTS} accounts in", place.kind.name()));
-        let listeners = people.popular(ACCOUNTS)?;
+        let listeners = accounts.popular(ACCOUNTS)?;
         let sample = Sample::taken(&service)?;
-        let traffic = |subject: Subject| Ok::<_, anyhow::Error>(subject.prepare(&people, &sample)?.traffic);
+        let traffic = |scenario: Scenario| Ok::<_, anyhow::Error>(scenario.prepare(&accounts, &sample)?.traffic);
         let writes = vec![
-            (Subject::Like.name(), traffic(Subject::Like)?),
-            ("new comment", works::new_comments(&people, &sample)?),
-            (Subject::NewPost.name(), traffic(Subject::NewPost)?),
+            (Scenario::Like.name(), traffic(Scenario::Like)?),
+            ("new comment", workloads::new_comments(&accounts, &sample)?),
+            (Scenario::NewPost.name(), traffic(Scenario::NewPost)?),
         ];
-        // After those that change what is read.
-        let post_by_id = traffic(Subject::Post)?;
-        Ok(Self { keeper, options, place, listeners, post_by_id, writes })
+        // Last, since the writes change the posts that are read.
+        let post_by_id = traffic(Scenario::Post)?;
+        Ok(Self { supervisor, options, place, listeners, post_by_id, writes })
     }
 
     /// Measures idle streams: their memory, and reads beside them.
     fn idle(&self) -> Result<Table> {
         let (mut alone, mut beside) = (Vec::new(), Vec::new());
         for _ in 0..self.options.rounds {
-            alone.push(self.turn(&self.post_by_id, 0, Duration::ZERO)?);
-            let turn = self.turn(&self.post_by_id, IDLE_EACH, HEARTBEAT)?;
-            ensure!(turn.counts.ends == 0, "{} idle streams were ended", turn.counts.ends);
-            beside.push(turn);
+            alone.push(self.measure(&self.post_by_id, 0, Duration::ZERO)?);
+            let round = self.measure(&self.post_by_id, IDLE_EACH, HEARTBEAT)?;
+            ensure!(round.counts.ends == 0, "{} idle streams were ended", round.counts.ends);
+            beside.push(round);
         }
         let columns = [
             "post by id",
@@ -124,14 +125,14 @@ impl<'a> Bench<'a> {
         ];
         let mut table = Table::new(format!("Idle streams on {}", self.place.kind.name()), &columns);
         let streams = ACCOUNTS * IDLE_EACH;
-        let kibibytes = median(beside.iter().map(|turn| turn.grown as f64 / 1024.0 / streams as f64));
+        let kibibytes = median(beside.iter().map(|round| round.grown as f64 / 1024.0 / streams as f64));
         let name = format!("beside {streams} streams");
-        for (name, turns, each, ratio) in
+        for (name, rounds, each, ratio) in
             [("alone", &alone, None, None), (&name, &beside, kibibytes, of_first(&alone, &beside))]
         {
             let mut row = vec![name.into()];
-            row.extend(figures(turns));
-            let resident = median(turns.iter().map(|turn| turn.resident as f64 / f64::from(1 << 20)));
+            row.extend(figures(rounds));
+            let resident = median(rounds.iter().map(|round| round.resident as f64 / f64::from(1 << 20)));
             row.extend([resident, each, ratio].map(Cell::from));
             table.row(row);
         }
@@ -139,7 +140,7 @@ impl<'a> Bench<'a> {
         Ok(table)
     }
 
-    /// Measures writes without streams and with one of each account.
+    /// Measures writes without streams and with one stream per account.
     fn writes(&self) -> Result<Table> {
         let columns = [
             "work",
@@ -158,17 +159,17 @@ impl<'a> Bench<'a> {
         for (name, traffic) in &self.writes {
             let (mut alone, mut beside) = (Vec::new(), Vec::new());
             for _ in 0..self.options.rounds {
-                alone.push(self.turn(traffic, 0, Duration::ZERO)?);
-                beside.push(self.turn(traffic, 1, Duration::ZERO)?);
+                alone.push(self.measure(traffic, 0, Duration::ZERO)?);
+                beside.push(self.measure(traffic, 1, Duration::ZERO)?);
             }
             let ratio = of_first(&alone, &beside);
-            for (streams, turns, ratio) in [(0, &alone, None), (ACCOUNTS, &beside, ratio)] {
+            for (streams, rounds, ratio) in [(0, &alone, None), (ACCOUNTS, &beside, ratio)] {
                 let mut row: Vec<Cell> = vec![(*name).into(), streams.to_string().as_str().into()];
-                row.extend(figures(turns));
+                row.extend(figures(rounds));
                 let seconds = self.options.seconds as f64;
-                row.push(median(turns.iter().map(|turn| turn.counts.events as f64 / seconds)).into());
-                row.push(total(turns, |turn| turn.counts.ends));
-                row.push(total(turns, |turn| turn.counts.resets));
+                row.push(median(rounds.iter().map(|round| round.counts.events as f64 / seconds)).into());
+                row.push(total(rounds, |round| round.counts.ends));
+                row.push(total(rounds, |round| round.counts.resets));
                 row.push(ratio.into());
                 table.row(row);
             }
@@ -178,28 +179,28 @@ impl<'a> Bench<'a> {
         Ok(table)
     }
 
-    /// Starts the service, opens so many streams of each account, and drives it beside them.
-    fn turn(&self, traffic: &Traffic, per_account: usize, settle: Duration) -> Result<Turn> {
+    /// Starts the service, opens streams of each account, waits for `settle`, and then loads the service.
+    fn measure(&self, traffic: &Traffic, per_account: usize, settle: Duration) -> Result<StreamRound> {
         let load = self.options.load();
         let service = self.place.serve_with(&[("AGORA_MAX_CONNECTIONS", CONNECTIONS.to_string())])?;
-        wrk::drive(self.keeper, service.api.base(), &traffic.requests, Load { seconds: WARM_UP, ..load })?;
+        wrk::drive(self.supervisor, service.api.base(), &traffic.requests, Load { seconds: WARM_UP, ..load })?;
         let before = usage::resident(service.id())?;
         let plan = Plan { topics: TOPICS, per_account, author: None };
         let listeners = Listeners::open(&service.api, &self.listeners, &plan)?;
         thread::sleep(settle);
         let resident = usage::resident(service.id())?;
-        let round = round::service((self.place, &service), self.keeper, traffic, load)?;
-        Ok(Turn { round, resident, grown: resident.saturating_sub(before), counts: listeners.counts() })
+        let round = round::service((self.place, &service), self.supervisor, traffic, load)?;
+        Ok(StreamRound { round, resident, grown: resident.saturating_sub(before), counts: listeners.counts() })
     }
 
-    /// Measures how long after the answer of a new post its event comes, on the same node and on another one.
+    /// Measures the time from the response to a new post until its event arrives, on the same node and on another one.
     fn lag(&self) -> Result<Table> {
         let service = self.place.serve()?;
         // SQLite has one node.
         let other = (self.place.kind == Kind::Postgres).then(|| self.place.serve()).transpose()?;
         let author = service.log_in_as("hermit")?;
         let plan = Plan { topics: "public", per_account: LAG_STREAMS, author: Some(me(&service.api, &author)?) };
-        let reader = People { service: &service }.readers(10, 1)?;
+        let reader = Accounts { service: &service }.readers(10, 1)?;
         let mut nodes = Vec::new();
         for (name, node) in [("the same node", Some(&service)), ("another node", other.as_ref())] {
             let Some(node) = node else { continue };
@@ -219,16 +220,17 @@ impl<'a> Bench<'a> {
         Ok(self.lag_table(&nodes, &rounds))
     }
 
-    /// Writes at [`RATE`], and at the same time the posts whose lag is measured; returns when each of these was answered.
+    /// Writes posts at [`RATE`], and beside them the posts whose lag is measured; returns when the response to each of the latter
+    /// arrived.
     fn lag_round(&self, at: (&SeededDatabase, &Service), author: &str) -> Result<(Round, Answered)> {
-        let traffic = self.writes.iter().find(|(name, _)| *name == Subject::NewPost.name());
+        let traffic = self.writes.iter().find(|(name, _)| *name == Scenario::NewPost.name());
         let (_, traffic) = traffic.ok_or_else(|| anyhow!("nothing writes posts"))?;
         let load = self.options.load();
         let load = Load { pause: Duration::from_secs(1) * load.connections / RATE, ..load };
         let stop = AtomicBool::new(false);
         let (round, answered) = thread::scope(|scope| {
             let posts = scope.spawn(|| write_posts(&at.1.api, author, &stop));
-            let round = round::service(at, self.keeper, traffic, load);
+            let round = round::service(at, self.supervisor, traffic, load);
             stop.store(true, Ordering::Relaxed);
             (round, posts.join())
         });
@@ -239,7 +241,7 @@ impl<'a> Bench<'a> {
         let columns =
             ["stream on", "posts/s", "events", "p50 ms", "p99 ms", "max ms", "missing", "ended", "resets", "errors"];
         let mut table = Table::new(format!("Lag of events on {}", self.place.kind.name()), &columns);
-        let rate = median(rounds.iter().map(|round| round.driven.rate()));
+        let rate = median(rounds.iter().map(|round| round.result.rate()));
         let errors = rounds.iter().map(|round| round.errors).sum::<u64>();
         for node in nodes {
             let counts = node.listeners.counts();
@@ -260,28 +262,29 @@ impl<'a> Bench<'a> {
         table.note("from the answer of a new post until its event was read; 0 for one that came before the answer");
         table.note(format!(
             "{LAG_STREAMS} streams on each node listen to public; a post every {} ms is followed",
-            LAG_PACE.as_millis()
+            LAG_POST_INTERVAL.as_millis()
         ));
         table
     }
 }
 
-/// When each post was answered.
+/// The instants of the responses to new posts, by the id of the post.
 type Answered = HashMap<String, Instant>;
 
-/// The streams of a node, and how late their events were, in milliseconds.
+/// The streams of a node, and the lags of their events.
 struct Node {
     name: &'static str,
     listeners: Listeners,
+    /// In milliseconds.
     lags: Vec<f64>,
     missing: usize,
 }
 
 impl Node {
-    /// Adds what became of these posts.
+    /// Adds the lags of the events of these posts.
     fn measure(&mut self, answered: &Answered) {
         let expected = answered.len() * LAG_STREAMS;
-        let arrivals = self.listeners.take_arrivals(expected, LAG_PATIENCE);
+        let arrivals = self.listeners.take_arrivals(expected, LAG_TIMEOUT);
         let lag = |Arrival { post, at }: &Arrival| {
             answered.get(post).map(|answered| at.saturating_duration_since(*answered).as_secs_f64() * 1e3)
         };
@@ -291,7 +294,7 @@ impl Node {
     }
 }
 
-/// Writes posts, one after the other, until it is told to stop.
+/// Writes posts, one after the other, until `stop` is set.
 fn write_posts(api: &Api, token: &str, stop: &AtomicBool) -> Result<Answered> {
     let post = Request::post("/api/posts/create", token, Some(&json!({ "text": "How late am I?" })));
     let mut answered = Answered::new();
@@ -299,28 +302,28 @@ fn write_posts(api: &Api, token: &str, stop: &AtomicBool) -> Result<Answered> {
         let answer = api.expect(&post)?;
         let at = Instant::now();
         answered.insert(id(&answer.body["data"])?, at);
-        thread::sleep(LAG_PACE);
+        thread::sleep(LAG_POST_INTERVAL);
     }
     Ok(answered)
 }
 
-/// Returns the requests per second of some turns, their times, the CPU that the service took for each, and the errors.
-fn figures(turns: &[Turn]) -> [Cell; 5] {
-    let middle = |figure: fn(&Round) -> f64| Cell::from(median(turns.iter().map(|turn| figure(&turn.round))));
+/// Returns the medians of the requests per second, their times and the service's CPU time per request, and the sum of the errors.
+fn figures(rounds: &[StreamRound]) -> [Cell; 5] {
+    let middle = |figure: fn(&Round) -> f64| Cell::from(median(rounds.iter().map(|round| figure(&round.round))));
     [
-        middle(|round| round.driven.rate()),
-        middle(|round| round.driven.p50 as f64 / 1e3),
-        middle(|round| round.driven.p99 as f64 / 1e3),
+        middle(|round| round.result.rate()),
+        middle(|round| round.result.p50 as f64 / 1e3),
+        middle(|round| round.result.p99 as f64 / 1e3),
         middle(|round| round.service_cpu),
-        total(turns, |turn| turn.round.errors),
+        total(rounds, |round| round.round.errors),
     ]
 }
 
-fn total(turns: &[Turn], figure: fn(&Turn) -> u64) -> Cell {
-    (turns.iter().map(figure).sum::<u64>() as f64).into()
+fn total(rounds: &[StreamRound], figure: fn(&StreamRound) -> u64) -> Cell {
+    (rounds.iter().map(figure).sum::<u64>() as f64).into()
 }
 
-/// Returns the median of what is left of the rate, from turn to turn.
-fn of_first(first: &[Turn], second: &[Turn]) -> Option<f64> {
-    median(first.iter().zip(second).map(|(a, b)| b.round.driven.rate() / a.round.driven.rate()))
+/// Returns the median ratio of the rates of corresponding rounds.
+fn of_first(first: &[StreamRound], second: &[StreamRound]) -> Option<f64> {
+    median(first.iter().zip(second).map(|(a, b)| b.round.result.rate() / a.round.result.rate()))
 }

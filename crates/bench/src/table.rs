@@ -1,22 +1,22 @@
-//! Tables, for people and for programs.
+//! Tables, rendered as Markdown or serialized as JSON.
 
 use serde::Serialize;
 
-/// What is in a field.
+/// A cell of a table.
 #[derive(Debug, Clone, Serialize, PartialEq)]
 #[serde(untagged)]
 pub(crate) enum Cell {
     Text(String),
     Number(f64),
-    /// There is no such figure.
+    /// No value.
     None,
 }
 
 impl Cell {
-    fn told(&self) -> String {
+    fn text(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::Number(number) => told(*number),
+            Self::Number(number) => format_number(*number),
             Self::None => "-".to_owned(),
         }
     }
@@ -40,8 +40,8 @@ impl From<Option<f64>> for Cell {
     }
 }
 
-/// Returns a number with as many places as it deserves: three digits at least.
-fn told(number: f64) -> String {
+/// Formats a number with at least three significant digits, thousands separators and at most three decimals.
+fn format_number(number: f64) -> String {
     let size = number.abs();
     if size >= 100.0 {
         let digits = format!("{size:.0}");
@@ -90,7 +90,7 @@ impl Table {
     /// Returns the table as Markdown, in columns that line up.
     pub(crate) fn markdown(&self) -> String {
         let mut lines: Vec<Vec<String>> = vec![self.columns.clone()];
-        lines.extend(self.rows.iter().map(|row| row.iter().map(Cell::told).collect()));
+        lines.extend(self.rows.iter().map(|row| row.iter().map(Cell::text).collect()));
         let width = |column: usize| {
             let cells = lines.iter().filter_map(|line| line.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
@@ -121,14 +121,14 @@ impl Table {
     }
 }
 
-/// The one in the middle.
+/// Returns the median; the lower of the two middle values if their number is even.
 pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
-/// The least value that such a part of all does not exceed.
+/// Returns the smallest value such that this part of all values does not exceed it.
 pub(crate) fn quantile(values: impl IntoIterator<Item = f64>, part: f64) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_the_places_that_they_deserve() {
+    fn numbers_have_three_significant_digits_or_more() {
         for (number, text) in [
             (0.0, "0"),
             (0.01234, "0.012"),
@@ -151,7 +151,7 @@ mod tests {
             (1_234_567.0, "1,234,567"),
             (-1234.0, "-1,234"),
         ] {
-            assert_eq!(told(number), text);
+            assert_eq!(format_number(number), text);
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_is_not_exceeded_by_its_part() {
+    fn a_quantile_is_the_smallest_value_that_its_part_does_not_exceed() {
         let values = || (1..=200).rev().map(f64::from);
         assert_eq!([0.0, 0.5, 0.99, 1.0].map(|part| quantile(values(), part)), [1.0, 100.0, 198.0, 200.0].map(Some));
         assert_eq!(quantile([], 0.5), None);

@@ -1,4 +1,4 @@
-//! The limit of any feed on PostgreSQL: a table that holds each reader's timeline ready, read by pgbench.
+//! The upper limit of any feed on PostgreSQL: a table with the precomputed timeline of each reader, read by pgbench.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use anyhow::Result;
 use crate::pgbench::Pgbench;
 use crate::postgres::Postgres;
 use crate::script::Script;
-use crate::works::PAGE;
+use crate::workloads::PAGE;
 
-/// Fills the table for these readers with what they may view of those they follow.
+/// Returns the statements that create the table and fill it with the posts that these readers may view of accounts they follow.
 fn fill(readers: &str) -> String {
     format!(
         "CREATE TABLE bench_timeline (
@@ -24,7 +24,7 @@ fn fill(readers: &str) -> String {
     )
 }
 
-/// Returns a page with the columns that the service reads, the newest likers included.
+/// Returns a script that reads a page with the columns that the service reads, the newest likers included.
 fn page(readers: &str, count: usize) -> String {
     let reader = format!("('{{{readers}}}'::uuid[])[:n::bigint]");
     let text = format!(
@@ -45,11 +45,11 @@ fn page(readers: &str, count: usize) -> String {
         ) t JOIN posts p ON p.id = t.post_id JOIN users a ON a.id = p.author_id
         ORDER BY p.created_at DESC, p.id DESC;"
     );
-    // pgbench reads a statement up to its semicolon, but a script is easier to look at like this.
+    // On one line, which makes the script easier to read; pgbench does not require it.
     format!("\\set n random(1, {count})\n{}\n", text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Returns the limit for the feeds of these users.
+/// Creates the table, and prepares pgbench for the feeds of these readers.
 pub(crate) fn limit<'a>(postgres: &'a Postgres, place: (&Path, &str), readers: &[String]) -> Result<Pgbench<'a>> {
     let (ids, count) = (readers.join(","), readers.len());
     postgres.sql("DROP TABLE IF EXISTS bench_timeline;")?;
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_of_the_readers_reads_a_page() {
+    fn the_script_reads_a_page_of_a_random_reader() {
         let text = page("a,b", 2);
         assert!(text.starts_with("\\set n random(1, 2)\nSELECT p.id"), "{text}");
         assert!(text.contains("t.user_id = ('{a,b}'::uuid[])[:n::bigint] ORDER BY"), "{text}");

@@ -1,4 +1,4 @@
-//! What processes used, from /proc.
+//! The CPU time and memory of processes, from /proc.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::{fs, iter};
 
 use anyhow::{Context, Result};
 
-/// Ticks per second of the times in /proc: the same on every Linux.
+/// Ticks per second of the times in /proc: 100 on every Linux.
 const TICKS: u64 = 100;
 
-/// Returns the times in a line of /proc/PID/stat: its own, and that of the children it has waited for.
+/// Parses a line of /proc/PID/stat; returns the CPU ticks of the process and of the children it has waited for.
 fn times(stat: &str) -> Option<(u64, u64)> {
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may itself contain parentheses and spaces.
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
     let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
@@ -35,7 +35,7 @@ pub(crate) fn cpu(process: u32) -> Result<Duration> {
 /// Returns the CPU time that a process and its children have used, those that have ended included.
 pub(crate) fn cpu_of_family(process: u32) -> Result<Duration> {
     let (own, ended) = stat(process)?;
-    // One that ends in between is missed for now, not for long.
+    // A child that ends between the two reads is missed here, but is among `ended` the next time.
     let living: u64 = children(process)?.into_iter().filter_map(|child| stat(child).ok()).map(|(own, _)| own).sum();
     Ok(duration(own + ended + living))
 }
@@ -45,7 +45,7 @@ fn children(process: u32) -> Result<Vec<u32>> {
     Ok(children.split_whitespace().filter_map(|child| child.parse().ok()).collect())
 }
 
-/// Puts a process and its children into a group of processes (cgroup), as those will be that it starts.
+/// Moves a process and its children into a cgroup, which processes that they start later inherit.
 pub(crate) fn put_into(group: &Path, process: u32) -> Result<()> {
     for process in iter::once(process).chain(children(process)?) {
         let put = fs::write(group.join("cgroup.procs"), process.to_string());
@@ -54,7 +54,7 @@ pub(crate) fn put_into(group: &Path, process: u32) -> Result<()> {
     Ok(())
 }
 
-/// Returns the bytes in a line of /proc/PID/status, such as `VmHWM:     1234 kB`.
+/// Returns the bytes in the line of /proc/PID/status with this name, such as `VmHWM:     1234 kB`.
 fn memory_in(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
@@ -65,18 +65,18 @@ fn memory(process: u32, name: &str) -> Result<u64> {
     memory_in(&status, name).context("/proc/PID/status is not as expected")
 }
 
-/// Returns the bytes that a process has in memory.
+/// Returns the resident memory of a process, in bytes.
 pub(crate) fn resident(process: u32) -> Result<u64> {
     memory(process, "VmRSS")
 }
 
-/// Returns the most bytes that a process has had in memory since [`forget_peak`].
+/// Returns the peak of the resident memory of a process since [`reset_peak`], in bytes.
 pub(crate) fn peak(process: u32) -> Result<u64> {
     memory(process, "VmHWM")
 }
 
-/// Begins to look for the peak anew.
-pub(crate) fn forget_peak(process: u32) -> Result<()> {
+/// Resets the peak of the resident memory.
+pub(crate) fn reset_peak(process: u32) -> Result<()> {
     fs::write(format!("/proc/{process}/clear_refs"), "5").context("cannot reset the peak of the memory")
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_found_behind_any_name() {
+    fn times_are_found_after_any_process_name() {
         let line = "4711 (a) b (c) S 1 4711 4711 0 -1 4194304 100 0 0 0 12 34 56 78 20 0 5 0 100 1 2";
         assert_eq!(times(line), Some((46, 134)));
         assert_eq!(times("4711 (agora) S 1"), None);

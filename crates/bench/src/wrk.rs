@@ -1,4 +1,4 @@
-//! The load generator: wrk, with requests that are built before it begins.
+//! The load generator wrk, with requests that are built before the load begins.
 
 use std::fmt::Write;
 use std::fs;
@@ -9,11 +9,11 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
 use crate::api::Request;
-use crate::keeper::Keeper;
+use crate::supervisor::Supervisor;
 
-/// Builds the requests of the file that the first argument names, sends them in turn, and prints what came of it as a line
-/// of JSON. The second argument is the pause of each connection before a request, in milliseconds: on average, so that the
-/// connections do not send at the same time.
+/// A script for wrk. It builds the requests in the file that the first argument names, sends them in rotation, and prints the
+/// result as a line of JSON. The second argument is the average pause of each connection before a request, in milliseconds; the
+/// pause is random, so that connections do not send at the same time.
 const SCRIPT: &str = r#"
 local requests, count, at, threads = {}, 0, 0, 0
 function setup(thread)
@@ -50,9 +50,9 @@ function done(summary, latency)
 end
 "#;
 
-/// What came of a round. Times are microseconds.
+/// The result of a run of wrk. Times are in microseconds.
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
-pub(crate) struct Driven {
+pub(crate) struct LoadResult {
     pub(crate) requests: u64,
     micros: u64,
     bytes: u64,
@@ -66,7 +66,7 @@ pub(crate) struct Driven {
     status: u64,
 }
 
-impl Driven {
+impl LoadResult {
     /// Requests per second.
     pub(crate) fn rate(&self) -> f64 {
         self.requests as f64 * 1e6 / self.micros.max(1) as f64
@@ -83,7 +83,7 @@ impl Driven {
     }
 
     /// Returns the errors by kind; empty without any.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn error_summary(&self) -> String {
         let kinds = [
             ("connect", self.connect),
             ("read", self.read),
@@ -99,22 +99,22 @@ impl Driven {
     }
 }
 
-/// How wrk drives.
+/// The load that wrk generates.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) connections: u32,
     pub(crate) threads: u32,
     pub(crate) seconds: u64,
-    /// Of each connection between two requests, on average.
+    /// The average pause of each connection between two requests.
     pub(crate) pause: Duration,
 }
 
-/// Sends these requests, again and again.
-pub(crate) fn drive(keeper: &Keeper, base: &str, requests: &[Request], load: Load) -> Result<Driven> {
+/// Runs wrk, which sends these requests in rotation.
+pub(crate) fn drive(supervisor: &Supervisor, base: &str, requests: &[Request], load: Load) -> Result<LoadResult> {
     ensure!(!requests.is_empty(), "there is nothing to send");
-    // One connection of each thread at least.
+    // wrk requires at least one connection per thread.
     let threads = load.threads.min(load.connections);
-    let directory = keeper.directory();
+    let directory = supervisor.directory();
     let script = directory.join("wrk.lua");
     let list = tempfile::Builder::new().prefix("requests-").tempfile_in(directory)?;
     fs::write(&script, SCRIPT)?;
@@ -127,19 +127,19 @@ pub(crate) fn drive(keeper: &Keeper, base: &str, requests: &[Request], load: Loa
     wrk.arg(format!("-t{threads}")).arg(format!("-c{}", load.connections)).arg(format!("-d{}s", load.seconds));
     wrk.args(["--timeout", "30s", "-s"]).arg(script).arg(base).arg("--").arg(list.path());
     wrk.arg(load.pause.as_millis().to_string());
-    read(&keeper.output(&mut wrk)?)
+    read(&supervisor.output(&mut wrk)?)
 }
 
-fn read(printed: &str) -> Result<Driven> {
+fn read(printed: &str) -> Result<LoadResult> {
     let line = printed.lines().find(|line| line.starts_with('{')).with_context(|| format!("wrk: {printed}"))?;
     Ok(serde_json::from_str(line)?)
 }
 
 /// Returns the program's version.
 pub(crate) fn version() -> String {
-    // It ends with a failure after it has told its version.
-    let told = Command::new("wrk").arg("-v").output().map(|output| output.stdout).unwrap_or_default();
-    String::from_utf8_lossy(&told).split(" Copyright").next().unwrap_or_default().trim().to_owned()
+    // The exit code is ignored: wrk fails after it has printed its version.
+    let printed = Command::new("wrk").arg("-v").output().map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&printed).split(" Copyright").next().unwrap_or_default().trim().to_owned()
 }
 
 #[cfg(test)]
@@ -147,13 +147,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_is_found_among_what_wrk_prints() {
+    fn the_line_of_json_is_found_in_the_output_of_wrk() {
         let printed = "Running 1s test @ http://127.0.0.1:1\n  1 threads and 2 connections\nRequests/sec: 10.00\n\
             {\"requests\":10,\"micros\":2000000,\"bytes\":1000,\"p50\":1,\"p99\":2,\"max\":3,\
             \"connect\":0,\"read\":1,\"write\":0,\"timeout\":0,\"status\":2}\n";
-        let driven = read(printed).unwrap();
-        assert!((driven.rate() - 5.0).abs() < 1e-9 && (driven.size() - 100.0).abs() < 1e-9);
-        assert_eq!((driven.errors(), driven.told().as_str()), (3, " read 1 status 2"));
+        let result = read(printed).unwrap();
+        assert!((result.rate() - 5.0).abs() < 1e-9 && (result.size() - 100.0).abs() < 1e-9);
+        assert_eq!((result.errors(), result.error_summary().as_str()), (3, " read 1 status 2"));
         assert!(read("unable to connect").is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! The limit that the service is measured against: a bare handler that answers the bytes of a file, with the same
-//! framework and as many threads. Usage: `agora-bench-bare ADDRESS STATUS FILE`; see the crate `agora-bench`.
+//! The upper limit that the service is compared with: a bare handler that responds with the content of a file, on the same
+//! framework and with as many threads. Usage: `agora-bench-bare ADDRESS STATUS FILE`; see the crate `agora-bench`.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ fn main() -> io::Result<()> {
     };
     let status: StatusCode = status.parse().map_err(io::Error::other)?;
     let body = web::Bytes::from(std::fs::read(file)?);
-    // The request's body is read, as the service must; one without a body has none to wait for.
+    // The extractor reads the body of the request, as the service must.
     let handler = move |_: web::Bytes| {
         let body = body.clone();
         async move { HttpResponse::build(status).content_type("application/json").body(body) }

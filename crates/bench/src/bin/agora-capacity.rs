@@ -1,5 +1,6 @@
-//! How far each tier goes: computes the tables of `docs/scaling.md` of what `docs/performance.md` says that a request costs, and of what
-//! members do. Usage: `cargo run --package agora-bench --bin agora-capacity`, with `--help` for what may be assumed otherwise.
+//! Computes the tables of `docs/scaling.md`, which say how many accounts each tier serves, from the cost of requests in
+//! `docs/performance.md` and assumptions about what members do. Usage: `cargo run --package agora-bench --bin agora-capacity`;
+//! `--help` lists the assumptions that can be changed.
 
 #![forbid(unsafe_code)]
 
@@ -9,7 +10,7 @@ use std::io::{self, Write};
 use anyhow::{Context, Result};
 use clap::Parser;
 
-/// Where the costs are from.
+/// The document with the measured costs.
 const MEASURED: &str = include_str!("../../../../docs/performance.md");
 
 /// What is assumed of members and machines.
@@ -44,14 +45,15 @@ struct Assumed {
     server_cores: u32,
 }
 
-/// What somebody who is there does in a day.
+/// An action of active members.
 struct Act {
     name: &'static str,
-    /// The work of `docs/performance.md` whose cost it has.
+    /// The workload in `docs/performance.md` with the same cost.
     work: &'static str,
+    /// How often an active member does it per day.
     a_day: f64,
     kind: Kind,
-    /// What stays of it, in bytes on SQLite and on PostgreSQL.
+    /// The bytes that it adds to the database, on SQLite and on PostgreSQL.
     bytes: [f64; 2],
 }
 
@@ -80,36 +82,37 @@ const ACTS: [Act; 10] = [
     Act { name: "posts", work: "new post", a_day: 0.4, kind: Kind::Write, bytes: POST },
 ];
 
-/// What a row takes with its indexes, in bytes on SQLite and on PostgreSQL: the size of the tables of `agora demo seed --posts 50000 --users 5000`
-/// once the service has indexed them, by their rows. Of posts, with what they are searched by.
+/// The bytes of a row with its indexes, on SQLite and on PostgreSQL: the size of the tables after
+/// `agora demo seed --posts 50000 --users 5000` and indexing by the service, divided by the number of rows. Posts include the
+/// search index.
 const LIKE: [f64; 2] = [219.0, 303.0];
 const FOLLOW: [f64; 2] = [219.0, 300.0];
 const COMMENT: [f64; 2] = [349.0, 832.0];
 const POST: [f64; 2] = [730.0, 2150.0];
 const ACCOUNT: [f64; 2] = [400.0, 1040.0];
 
-/// The CPU time of a login at the default cost of a hash, in microseconds, and how often somebody logs in on a day.
+/// The CPU time of a login at the default cost of a hash, in microseconds, and the number of logins of an active member per day.
 const LOGIN: f64 = 250_000.0;
 const LOGINS: f64 = 0.05;
 
-/// How many streams a node has at most.
+/// The most streams of a node.
 const STREAMS: f64 = 10_000.0;
 
-/// What an image takes, in bytes.
+/// The size of an image in bytes.
 const IMAGE: f64 = 300e3;
 
-/// What a request costs, in microseconds of CPU.
+/// The CPU time of a request in microseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cost {
-    /// Of the service on SQLite, database included.
+    /// That of the service on SQLite, database included.
     embedded: f64,
-    /// Of the service on PostgreSQL.
+    /// That of the service on PostgreSQL.
     service: f64,
-    /// Of PostgreSQL.
+    /// That of PostgreSQL.
     database: f64,
 }
 
-/// Returns the figure in a column of a work's row, of the table below a heading.
+/// Returns the figure in the row of a workload and in a column, of the table below a heading of the document.
 fn figure(heading: &str, work: &str, column: &str) -> Result<f64> {
     let (_, below) = MEASURED.split_once(&format!("\n### {heading}\n")).with_context(|| heading.to_owned())?;
     let mut rows = below.lines().skip_while(|line| !line.starts_with('|')).take_while(|line| line.starts_with('|'));
@@ -129,7 +132,7 @@ fn cost(work: &str) -> Result<Cost> {
     })
 }
 
-/// What one active member costs on a day, in microseconds of CPU, and leaves, in bytes.
+/// The requests of an active member per day, their CPU time in microseconds, and the bytes that they add to the database.
 #[derive(Debug, Clone, Copy, Default)]
 struct Day {
     requests: f64,
@@ -159,28 +162,29 @@ fn day() -> Result<Day> {
 }
 
 impl Assumed {
-    /// Returns how many cores the busiest hour takes of so many accounts, of whom each who is there costs so much on a day.
+    /// Returns the number of cores that the busiest hour requires, given the CPU time of an active member per day.
     fn cores(&self, accounts: f64, micros: f64) -> f64 {
         self.a_second(accounts, micros) / 1e6 / self.busy
     }
 
-    /// Returns how much there is in a second of the busiest hour of what each who is there does so much of on a day.
+    /// Converts an amount per active member and day into the amount per second of the busiest hour.
     fn a_second(&self, accounts: f64, a_day: f64) -> f64 {
         accounts * self.active * a_day * self.peak / 86_400.0
     }
 
-    /// Returns how many streams there are in the busiest hour.
+    /// Returns the number of open streams in the busiest hour.
     fn streams(&self, accounts: f64) -> f64 {
         accounts * self.active * self.streams
     }
 
-    /// Returns how many bytes a database takes in so many years.
+    /// Returns the bytes of a database after a number of years; `database` is 0 for SQLite and 1 for PostgreSQL.
     fn bytes(&self, accounts: f64, years: f64, day: &Day, database: usize) -> f64 {
         let [of_acts, of_account] = [day.bytes, ACCOUNT].map(|bytes| bytes.get(database).copied().unwrap_or_default());
         accounts * (self.active * 365.0 * years * of_acts + of_account)
     }
 
-    /// Returns up to how many accounts something lasts, and what gives out then: the cores, the streams of so many nodes at most, or the disk.
+    /// Returns the most accounts that a tier serves, and the resource that limits it: the cores, given their number and the CPU
+    /// time of an active member per day; the streams, if the number of nodes is limited; or the disk, given the bytes per account.
     fn end(&self, cores: (u32, f64), nodes: Option<f64>, bytes: f64) -> (f64, &'static str) {
         let by_cores = (f64::from(cores.0) / self.cores(1.0, cores.1), "cores");
         let by_streams = nodes.map(|nodes| (nodes * STREAMS / self.streams(1.0), "streams"));
@@ -192,7 +196,7 @@ impl Assumed {
     }
 }
 
-/// Writes a number with two digits that count, and thousands apart.
+/// Displays a number with two significant digits and thousands separators.
 struct Rounded(f64);
 
 impl fmt::Display for Rounded {
@@ -261,7 +265,7 @@ fn tables(assumed: &Assumed) -> Result<String> {
     Ok(text)
 }
 
-/// The part of what lists cost the primary that a replica takes off it, at least (`scripts/bench replica`).
+/// The part of the cost of lists that a replica takes off the primary, at least (`scripts/bench replica`).
 const OFF_PRIMARY: f64 = 0.9;
 
 fn main() -> Result<()> {
@@ -283,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_two_digits_that_count() {
+    fn numbers_have_two_significant_digits() {
         let told = [0.04, 9.96, 10.0, 123.0, 98_765.0, 1_250_000.0].map(|number| Rounded(number).to_string());
         assert_eq!(told, ["0.04", "10.0", "10", "120", "99,000", "1,300,000"]);
     }

@@ -1,4 +1,4 @@
-//! What is driven: for each work its requests, what must come back, and what is compared with it.
+//! The workloads: their requests, the expected responses, and the requests that pgbench reproduces for comparison.
 
 use std::ops::RangeInclusive;
 
@@ -6,29 +6,29 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, Request};
+use crate::api::{Api, Request, Response};
 use crate::check;
 use crate::check::Check;
-use crate::network::{Dice, People, Sample};
+use crate::network::{Accounts, Rng, Sample};
 use crate::script::Choice;
 
-/// How many accounts share a work.
+/// The number of accounts that send the requests of a workload.
 pub(crate) const ACCOUNTS: usize = 32;
 
-/// How many posts each account likes that pgbench likes too.
+/// The number of posts per account that pgbench likes, too.
 const LIKED_EACH: usize = 8;
 
 /// The entries of a page.
 pub(crate) const PAGE: u64 = 20;
 
-/// Exactly so many.
+/// Returns the range that contains only `count`.
 const fn exactly(count: u64) -> RangeInclusive<u64> {
     count..=count
 }
 
-/// A path of the service.
+/// A kind of request to the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Subject {
+pub(crate) enum Scenario {
     /// Post by id
     Post,
     /// First page of the feed of those who follow 20
@@ -51,8 +51,8 @@ pub(crate) enum Subject {
     NewPost,
 }
 
-impl Subject {
-    /// All, reads first: what is written does not change them.
+impl Scenario {
+    /// All of them, reads first, so that writes do not change what is read.
     pub(crate) const PATHS: [Self; 9] = [
         Self::Post,
         Self::Feed20,
@@ -65,7 +65,7 @@ impl Subject {
         Self::NewPost,
     ];
 
-    /// Returns its name, for people.
+    /// Returns the name that tables and messages show.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Post => "post by id",
@@ -80,7 +80,7 @@ impl Subject {
         }
     }
 
-    /// Returns its name, for files.
+    /// Returns the name that files have.
     pub(crate) fn slug(self) -> &'static str {
         match self {
             Self::Post => "post",
@@ -95,55 +95,59 @@ impl Subject {
         }
     }
 
-    /// Makes the work, after looking at each answer once.
-    pub(crate) fn prepare(self, people: &People<'_>, sample: &Sample) -> Result<Work> {
-        let api = &people.service.api;
+    /// Prepares the workload, and verifies the response to each request once.
+    pub(crate) fn prepare(self, accounts: &Accounts<'_>, sample: &Sample) -> Result<Workload> {
+        let api = &accounts.service.api;
         match self {
-            Self::Post => posts(api, &people.readers(20, ACCOUNTS)?, sample),
-            Self::Feed20 => feed(api, &people.readers(20, ACCOUNTS)?),
-            Self::Feed1000 => feed(api, &people.readers(1000, ACCOUNTS)?),
-            Self::Comments => comments(api, &people.readers(20, ACCOUNTS)?, sample),
-            Self::UserPosts => posts_of_user(api, &people.readers(20, ACCOUNTS)?, sample),
-            Self::Public => public(api, &people.readers(20, ACCOUNTS)?),
-            Self::Profile => profiles(api, &people.readers(20, ACCOUNTS)?, sample),
-            Self::Like => likes(api, &people.readers(20, ACCOUNTS + 1)?, sample),
-            Self::NewPost => new_posts(api, &people.writers(ACCOUNTS + 1)?),
+            Self::Post => posts(api, &accounts.readers(20, ACCOUNTS)?, sample),
+            Self::Feed20 => feed(api, &accounts.readers(20, ACCOUNTS)?),
+            Self::Feed1000 => feed(api, &accounts.readers(1000, ACCOUNTS)?),
+            Self::Comments => comments(api, &accounts.readers(20, ACCOUNTS)?, sample),
+            Self::UserPosts => posts_of_user(api, &accounts.readers(20, ACCOUNTS)?, sample),
+            Self::Public => public(api, &accounts.readers(20, ACCOUNTS)?),
+            Self::Profile => profiles(api, &accounts.readers(20, ACCOUNTS)?, sample),
+            Self::Like => likes(api, &accounts.readers(20, ACCOUNTS + 1)?, sample),
+            Self::NewPost => new_posts(api, &accounts.writers(ACCOUNTS + 1)?),
         }
     }
 }
 
-/// What is sent to the service, and what must come back.
+/// The requests to the service, and the expected responses.
 pub(crate) struct Traffic {
-    /// What wrk sends, in turns.
+    /// The requests, which wrk sends in rotation.
     pub(crate) requests: Vec<Request>,
-    /// How answers are checked.
+    /// How responses are checked under load.
     pub(crate) check: Check,
-    /// The bytes of an answer, when they are known.
-    pub(crate) size: Option<Bytes>,
+    /// The size of responses, if it is known.
+    pub(crate) size: Option<ResponseSize>,
 }
 
-/// How large answers are.
+/// The size of responses in bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Bytes {
-    /// On average.
+pub(crate) struct ResponseSize {
+    /// The average size.
     pub(crate) mean: f64,
-    /// From the smallest to the largest.
+    /// The difference between the largest and the smallest size.
     pub(crate) spread: f64,
 }
 
-/// A work, ready to be driven and to be compared.
-pub(crate) struct Work {
+/// A workload, ready to be sent to the service and to be compared with the bare handler and pgbench.
+pub(crate) struct Workload {
     pub(crate) traffic: Traffic,
-    /// What pgbench does, too: groups of requests that belong together.
+    /// The requests whose statements pgbench sends, in groups that belong together.
     pub(crate) groups: Vec<Vec<Request>>,
-    /// How pgbench chooses among them.
+    /// How pgbench chooses among the groups.
     pub(crate) choice: Choice,
-    /// An answer of middling size.
-    pub(crate) typical: Answer,
+    /// A response of median size.
+    pub(crate) typical: Response,
 }
 
-/// Reads, after each was done once and looked at.
-pub(crate) fn reads(api: &Api, requests: Vec<Request>, verify: impl Fn(usize, &Value) -> Result<()>) -> Result<Work> {
+/// Prepares a workload of reads: sends each once, verifies its response, and expects the same response under load.
+pub(crate) fn reads(
+    api: &Api,
+    requests: Vec<Request>,
+    verify: impl Fn(usize, &Value) -> Result<()>,
+) -> Result<Workload> {
     let (mut answers, mut expected) = (Vec::new(), Vec::new());
     for (number, request) in requests.iter().enumerate() {
         let answer = api.expect(request)?;
@@ -162,32 +166,32 @@ fn work(
     groups: Vec<Vec<Request>>,
     choice: Choice,
     check: Check,
-    mut answers: Vec<Answer>,
-) -> Result<Work> {
+    mut answers: Vec<Response>,
+) -> Result<Workload> {
     ensure!(!answers.is_empty(), "the network has nothing of the kind");
     let mean = answers.iter().map(|answer| answer.size as f64).sum::<f64>() / answers.len() as f64;
     answers.sort_by_key(|answer| answer.size);
     let spread = answers.last().map_or(0, |answer| answer.size) - answers.first().map_or(0, |answer| answer.size);
-    let size = Bytes { mean, spread: spread as f64 };
+    let size = ResponseSize { mean, spread: spread as f64 };
     let typical = answers.swap_remove(answers.len() / 2);
-    Ok(Work { traffic: Traffic { requests, check, size: Some(size) }, groups, choice, typical })
+    Ok(Workload { traffic: Traffic { requests, check, size: Some(size) }, groups, choice, typical })
 }
 
-/// Returns each post by another account in turn.
-pub(crate) fn posts(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
+/// Prepares reads of single posts, by the accounts in rotation.
+pub(crate) fn posts(api: &Api, tokens: &[String], sample: &Sample) -> Result<Workload> {
     let pairs = sample.posts.iter().zip(tokens.iter().cycle());
     let requests = pairs.map(|(post, token)| Request::get(format!("/api/posts/by-id/{post}"), token)).collect();
     reads(api, requests, |number, data| check::verify_post(data, sample.posts.get(number)))
 }
 
-/// Returns the first page of each account's feed.
-pub(crate) fn feed(api: &Api, tokens: &[String]) -> Result<Work> {
+/// Prepares reads of the first page of each account's feed.
+pub(crate) fn feed(api: &Api, tokens: &[String]) -> Result<Workload> {
     let first = |token: &String| Request::get(format!("/api/posts/following/all?size={PAGE}"), token);
     reads(api, tokens.iter().map(first).collect(), |_, data| check::verify_posts(data, exactly(PAGE)))
 }
 
-/// Returns a later page of each account's feed, of those that have it.
-pub(crate) fn feed_page(api: &Api, tokens: &[String], page: usize) -> Result<Option<Work>> {
+/// Prepares reads of a later page of each account's feed; `None` if no account has that page.
+pub(crate) fn feed_page(api: &Api, tokens: &[String], page: usize) -> Result<Option<Workload>> {
     let mut requests = Vec::new();
     for token in tokens {
         let mut request = Some(Request::get(format!("/api/posts/following/all?size={PAGE}"), token));
@@ -201,31 +205,31 @@ pub(crate) fn feed_page(api: &Api, tokens: &[String], page: usize) -> Result<Opt
     (!requests.is_empty()).then(|| reads(api, requests, |_, data| full(data))).transpose()
 }
 
-/// Returns the first page of the posts of the busiest authors.
-pub(crate) fn posts_of_user(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
+/// Prepares reads of the first page of posts of the busiest authors.
+pub(crate) fn posts_of_user(api: &Api, tokens: &[String], sample: &Sample) -> Result<Workload> {
     let pairs = sample.authors.iter().zip(tokens.iter().cycle());
     let path = |author: &str| format!("/api/posts/user/{author}?size={PAGE}");
     let requests = pairs.map(|((author, _), token)| Request::get(path(author), token)).collect();
-    // What only followers may view comes on top of what was counted.
+    // The exact number is unknown: the count of the sample lacks posts that only followers may view.
     reads(api, requests, |_, data| check::verify_posts(data, 1..=PAGE))
 }
 
-/// Returns the first page of the public timeline, as each account sees it.
-fn public(api: &Api, tokens: &[String]) -> Result<Work> {
+/// Prepares reads of the first page of the public timeline, by each account.
+fn public(api: &Api, tokens: &[String]) -> Result<Workload> {
     let first = |token: &String| Request::get(format!("/api/posts/public?size={PAGE}"), token);
     reads(api, tokens.iter().map(first).collect(), |_, data| check::verify_posts(data, exactly(PAGE)))
 }
 
-/// Returns the profiles of the busiest authors.
-fn profiles(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
+/// Prepares reads of the profiles of the busiest authors.
+fn profiles(api: &Api, tokens: &[String], sample: &Sample) -> Result<Workload> {
     let pairs = sample.authors.iter().zip(tokens.iter().cycle());
     let path = |author: &str| format!("/api/users/{author}/profile");
     let requests = pairs.map(|((author, _), token)| Request::get(path(author), token)).collect();
     reads(api, requests, |number, data| check::verify_profile(data, sample.authors.get(number).map(|(id, _)| id)))
 }
 
-/// Returns the first page of likes of the posts that have the most.
-pub(crate) fn likers(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
+/// Prepares reads of the first page of likes of the posts with the most likes.
+pub(crate) fn likers(api: &Api, tokens: &[String], sample: &Sample) -> Result<Workload> {
     let pairs = sample.liked.iter().zip(tokens.iter().cycle());
     let path = |post: &str| format!("/api/posts/{post}/likes?size={PAGE}");
     let requests = pairs.map(|((post, _), token)| Request::get(path(post), token)).collect();
@@ -235,8 +239,8 @@ pub(crate) fn likers(api: &Api, tokens: &[String], sample: &Sample) -> Result<Wo
     })
 }
 
-/// Returns the first page of comments of the posts that have the most.
-pub(crate) fn comments(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
+/// Prepares reads of the first page of comments of the posts with the most comments.
+pub(crate) fn comments(api: &Api, tokens: &[String], sample: &Sample) -> Result<Workload> {
     let pairs = sample.commented.iter().zip(tokens.iter().cycle());
     let path = |post: &str| format!("/api/comments/all/{post}?size={PAGE}");
     let requests = pairs.map(|((post, _), token)| Request::get(path(post), token)).collect();
@@ -246,17 +250,17 @@ pub(crate) fn comments(api: &Api, tokens: &[String], sample: &Sample) -> Result<
     })
 }
 
-/// Each account likes and unlikes posts; the last one's likes are checked.
-fn likes(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
+/// Prepares likes and unlikes of posts by each account but the last, which the checks use.
+fn likes(api: &Api, tokens: &[String], sample: &Sample) -> Result<Workload> {
     let (checker, tokens) = tokens.split_last().context("there are no accounts")?;
     let like = |post: &String, token: &String| Request::post(format!("/api/posts/like/{post}"), token, None);
-    let mut dice = Dice::new(2);
+    let mut rng = Rng::new(2);
     let mut groups = Vec::new();
     let mut requests = Vec::new();
     let mut answers = Vec::new();
     for token in tokens {
         let mut posts = sample.posts.clone();
-        dice.shuffle(&mut posts);
+        rng.shuffle(&mut posts);
         for post in posts.iter().take(LIKED_EACH) {
             let request = like(post, token);
             api.expect(&Request { method: "DELETE", ..request.clone() })?;
@@ -269,15 +273,15 @@ fn likes(api: &Api, tokens: &[String], sample: &Sample) -> Result<Work> {
         }
         requests.extend(posts.iter().take(4 * LIKED_EACH).map(|post| like(post, token)));
     }
-    dice.shuffle(&mut requests);
+    rng.shuffle(&mut requests);
     let check = Check::Likes { token: checker.clone(), posts: sample.posts.clone() };
     work(requests, groups, Choice::OfOwnUser(tokens.len()), check, answers)
 }
 
-/// Each account comments on posts; what the last one writes is checked.
-pub(crate) fn new_comments(people: &People<'_>, sample: &Sample) -> Result<Traffic> {
-    let api = &people.service.api;
-    let tokens = people.readers(20, ACCOUNTS + 1)?;
+/// Prepares new comments by each account but the last, which the checks use.
+pub(crate) fn new_comments(accounts: &Accounts<'_>, sample: &Sample) -> Result<Traffic> {
+    let api = &accounts.service.api;
+    let tokens = accounts.readers(20, ACCOUNTS + 1)?;
     let (checker, tokens) = tokens.split_last().context("there are no accounts")?;
     let comment = |(post, token): (&String, &String)| {
         let body = json!({ "postId": post, "content": "A comment as people write them: a sentence, and no more." });
@@ -292,8 +296,8 @@ pub(crate) fn new_comments(people: &People<'_>, sample: &Sample) -> Result<Traff
     Ok(Traffic { requests, check, size: None })
 }
 
-/// Returns each account writes; what the last one writes is checked.
-fn new_posts(api: &Api, tokens: &[String]) -> Result<Work> {
+/// Prepares new posts by each account but the last, which the checks use.
+fn new_posts(api: &Api, tokens: &[String]) -> Result<Workload> {
     let (checker, tokens) = tokens.split_last().context("there are no accounts")?;
     let text = "A post of ordinary length, as people write them: a sentence or two, and then nothing more to say.";
     let write = |token: &String| Request::post("/api/posts/create", token, Some(&json!({ "text": text })));

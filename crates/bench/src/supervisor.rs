@@ -1,4 +1,4 @@
-//! The processes and the directory of a run. Neither outlives it, however it ends.
+//! The processes and the directory of a run, which are cleaned up however the run ends.
 
 use std::fs;
 use std::io::Write;
@@ -11,9 +11,9 @@ use std::os::unix::process::CommandExt;
 
 use anyhow::{Context, Result, ensure};
 
-/// Learns from its standard input which processes began and ended. The end of the input comes with the end of the run,
-/// however it ends: then what still runs is killed, and the directory removed.
-const WATCH: &str = r#"
+/// A shell script that reads from its standard input which processes have started and ended. The input ends with the run, however
+/// that ends: then the script kills the processes that are left, and removes the directory.
+const CLEANUP_SCRIPT: &str = r#"
     directory=$1 running=
     while read -r word signal process; do
         case $word in
@@ -28,26 +28,26 @@ const WATCH: &str = r#"
     rm -rf "$directory"
 "#;
 
-/// Keeps a list of the processes of a run, in a process of its own that an interrupt from the terminal does not reach.
-pub(crate) struct Keeper {
-    watch: Child,
+/// Cleans up after a run. The script that does it is a separate process, which an interrupt from the terminal does not reach.
+pub(crate) struct Supervisor {
+    script: Child,
     input: Mutex<Option<ChildStdin>>,
     directory: PathBuf,
 }
 
-impl Keeper {
-    /// Makes a fresh directory below `parent`.
+impl Supervisor {
+    /// Creates the directory of the run in `parent`, and starts the script.
     pub(crate) fn new(parent: &Path) -> Result<Arc<Self>> {
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
         let parent = parent.canonicalize()?;
         let directory = tempfile::Builder::new().prefix("run-").tempdir_in(parent)?.keep();
-        // The database server may be another user's process.
+        // Readable, since the database server may run as another user.
         fs::set_permissions(&directory, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-        let mut watch = Command::new("sh");
-        watch.args(["-c", WATCH, "sh"]).arg(&directory).process_group(0).stdin(Stdio::piped());
-        let mut watch = watch.spawn().context("cannot start sh")?;
-        let input = Mutex::new(watch.stdin.take());
-        Ok(Arc::new(Self { watch, input, directory }))
+        let mut script = Command::new("sh");
+        script.args(["-c", CLEANUP_SCRIPT, "sh"]).arg(&directory).process_group(0).stdin(Stdio::piped());
+        let mut script = script.spawn().context("cannot start sh")?;
+        let input = Mutex::new(script.stdin.take());
+        Ok(Arc::new(Self { script, input, directory }))
     }
 
     /// Returns the directory of the run.
@@ -55,63 +55,63 @@ impl Keeper {
         &self.directory
     }
 
-    fn tell(&self, line: &str) {
+    fn send(&self, line: &str) {
         if let Ok(mut input) = self.input.lock()
             && let Some(input) = input.as_mut()
         {
-            // It only ends after this process.
+            // Cannot fail: the script ends after this process.
             let _ = writeln!(input, "{line}");
         }
     }
 
-    /// Starts a process that this signal ends.
+    /// Starts a process that is ended by this signal.
     pub(crate) fn start(self: &Arc<Self>, command: &mut Command, signal: &'static str) -> Result<Running> {
         let child = command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))?;
-        self.tell(&format!("began {signal} {}", child.id()));
-        Ok(Running { child, signal, keeper: Arc::clone(self) })
+        self.send(&format!("began {signal} {}", child.id()));
+        Ok(Running { child, signal, supervisor: Arc::clone(self) })
     }
 
-    /// Runs a program that takes a while to its end; what it printed.
+    /// Runs a long-running program to its end; returns what it printed. It is killed if the run ends first.
     pub(crate) fn output(&self, command: &mut Command) -> Result<String> {
         let piped = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = piped.spawn().with_context(|| format!("cannot start {:?}", piped.get_program()))?;
         let id = child.id();
-        self.tell(&format!("began KILL {id}"));
+        self.send(&format!("began KILL {id}"));
         let output = child.wait_with_output();
-        self.tell(&format!("ended - {id}"));
+        self.send(&format!("ended - {id}"));
         printed(command, &output?)
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Supervisor {
     fn drop(&mut self) {
         if let Ok(mut input) = self.input.lock() {
             drop(input.take());
         }
-        // It ends with its input.
-        let _ = self.watch.wait();
+        // The script cleans up and exits when its input ends.
+        let _ = self.script.wait();
     }
 }
 
-/// A process of a run. It is ended when this is dropped.
+/// A process of a run. Dropping this ends it.
 pub(crate) struct Running {
     child: Child,
     signal: &'static str,
-    keeper: Arc<Keeper>,
+    supervisor: Arc<Supervisor>,
 }
 
 impl Running {
-    /// Returns its number.
+    /// Returns its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Returns what keeps it.
-    pub(crate) fn keeper(&self) -> &Keeper {
-        &self.keeper
+    /// Returns the supervisor that started it.
+    pub(crate) fn supervisor(&self) -> &Supervisor {
+        &self.supervisor
     }
 
-    /// Fails when it has ended.
+    /// Fails if it has ended.
     pub(crate) fn ensure_alive(&mut self) -> Result<()> {
         let ended = self.child.try_wait()?;
         ensure!(ended.is_none(), "it ended: {}", ended.map(|status| status.to_string()).unwrap_or_default());
@@ -124,11 +124,11 @@ impl Drop for Running {
         let id = self.child.id().to_string();
         let _ = Command::new("kill").args([&format!("-{}", self.signal), &id]).stderr(Stdio::null()).status();
         let _ = self.child.wait();
-        self.keeper.tell(&format!("ended - {id}"));
+        self.supervisor.send(&format!("ended - {id}"));
     }
 }
 
-/// Runs a program that does not take long to its end; what it printed.
+/// Runs a short program to its end; returns what it printed.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot start {:?}", command.get_program()))?;
     printed(command, &output)
@@ -140,7 +140,7 @@ fn printed(command: &Command, output: &Output) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Asks again and again until it is so.
+/// Polls a condition for up to a minute until it holds; `what` names it in the error.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     for _ in 0..3000 {
         if is_so()? {
