@@ -1,7 +1,7 @@
-//! What the modules of a crate import from each other: no circles, and in `http` nothing from a layer above.
+//! Imports between the modules of a crate: there are no cycles, and in `http` no module imports from a layer above its own.
 //!
-//! It is read from `use` items and from paths that begin with `crate`, `self` or `super`; a re-export is followed to where
-//! the item is. Tests are left out.
+//! Imports are read from `use` items and from paths that begin with `crate`, `self` or `super`. A re-export is followed to the
+//! module of the item. Tests are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use syn::{Attribute, Item, ItemMod, UseTree, Visibility};
 
 use crate::metadata;
 
-/// The layers of `http`: each folder may use itself and those before it. What is in no folder may use all of them.
+/// The layers of `http`: each folder may use itself and those before it. Modules outside of these folders may use all of them.
 const HTTP_LAYERS: [&str; 6] = ["core", "transport", "request", "response", "middleware", "endpoints"];
 
 type Name = Vec<String>;
@@ -24,11 +24,11 @@ struct Modules(BTreeMap<Name, Module>);
 
 #[derive(Default)]
 struct Module {
-    /// The module whose file it is in.
+    /// The module whose file contains it.
     file: Name,
-    /// What is in scope by a `use`, with its absolute path.
+    /// The names that a `use` brings into scope, with their absolute paths.
     uses: BTreeMap<String, Name>,
-    /// The absolute paths of what it uses itself.
+    /// The absolute paths that it uses.
     imports: Vec<Name>,
 }
 
@@ -94,7 +94,7 @@ impl Modules {
         }
     }
 
-    /// The path from the root of the crate; nothing for another crate's.
+    /// Returns the path from the root of the crate, or `None` for a path into another crate.
     fn absolute(&self, scope: &Name, path: &[String]) -> Option<Name> {
         let (first, rest) = path.split_first()?;
         let mut from = scope.clone();
@@ -113,7 +113,7 @@ impl Modules {
         }
     }
 
-    /// The module in whose file an item is.
+    /// Returns the module whose file contains an item.
     fn home(&self, path: &[String], depth: usize) -> Option<&Name> {
         let mut module = Name::new();
         for (at, segment) in path.iter().enumerate() {
@@ -131,7 +131,7 @@ impl Modules {
         self.0.get(&module).map(|module| &module.file)
     }
 
-    /// Which file uses which.
+    /// Returns which file uses which other files.
     fn edges(&self) -> BTreeMap<&Name, BTreeSet<&Name>> {
         let mut edges: BTreeMap<&Name, BTreeSet<&Name>> = BTreeMap::new();
         for module in self.0.values() {
@@ -142,10 +142,10 @@ impl Modules {
     }
 }
 
-/// What a module names of others.
+/// The imports and paths in a module.
 #[derive(Default)]
 struct Found {
-    /// Each with the name it has in the module, and whether it is a re-export.
+    /// The imports, each with its name in the module and whether it is a re-export.
     uses: Vec<(Name, String, bool)>,
     paths: Vec<Name>,
 }
@@ -199,7 +199,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether an item is there for tests alone.
+/// Returns whether an item is compiled only for tests.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let is_cfg = attribute.path().is_ident("cfg");
@@ -207,7 +207,7 @@ fn is_test(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The file that an attribute `path` names.
+/// Returns the file that an attribute `path` names.
 fn path_of(attributes: &[Attribute]) -> Option<PathBuf> {
     let value = attributes.iter().find_map(|attribute| {
         let it = attribute.path().is_ident("path").then(|| attribute.meta.require_name_value().ok())??;
@@ -219,9 +219,9 @@ fn path_of(attributes: &[Attribute]) -> Option<PathBuf> {
     value.map(PathBuf::from)
 }
 
-/// A way from a module over others back to itself, if there is one.
-fn circle<'a>(edges: &BTreeMap<&'a Name, BTreeSet<&'a Name>>, start: &'a Name) -> Option<Vec<&'a Name>> {
-    // Breadth first, so that the shortest is found.
+/// Returns the shortest path from a module over others back to itself, if there is one.
+fn cycle<'a>(edges: &BTreeMap<&'a Name, BTreeSet<&'a Name>>, start: &'a Name) -> Option<Vec<&'a Name>> {
+    // Breadth-first, so that the shortest path is found.
     let mut ways = vec![vec![start]];
     let mut seen = BTreeSet::new();
     while !ways.is_empty() {
@@ -246,14 +246,14 @@ fn shown(name: &Name) -> String {
 }
 
 #[test]
-fn the_modules_of_a_crate_import_each_other_in_no_circle() {
+fn no_crate_has_a_cycle_of_imports() {
     let mut circles = Vec::new();
     for package in &metadata().packages {
         let modules = Modules::of(package);
         let edges = modules.edges();
         let mut known = BTreeSet::new();
         for start in edges.keys() {
-            if let Some(way) = circle(&edges, start) {
+            if let Some(way) = cycle(&edges, start) {
                 let mut members = way.clone();
                 members.sort();
                 if known.insert(members) {
@@ -267,7 +267,7 @@ fn the_modules_of_a_crate_import_each_other_in_no_circle() {
 }
 
 #[test]
-fn the_layers_of_http_use_only_those_above_them() {
+fn the_layers_of_http_use_only_themselves_and_earlier_layers() {
     let metadata = metadata();
     let package = metadata.packages.iter().find(|package| package.name.as_str() == "agora-http").unwrap();
     let modules = Modules::of(package);

@@ -1,4 +1,4 @@
-//! What the shape of the workspace promises: which crate may know which, and what every crate and migration has.
+//! The rules for the structure of the workspace: which crate may depend on which, and what every crate and migration must have.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
-/// The arrows between the crates: each, and all that it may know.
-const ARROWS: [(&str, &[&str]); 13] = [
-    // It drives the binary from outside.
+/// The crates, each with the crates that it depends on.
+const DEPENDENCIES: [(&str, &[&str]); 13] = [
+    // None: it runs the binary as a process.
     ("agora-bench", &[]),
     ("agora-domain", &[]),
     ("agora-database", &["agora-domain"]),
@@ -22,7 +22,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("agora-media", &["agora-domain", "agora-workers"]),
     ("agora-port-contracts", &["agora-domain"]),
     ("agora-security", &["agora-domain", "agora-workers"]),
-    // What the options and values of the adapters are.
+    // The adapters, for the types of their options.
     ("agora-config", &["agora-database", "agora-domain", "agora-http", "agora-mail", "agora-media"]),
     ("agora-operations", &["agora-config", "agora-database", "agora-domain", "agora-mail", "agora-media"]),
     ("agora-demo", &["agora-config", "agora-database", "agora-domain", "agora-operations", "agora-security"]),
@@ -44,8 +44,8 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("agora-workers", &["agora-domain"]),
 ];
 
-/// What the domain may use from elsewhere: language and text, no technology. A new entry wants a review: nothing that
-/// does input or output, schedules, or fixes a format (tokio, diesel, actix, serde, object_store, reqwest, ...).
+/// The external crates that the domain may use: language and text, no technology. A new entry must not do input or output,
+/// schedule tasks, or determine a format (as tokio, diesel, actix, serde, object_store, reqwest do).
 const DOMAIN_MAY_USE: [&str; 11] = [
     "async-trait",
     "bytes",
@@ -54,15 +54,15 @@ const DOMAIN_MAY_USE: [&str; 11] = [
     "icu_casemap",
     "icu_normalizer",
     "icu_properties",
-    // Behind the feature `mocks`, for tests.
+    // Only with the feature `mocks`, for tests.
     "mockall",
     "thiserror",
     "unicode-segmentation",
-    // What identifiers are.
+    // The type of identifiers.
     "uuid",
 ];
 
-/// What belongs to one adapter alone: its crate, and the crates that nobody else may use directly.
+/// The technologies of single adapters: the crate of the adapter, and the external crates that no other crate may use directly.
 const TECHNOLOGIES: [(&str, &[&str]); 5] = [
     ("agora-database", &["diesel", "diesel-async", "diesel_migrations", "libsqlite3-sys", "crossbeam-channel"]),
     ("agora-http", &["actix-multipart", "utoipa", "utoipa-swagger-ui"]),
@@ -79,7 +79,7 @@ fn metadata() -> Metadata {
     MetadataCommand::new().current_dir(root()).no_deps().exec().unwrap()
 }
 
-/// What a crate is built with, tests aside: its dependencies and those of its build script.
+/// Returns the dependencies of a crate and of its build script, without those of tests.
 fn needs(package: &Package) -> BTreeSet<String> {
     let needed = package.dependencies.iter().filter(|dependency| dependency.kind != DependencyKind::Development);
     needed.map(|dependency| dependency.name.clone()).collect()
@@ -90,12 +90,12 @@ fn package<'a>(metadata: &'a Metadata, name: &str) -> &'a Package {
 }
 
 #[test]
-fn crates_know_each_other_as_drawn() {
+fn crates_depend_on_each_other_exactly_as_listed() {
     let metadata = metadata();
     let names: BTreeSet<_> = metadata.packages.iter().map(|package| package.name.to_string()).collect();
-    let drawn: BTreeSet<_> = ARROWS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let drawn: BTreeSet<_> = DEPENDENCIES.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(names, drawn, "every crate is in the drawing");
-    for (name, may_know) in ARROWS {
+    for (name, may_know) in DEPENDENCIES {
         let known: BTreeSet<_> = needs(package(&metadata, name)).intersection(&names).cloned().collect();
         assert_eq!(known, may_know.iter().map(|name| (*name).to_owned()).collect(), "{name}");
     }
@@ -124,7 +124,7 @@ fn the_domain_uses_no_technology() {
 }
 
 #[test]
-fn each_technology_is_the_matter_of_one_adapter() {
+fn each_technology_is_used_by_one_adapter_only() {
     for package in &metadata().packages {
         for (owner, technologies) in TECHNOLOGIES {
             if package.name.as_str() != owner {
@@ -135,7 +135,7 @@ fn each_technology_is_the_matter_of_one_adapter() {
     }
 }
 
-/// The lines of one section of a manifest.
+/// Returns the lines of a section of a manifest.
 fn section(manifest: &Path, name: &str) -> Vec<String> {
     let text = fs::read_to_string(manifest).unwrap();
     let lines = text.lines().map(str::trim).skip_while(|line| *line != format!("[{name}]")).skip(1);
@@ -143,7 +143,7 @@ fn section(manifest: &Path, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn to_run_the_workspace_is_to_run_the_service() {
+fn cargo_run_in_the_workspace_runs_the_service() {
     let metadata = metadata();
     let mut programs = Vec::new();
     for package in metadata.workspace_default_packages() {
@@ -152,7 +152,7 @@ fn to_run_the_workspace_is_to_run_the_service() {
     assert_eq!(programs, ["agora"]);
 }
 
-/// The packages that a section is about.
+/// Returns the packages that sections of this kind name.
 fn packages(manifest: &Path, section_name: &str) -> BTreeSet<String> {
     let lines = section(manifest, section_name);
     let names = lines.iter().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name.to_owned());
@@ -160,7 +160,7 @@ fn packages(manifest: &Path, section_name: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn what_is_compiled_quickly_to_be_tried_is_optimised_to_be_released() {
+fn packages_with_a_reduced_optimization_level_are_optimized_in_releases() {
     let manifest = root().join("Cargo.toml");
     let (quick, released) =
         (packages(&manifest, "profile.release.package"), packages(&manifest, "profile.dist.package"));
@@ -172,7 +172,7 @@ fn what_is_compiled_quickly_to_be_tried_is_optimised_to_be_released() {
     }
 }
 
-/// Checks that the root of everything a package builds forbids unsafe code, whatever the manifest says.
+/// Checks that the root of every target of a package forbids unsafe code, whatever the manifest says.
 fn assert_roots_forbid_unsafe_code(package: &Package) {
     assert!(!package.targets.is_empty(), "{} builds nothing", package.name);
     for target in &package.targets {
@@ -192,7 +192,7 @@ fn no_crate_allows_unsafe_code() {
     }
 }
 
-/// The fuzz targets are a workspace of their own.
+/// The fuzz targets are a separate workspace.
 #[test]
 fn no_fuzz_target_allows_unsafe_code_or_lacks_seeds() {
     let directory = root().join("fuzz");
@@ -212,7 +212,7 @@ fn no_fuzz_target_allows_unsafe_code_or_lacks_seeds() {
     }
 }
 
-/// The names in a directory, in order.
+/// Returns the names in a directory, sorted.
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -221,7 +221,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn every_migration_can_be_undone_and_every_database_has_the_same() {
+fn every_migration_can_be_reverted_and_exists_for_both_databases() {
     let root = root().join("migrations");
     let mut versions = BTreeSet::new();
     for database in names(&root) {

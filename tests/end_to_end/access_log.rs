@@ -1,4 +1,4 @@
-//! The lines that the log has of requests, where they are asked for.
+//! The access log: a line per request, if it is enabled.
 
 use reqwest::Method;
 
@@ -6,7 +6,7 @@ use crate::client::{PASSWORD, text};
 use crate::process::Home;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_request_is_a_line_that_says_who_asked_for_what_and_nothing_of_the_content() {
+async fn each_request_is_logged_with_its_account_and_path_but_without_content() {
     let home = Home::new();
     let service = home.start_with(&[
         ("AGORA_LOG", "warn,agora_http::access=debug"),
@@ -21,7 +21,7 @@ async fn each_request_is_a_line_that_says_who_asked_for_what_and_nothing_of_the_
     let id = api.send(viewing).await.header("x-request-id").unwrap().to_owned();
     api.fetch("/nothing/hunter2").await.expect(404);
     api.fetch("/health/live").await.expect(200);
-    // No probe.
+    // Health checks are not logged.
     api.fetch("/health/whatever").await.expect(404);
     api.get(&alice, "/api/users/all").await.expect(403);
     api.login("alice", "a wrong guess").await.expect(401);
@@ -49,7 +49,7 @@ async fn each_request_is_a_line_that_says_who_asked_for_what_and_nothing_of_the_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_are_no_lines_by_default() {
+async fn requests_are_not_logged_by_default() {
     let home = Home::new();
     let service = home.start();
     service.api.user("alice").await;

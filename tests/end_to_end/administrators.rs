@@ -18,7 +18,7 @@ fn with(mut command: Command, variables: &[(&str, &str)]) -> Command {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn create_takes_flags_variables_and_the_standard_input() {
+async fn create_reads_flags_variables_and_standard_input() {
     let home = Home::new();
     let create = |flags: &[&str]| home.agora(&[&["admin", "create"], flags].concat());
 
@@ -28,7 +28,7 @@ async fn create_takes_flags_variables_and_the_standard_input() {
         [("AGORA_ADMIN_USERNAME", "ben"), ("AGORA_ADMIN_EMAIL", "ben@example.org"), ("AGORA_ADMIN_PASSWORD", PASSWORD)];
     run(with(create(&[]), &variables), "").expect_success();
     run(create(&["--username", "cat", "--email", "cat@example.org"]), &format!("{PASSWORD}\r\nrest")).expect_success();
-    // Each wherever it is easiest to give.
+    // A mixture of all sources.
     let mixed = [("AGORA_ADMIN_PASSWORD", PASSWORD), ("AGORA_ADMIN_EMAIL", "dan@example.org")];
     run(with(create(&["--username", "dan"]), &mixed), "").expect_success();
     // A flag wins; an empty variable counts as not set.
@@ -59,7 +59,7 @@ async fn create_refuses_what_a_registration_would() {
     create("other", "nowhere", PASSWORD).expect_refusal(&["Email must be a valid email address"]);
     create("other", "other@example.org", "battery").expect_refusal(&["Password must be 8 to 72 bytes"]);
     create("other", "other@example.org", "\n").expect_refusal(&["Password is required"]);
-    // Everything at once.
+    // All violations are reported at once.
     create("a@b", "nowhere", "battery").expect_refusal(&["Username", "Email", "Password"]);
     run(home.agora(&["admin", "create", "--email", "a@example.org"]), PASSWORD).expect_misuse(&["--username"]);
     run(home.agora(&["admin", "create", "--username", "other"]), PASSWORD).expect_misuse(&["--email"]);
@@ -100,7 +100,8 @@ async fn the_administrator_of_the_variables_is_made_once() {
     service.api.call_json(&root, reqwest::Method::PUT, "/api/users/me/password", change).await.expect(200);
     assert!(!service.stop().stdout.contains("ADMIN"));
 
-    // Started alike again, nothing is made or set back; nor for another name while there is an administrator.
+    // A second start with the same settings neither creates nor resets anything, nor does one with another name while there is an
+    // administrator.
     let service = home.start_with_root();
     service.api.login("root", PASSWORD).await.expect(401);
     service.api.login("root", "battery staple").await.expect(200);
@@ -139,7 +140,7 @@ async fn the_variables_must_be_complete_and_valid() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_about_the_database_alone_needs_neither_images_nor_mail() {
+async fn commands_that_use_only_the_database_need_neither_images_nor_mail() {
     let home = Home::new();
     home.start().stop();
     let none = home.path("none");

@@ -1,4 +1,4 @@
-//! The catalog from files and into files, beside a running service.
+//! Import and export of the catalog, while a service runs.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::client::{Client, list, text};
 use crate::process::{Finished, Home, run};
 use crate::world::World;
 
-/// A home whose database is there and empty.
+/// Returns a home with an empty database.
 fn home() -> Home {
     let home = Home::new();
     run(home.agora(&["migrate", "run"]), "").expect_success();
@@ -23,7 +23,7 @@ fn export(home: &Home, format: &str) -> String {
     run(home.agora(&["products", "export", "--format", format]), "").expect_success().stdout
 }
 
-/// The catalog as clients see it, without ids and times.
+/// Returns the catalog as clients see it, without ids and times.
 async fn catalog(api: &Client) -> Vec<Value> {
     let answer = api.fetch("/api/products/findAll").await.expect(200).json();
     let mut products = list(&answer["products"]).to_vec();
@@ -35,7 +35,7 @@ async fn catalog(api: &Client) -> Vec<Value> {
     products
 }
 
-/// The versions of all products, by their SKUs.
+/// Returns the SKU and the time of the last change of each product.
 async fn versions(api: &Client) -> Vec<(String, String)> {
     let answer = api.fetch("/api/products/findAll").await.expect(200).json();
     list(&answer["products"]).iter().map(|product| (text(&product["sku"]), text(&product["updatedAt"]))).collect()
@@ -46,7 +46,7 @@ const TWO: &str = r#"{"sku":"T-1","name":"T-shirt","price":19.99,"category":"Clo
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_adds_products_and_changes_those_that_are_there_while_the_service_runs() {
+async fn an_import_creates_and_updates_products_while_the_service_runs() {
     let home = Home::new();
     let service = home.start_with_root();
     let told = import(&home, "jsonl", TWO).expect_success().stdout;
@@ -62,7 +62,7 @@ async fn a_file_adds_products_and_changes_those_that_are_there_while_the_service
     assert_eq!(catalog(&service.api).await, [shirt.clone(), mug.clone()]);
     let before = versions(&service.api).await;
 
-    // What is given changes, in any letter case of the SKU; the rest stays, and so does what is as it was.
+    // Only given fields change; the SKU matches in any letter case; a product without a difference keeps its time of change.
     let told = import(&home, "csv", "price,sku,stock\n6.5,mUG,\n19.99,T-1,3\n1,New,0\n")
         .expect_refusal(&["row 3 (line 4, SKU \"New\"): "]);
     for missing in ["Name is required", "Category is required"] {
@@ -80,7 +80,7 @@ async fn a_file_adds_products_and_changes_those_that_are_there_while_the_service
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dry_run_tells_what_would_be_done_and_changes_nothing() {
+async fn a_dry_run_reports_the_changes_and_makes_none() {
     let home = home();
     import(&home, "jsonl", TWO).expect_success();
     let before = export(&home, "jsonl");
@@ -94,7 +94,7 @@ async fn a_dry_run_tells_what_would_be_done_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_row_anywhere_leaves_nothing_behind_and_every_one_is_named() {
+async fn with_a_bad_row_nothing_is_changed_and_every_bad_row_is_reported() {
     let home = home();
     import(&home, "jsonl", TWO).expect_success();
     let before = export(&home, "jsonl");
@@ -110,7 +110,7 @@ async fn a_bad_row_anywhere_leaves_nothing_behind_and_every_one_is_named() {
     assert!(!refused.stderr.contains("more"), "{refused:?}");
     assert_eq!(export(&home, "jsonl"), before);
 
-    // Rows of one line are told apart, and those whose other fields make no sense have a SKU nevertheless.
+    // Rows on one line are distinguished by number, and rows with invalid other fields are reported with their SKU.
     import(&home, "json", r#"[{"sku":"T-1"},{"sku":"AB-3","price":-1,"name":"x"},{"sku":"AB-4","colour":1},[]]"#)
         .expect_refusal(&[
             "row 2 (line 1, SKU \"AB-3\"): ",
@@ -118,7 +118,7 @@ async fn a_bad_row_anywhere_leaves_nothing_behind_and_every_one_is_named() {
             "row 4 (line 1): it is no JSON object",
         ]);
 
-    // What a terminal would obey is not passed on.
+    // Control characters, which could be escape sequences for the terminal, are replaced.
     let odd =
         import(&home, "jsonl", "{\"sku\":\"\\u001b[2J\"}\n{\"sku\":\"\\u001b[2J\"}").expect_refusal(&["\u{fffd}[2J"]);
     assert!(!odd.stderr.contains('\u{1b}'), "{odd:?}");
@@ -135,7 +135,7 @@ async fn a_bad_row_anywhere_leaves_nothing_behind_and_every_one_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_export_is_imported_without_any_change_and_makes_the_same_catalog_elsewhere() {
+async fn importing_an_export_changes_nothing_and_recreates_the_catalog_in_another_database() {
     let home = Home::new();
     let service = home.start_with_root();
     World::make(&service.api).await;
@@ -164,7 +164,7 @@ async fn an_export_is_imported_without_any_change_and_makes_the_same_catalog_els
 }
 
 #[test]
-fn one_product_is_one_and_a_link_that_leads_nowhere_is_in_the_way() {
+fn one_product_is_reported_in_the_singular_and_a_dangling_symlink_is_not_overwritten() {
     let home = home();
     let one = TWO.lines().next().unwrap();
     let dry = run(home.agora(&["products", "import", "-", "--format", "jsonl", "--dry-run"]), one).expect_success();
@@ -180,7 +180,7 @@ fn one_product_is_one_and_a_link_that_leads_nowhere_is_in_the_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_read_is_named() {
+async fn the_message_about_what_cannot_be_read_names_it() {
     let home = home();
     let refused = |file: &str, words: &[&str]| {
         let file = home.path(file);

@@ -1,4 +1,4 @@
-//! Settings that cannot be: the program says which, and does not start.
+//! The configuration of the real binary: invalid settings are named and prevent the start; valid ones are shown.
 
 use std::net::TcpListener;
 use std::{fs, io};
@@ -15,7 +15,7 @@ fn start_with(home: &Home, name: &str, value: &str) -> Finished {
 }
 
 #[test]
-fn a_bad_value_is_refused_by_the_name_of_its_variable() {
+fn the_message_about_a_bad_value_names_its_variable() {
     let home = Home::new();
     for (name, value) in [
         ("AGORA_LISTEN", "none"),
@@ -54,7 +54,7 @@ fn a_bad_value_is_refused_by_the_name_of_its_variable() {
 }
 
 #[test]
-fn a_command_line_that_cannot_be_is_misuse() {
+fn an_invalid_command_line_has_exit_code_2() {
     let home = Home::new();
     let bogus = ["copy", "--from", "bogus://a", "--to", "sqlite:b.db"];
     for (arguments, words) in [
@@ -79,7 +79,7 @@ fn a_command_line_that_cannot_be_is_misuse() {
 }
 
 #[test]
-fn whoever_reads_only_the_beginning_of_what_is_printed_is_served() {
+fn a_closed_pipe_is_no_error_for_texts_but_is_one_for_an_export() {
     let home = Home::new();
     for arguments in [&["man"][..], &["completions", "bash"], &["config", "show"]] {
         let (reader, writer) = io::pipe().unwrap();
@@ -90,7 +90,7 @@ fn whoever_reads_only_the_beginning_of_what_is_printed_is_served() {
     run(home.agora(&["migrate", "run"]), "").expect_success();
     let product = r#"{"sku":"A","name":"A","price":1,"category":"C","stock":1}"#;
     run(home.agora(&["products", "import", "-", "--format", "jsonl"]), product).expect_success();
-    // Of an export, all is to arrive.
+    // An incomplete export is an error.
     let (reader, writer) = io::pipe().unwrap();
     drop(reader);
     let exported = home.agora(&["products", "export"]).stdout(writer).output().unwrap();
@@ -98,7 +98,7 @@ fn whoever_reads_only_the_beginning_of_what_is_printed_is_served() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_refused_by_the_name_of_its_variable() {
+fn the_message_about_what_cannot_be_opened_names_its_variable() {
     let home = Home::new();
     for (name, value) in [
         ("AGORA_DATA_DIR", "/dev/null/data"),
@@ -111,7 +111,7 @@ fn what_cannot_be_opened_is_refused_by_the_name_of_its_variable() {
 }
 
 #[test]
-fn a_misspelled_variable_is_warned_of() {
+fn a_misspelled_variable_causes_a_warning() {
     let home = Home::new();
     let mut command = home.agora(&["admin", "grant", "nobody"]);
     command.env("AGORA_TOKEN_LIFETIMES", "1h");
@@ -149,7 +149,7 @@ fn a_bucket_without_credentials_is_refused_with_the_variables_to_set() {
     let home = Home::new();
     let mut command = home.agora(&[]);
     command.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
-    // Where the machine would be asked for its role, nobody listens.
+    // No server listens at the metadata endpoint, which would be queried for credentials.
     command.env("AGORA_MEDIA_URL", "s3://agora").env("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1");
     run(command, "").expect_refusal(&["AGORA_MEDIA_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]);
 
@@ -160,7 +160,7 @@ fn a_bucket_without_credentials_is_refused_with_the_variables_to_set() {
     assert!(!refused.stderr.contains("much too open"), "{refused:?}");
 }
 
-/// Another file than this one is not looked for.
+/// Writes the configuration file in the working directory, the only one that is read by default.
 fn write(home: &Home, text: &str) {
     fs::write(home.path("agora.toml"), text).unwrap();
 }
@@ -180,7 +180,7 @@ async fn a_file_in_the_working_directory_sets_what_variables_and_flags_do_not() 
 }
 
 #[test]
-fn what_the_file_says_wrong_is_refused_with_its_line_and_all_at_once() {
+fn all_errors_in_the_file_are_reported_at_once_with_their_lines() {
     let home = Home::new();
     write(&home, "# mine\nlisten_adress = 'a'\nworkers = 0\njwt_secret = 'too-short'\n\nbcrypt_costs = 4\n");
     for arguments in [&[][..], &["admin", "grant", "nobody"], &["config", "show"]] {
@@ -197,7 +197,7 @@ fn what_the_file_says_wrong_is_refused_with_its_line_and_all_at_once() {
 }
 
 #[test]
-fn the_configuration_can_be_checked_and_shown_and_what_is_shown_can_be_used() {
+fn the_configuration_can_be_checked_and_shown_and_the_output_can_be_read_again() {
     let home = Home::new();
     fs::write(home.path("jwt"), "0123456789abcdef0123456789abcdef\n").unwrap();
     write(&home, "jwt_secret_file = 'jwt'\ntoken_lifetime = 7200\n");

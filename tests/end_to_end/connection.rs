@@ -1,4 +1,4 @@
-//! A connection of which the test decides what is sent when.
+//! A connection over which a test sends bytes at the moments that it chooses.
 
 use std::io;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects, and has one request answered, so that the service has surely accepted the connection.
+    /// Connects, and completes one request, so that the service has certainly accepted the connection.
     pub(crate) fn open(address: &str) -> Self {
         let mut connection = Self { stream: Self::connect(address).unwrap(), received: Vec::new() };
         connection.send(b"GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n\r\n");
@@ -28,12 +28,12 @@ impl Connection {
         Ok(stream)
     }
 
-    /// Whether nobody listens at an address any more.
+    /// Returns whether connections to an address are refused.
     pub(crate) fn is_refused(address: &str) -> bool {
         Self::connect(address).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
     }
 
-    /// Sends the head of a request and waits until the service asks for its body: then it is in flight.
+    /// Sends the head of a request and waits for `100 Continue`: then the request is in flight.
     pub(crate) fn begin(&mut self, path: &str, headers: &str, body: &[u8]) {
         let length = body.len();
         let head = format!(
@@ -51,12 +51,12 @@ impl Connection {
         self.try_answer().unwrap()
     }
 
-    /// Reads an answer; fails when the service went away before it was whole.
+    /// Reads a response; fails if the service closes the connection before it is complete.
     pub(crate) fn try_answer(&mut self) -> io::Result<Response> {
         Response::read(&mut self.stream, &mut self.received, "GET")
     }
 
-    /// Sends all of a request; fails when the service has gone away.
+    /// Sends all bytes; fails if the service has closed the connection.
     pub(crate) fn try_send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }

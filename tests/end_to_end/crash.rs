@@ -1,4 +1,4 @@
-//! SIGKILL: what was acknowledged is there, and what was left lying is collected.
+//! SIGKILL: acknowledged writes survive, and orphaned images are deleted.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,9 +20,9 @@ use crate::process::Home;
 /// Writes that the service acknowledged.
 #[derive(Debug, Default, Clone)]
 struct Acknowledged {
-    /// The post, its text, and the key of its image if it has one.
+    /// Each post with its text, and the key of its image if it has one.
     posts: Vec<(String, String, Option<String>)>,
-    /// The post, and the comment's text.
+    /// The post, and the text of the comment on it.
     comments: Vec<(String, String)>,
     /// The post, and who likes it.
     likes: Vec<(String, User)>,
@@ -30,14 +30,14 @@ struct Acknowledged {
     follows: Vec<(User, User)>,
 }
 
-/// One who writes until the service is gone, and notes each write once it is acknowledged.
+/// A client that writes until the service is killed, and records each acknowledged write.
 struct Writer {
     api: Client,
     user: User,
-    /// Whom to follow.
+    /// The users to follow.
     others: Vec<User>,
-    noted: Arc<Mutex<Acknowledged>>,
-    /// How often this and the other writers have been through.
+    acknowledged: Arc<Mutex<Acknowledged>>,
+    /// The rounds that all writers have completed.
     rounds: Arc<AtomicUsize>,
 }
 
@@ -51,45 +51,45 @@ impl Writer {
     }
 
     async fn round(&mut self, n: usize) -> Option<()> {
-        let Self { api, user, others, noted, .. } = self;
+        let Self { api, user, others, acknowledged, .. } = self;
         let content = format!("{} {n}", user.name);
         let picture = (n.is_multiple_of(2)).then(picture);
         let post = api.try_send(api.posting(user, &content, picture.as_deref())).await?.expect(201).data();
         let id = text(&post["id"]);
         let image = picture.map(|_| key(&post["image"]));
-        noted.lock().unwrap().posts.push((id.clone(), content.clone(), image));
+        acknowledged.lock().unwrap().posts.push((id.clone(), content.clone(), image));
 
         api.try_send(api.commenting(user, &id, &content)).await?.expect(201);
-        noted.lock().unwrap().comments.push((id.clone(), content));
+        acknowledged.lock().unwrap().comments.push((id.clone(), content));
 
         let like = api.request_as(user, Method::POST, &format!("/api/posts/like/{id}"));
         api.try_send(like).await?.expect(200);
-        noted.lock().unwrap().likes.push((id, user.clone()));
+        acknowledged.lock().unwrap().likes.push((id, user.clone()));
 
         if let Some(other) = others.pop() {
             let follow = api.request_as(user, Method::PUT, &format!("/api/follow/follow/{}", other.id));
             api.try_send(follow).await?.expect(200);
-            noted.lock().unwrap().follows.push((other, user.clone()));
+            acknowledged.lock().unwrap().follows.push((other, user.clone()));
         }
         Some(())
     }
 }
 
-/// Checks that everything acknowledged is there, and that no post names an image that is not.
-async fn expect_everything(api: &Client, reader: &User, noted: &Acknowledged) {
-    for (id, content, image) in &noted.posts {
+/// Checks that all acknowledged writes are there, and that the image of every post exists.
+async fn expect_everything(api: &Client, reader: &User, acknowledged: &Acknowledged) {
+    for (id, content, image) in &acknowledged.posts {
         let view = api.view(reader, id).await;
         assert_eq!(view["content"], content.as_str());
         assert_eq!(view["image"].as_str().map(|_| key(&view["image"])), *image);
     }
-    for (id, content) in &noted.comments {
+    for (id, content) in &acknowledged.comments {
         let comments = api.get(reader, &format!("/api/comments/all/{id}")).await.expect(200).data();
         assert!(list(&comments).iter().any(|comment| comment["content"] == content.as_str()), "{comments}");
     }
-    for (id, user) in &noted.likes {
+    for (id, user) in &acknowledged.likes {
         assert_eq!(api.view(user, id).await["likedByMe"], true);
     }
-    for (followed, follower) in &noted.follows {
+    for (followed, follower) in &acknowledged.follows {
         let followers = api.get(followed, &format!("/api/follow/followers/{}", followed.id)).await.expect(200).data();
         assert!(list(&followers).iter().any(|user| user["id"] == follower.id.as_str()), "{followers}");
     }
@@ -100,10 +100,10 @@ async fn expect_everything(api: &Client, reader: &User, noted: &Acknowledged) {
             images += 1;
         }
     }
-    assert!(images >= noted.posts.iter().filter(|(_, _, image)| image.is_some()).count());
+    assert!(images >= acknowledged.posts.iter().filter(|(_, _, image)| image.is_some()).count());
 }
 
-/// Makes accounts, and ends the service that did by a crash.
+/// Registers accounts on a service, and kills it.
 async fn writers(home: &Home, count: usize) -> Vec<User> {
     let service = home.start_with_root();
     let mut users = Vec::new();
@@ -115,13 +115,13 @@ async fn writers(home: &Home, count: usize) -> Vec<User> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_acknowledged_outlives_a_crash() {
+async fn acknowledged_writes_survive_a_crash() {
     const WRITERS: usize = 8;
     const CRASHES: usize = 3;
     let home = Home::new();
     let users = writers(&home, WRITERS).await;
 
-    let noted = Arc::new(Mutex::new(Acknowledged::default()));
+    let acknowledged = Arc::new(Mutex::new(Acknowledged::default()));
     for crash in 1..=CRASHES {
         let service = home.start();
         let rounds = Arc::new(AtomicUsize::new(0));
@@ -129,11 +129,11 @@ async fn what_was_acknowledged_outlives_a_crash() {
             api: service.api.clone(),
             user: user.clone(),
             others: users.iter().filter(|other| other.id != user.id).cloned().collect(),
-            noted: Arc::clone(&noted),
+            acknowledged: Arc::clone(&acknowledged),
             rounds: Arc::clone(&rounds),
         };
         let writers: Vec<_> = users.iter().map(|user| tokio::spawn(writer(user).write())).collect();
-        // Each time at another moment of the work.
+        // Kills the service at a different moment each time.
         let enough = WRITERS * 3 + crash;
         eventually("enough is written", async || (rounds.load(Ordering::Relaxed) >= enough).then_some(())).await;
         let killed = service.kill();
@@ -144,26 +144,26 @@ async fn what_was_acknowledged_outlives_a_crash() {
 
         let service = home.start();
         let root = service.api.log_in("root").await;
-        let noted = noted.lock().unwrap().clone();
-        expect_everything(&service.api, &root, &noted).await;
+        let acknowledged = acknowledged.lock().unwrap().clone();
+        expect_everything(&service.api, &root, &acknowledged).await;
         service.kill();
     }
-    // As it was left by the last crash, it stops the regular way too.
+    // After the last crash, the service also starts and stops normally.
     assert!(!home.start().stop().stderr.contains("ERROR"));
 }
 
-/// Puts an image on the record of those that no row names, as of an instant in SQL. A service has been here before.
+/// Records an image as unreferenced since an instant, an SQL expression. A service must have run before.
 pub(crate) fn record(home: &Home, key: &str, since: &str) {
     let statement = format!("INSERT INTO unnamed_images (key, since, condemned) VALUES ('{key}', {since}, false)");
     home.backend.sql(&home.data_dir(), &statement);
 }
 
-/// Makes what is on the record old enough to be collected.
+/// Makes the records of unreferenced images old enough for their deletion.
 pub(crate) fn age_records(home: &Home) {
     home.backend.sql(&home.data_dir(), &format!("UPDATE unnamed_images SET since = {}", Backend::LONG_AGO));
 }
 
-/// Puts a picture into the store that is as old as a file can be; its file.
+/// Puts a very old file with a picture into the store; returns its path.
 fn leave(home: &Home, name: &str) -> PathBuf {
     let file = home.image_file(name);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -174,14 +174,14 @@ fn leave(home: &Home, name: &str) -> PathBuf {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_on_record_is_collected_once_the_record_is_old() {
+async fn an_unreferenced_image_is_deleted_once_its_record_is_old() {
     let home = Home::new();
     let service = home.start();
     let alice = service.api.user("alice").await;
     let post = service.api.post(&alice, "", Some(&picture())).await;
     service.kill();
 
-    // Left by uploads whose rows were never written, long ago and just now.
+    // As uploads leave them whose rows were never written: one long ago and one just now.
     let names = ["ffffffffffffffffffffffffffffffff.png", "0123456789abcdef0123456789abcdef.png"];
     let [old, fresh] = names.map(|name| leave(&home, name));
     record(&home, names[0], Backend::LONG_AGO);
@@ -196,11 +196,11 @@ async fn an_image_on_record_is_collected_once_the_record_is_old() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_on_an_empty_database_deletes_no_image_of_another() {
+async fn a_service_with_an_empty_database_deletes_no_images_of_another_database() {
     let home = Home::new();
     home.start().stop();
     let others: Vec<_> = (0..=0xfe).map(|n| leave(&home, &format!("{n:02x}{n:030x}.png"))).collect();
-    // The only one that is its own to delete, and the last one of all to whoever lists the store.
+    // The only image that the service may delete, and the last one in a listing of the store.
     let own = "ffffffffffffffffffffffffffffffff.png";
     let file = leave(&home, own);
     record(&home, own, Backend::LONG_AGO);
@@ -210,7 +210,7 @@ async fn a_service_on_an_empty_database_deletes_no_image_of_another() {
     service.stop();
 }
 
-/// Publishes images, and replaces and deletes some, until the service is gone.
+/// Publishes images, and replaces and deletes some, until the service is killed.
 async fn change_images(api: Client, user: User, rounds: Arc<AtomicUsize>) -> Option<()> {
     let image = || Part::bytes(picture()).file_name("holiday.png");
     for n in 0.. {
@@ -236,12 +236,12 @@ fn stored(home: &Home) -> BTreeSet<String> {
     };
     let images = home.backend.images(&home.data_dir());
     let folders = names(&images).filter(|name| name.len() == 2);
-    // What else is there is what the store had begun to write.
+    // Other names are of files that the store had begun to write.
     folders.flat_map(|folder| names(&images.join(folder))).filter(|name| name.len() == 36).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn crashes_amid_changes_of_images_leave_none_behind_for_good() {
+async fn images_orphaned_by_crashes_are_deleted_in_time() {
     const WRITERS: usize = 4;
     const CRASHES: usize = 4;
     let home = Home::new();

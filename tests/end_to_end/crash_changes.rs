@@ -1,4 +1,4 @@
-//! SIGKILL amid every kind of change: each is found as it was acknowledged last, or as it was asked for next.
+//! SIGKILL during every kind of change: afterwards, either the last acknowledged change or the next requested one is in effect.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, PASSWORD, User, eventually, list, registration, text};
 use crate::process::Home;
 
-/// What is changed again and again, so that after each change it is told by its number.
+/// A change that is made repeatedly. The state after each change depends on the number of the change.
 #[derive(Debug, Clone)]
 enum RepeatedChange {
     PostText(User, String),
@@ -24,13 +24,13 @@ enum RepeatedChange {
     Enabled(User, User),
 }
 
-/// A password; another one for each number.
+/// Returns a different password for each number.
 fn password(n: usize) -> String {
     if n == 0 { PASSWORD.to_owned() } else { format!("{PASSWORD} {n}") }
 }
 
 impl RepeatedChange {
-    /// The request that makes the change of this number, 1 being the first.
+    /// Returns the request for the nth change, counted from 1.
     fn request(&self, api: &Client, n: usize) -> RequestBuilder {
         let is_odd = n % 2 == 1;
         let set_or_unset = if is_odd { Method::PUT } else { Method::DELETE };
@@ -66,7 +66,7 @@ impl RepeatedChange {
         }
     }
 
-    /// Whether it is as the change of this number left it, or as it was before all if that is 0.
+    /// Returns whether the state is that after the nth change, or the initial one if `n` is 0.
     async fn is_at(&self, api: &Client, n: usize) -> bool {
         let is_odd = n % 2 == 1;
         let read = async |user: &User, path: String| api.get(user, &path).await.expect(200).data();
@@ -92,7 +92,7 @@ impl RepeatedChange {
             }
             Self::Password(user) => {
                 let works = async |n| api.login(&user.name, &password(n)).await.status == 200;
-                // The one before it is over.
+                // The previous password is not valid any more.
                 works(n).await && !(n > 0 && works(n - 1).await)
             }
             Self::Stock(root, product) => {
@@ -110,16 +110,16 @@ impl RepeatedChange {
     }
 }
 
-/// How far a change has come.
+/// The number of the last change that was acknowledged, and of the last one that was sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
     acknowledged: usize,
     sent: usize,
 }
 
-/// What comes and goes: what was acknowledged of it.
+/// Acknowledged creations and deletions.
 #[derive(Debug, Default)]
-struct Gone {
+struct Lifecycles {
     deleted_posts: Vec<String>,
     /// The post and the comment.
     deleted_comments: Vec<(String, String)>,
@@ -128,7 +128,7 @@ struct Gone {
     registered: Vec<String>,
 }
 
-/// Makes changes of one kind until the service is gone, or refuses more in this minute; how far it came.
+/// Makes changes of one kind until the service is killed or its rate limit is exceeded; returns the progress.
 async fn change(
     api: Client,
     changed: RepeatedChange,
@@ -149,8 +149,8 @@ async fn change(
     }
 }
 
-/// Makes things and deletes them until the service is gone.
-async fn come_and_go(api: Client, root: User, crash: usize, gone: Arc<Mutex<Gone>>) -> Option<()> {
+/// Creates and deletes things until the service is killed.
+async fn create_and_delete(api: Client, root: User, crash: usize, gone: Arc<Mutex<Lifecycles>>) -> Option<()> {
     let delete =
         async |path: String| Some(api.try_send(api.request_as(&root, Method::DELETE, &path)).await?.expect(200));
     for n in 0.. {
@@ -185,7 +185,7 @@ async fn come_and_go(api: Client, root: User, crash: usize, gone: Arc<Mutex<Gone
     None
 }
 
-impl Gone {
+impl Lifecycles {
     async fn expect(&self, api: &Client, root: &User) {
         for post in &self.deleted_posts {
             api.get(root, &format!("/api/posts/by-id/{post}")).await.expect(404);
@@ -207,7 +207,7 @@ impl Gone {
     }
 }
 
-/// What is to be changed, made on a service that is there.
+/// Creates the things to be changed, on a running service.
 async fn prepare(api: &Client) -> Vec<RepeatedChange> {
     let root = api.log_in("root").await;
     let (alice, bob, eve) = (api.user("alice").await, api.user("bob").await, api.user("eve").await);
@@ -230,7 +230,7 @@ async fn prepare(api: &Client) -> Vec<RepeatedChange> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_kind_of_change_that_was_acknowledged_outlives_a_crash() {
+async fn acknowledged_changes_of_every_kind_survive_a_crash() {
     const CRASHES: usize = 4;
     let home = Home::new();
     let service = home.start_with_root();
@@ -239,7 +239,7 @@ async fn every_kind_of_change_that_was_acknowledged_outlives_a_crash() {
     service.kill();
 
     let mut progress = vec![Progress::default(); all.len()];
-    let gone = Arc::new(Mutex::new(Gone::default()));
+    let gone = Arc::new(Mutex::new(Lifecycles::default()));
     for crash in 1..=CRASHES {
         let service = home.start();
         let rounds: Arc<[_]> = all.iter().map(|_| AtomicUsize::new(0)).collect();
@@ -251,8 +251,8 @@ async fn every_kind_of_change_that_was_acknowledged_outlives_a_crash() {
                 tokio::spawn(change(service.api.clone(), changed.clone(), *begun, Arc::clone(&rounds), kind))
             })
             .collect();
-        let coming = tokio::spawn(come_and_go(service.api.clone(), root.clone(), crash, Arc::clone(&gone)));
-        // Each time at another moment of the work.
+        let coming = tokio::spawn(create_and_delete(service.api.clone(), root.clone(), crash, Arc::clone(&gone)));
+        // Kills the service at a different moment each time.
         let enough = 60 + 7 * crash;
         eventually("enough is changed, and something of each kind", async || {
             let counts: Vec<_> = rounds.iter().map(|rounds| rounds.load(Ordering::Relaxed)).collect();

@@ -1,4 +1,4 @@
-//! A deleted account: what is left of it in the database and in the store.
+//! The deletion of an account: no data of it remain in the database or in the image store.
 
 use reqwest::Method;
 use reqwest::header::HeaderName;
@@ -9,10 +9,10 @@ use crate::picture::picture;
 use crate::process::Home;
 use crate::store::{Kind, Store};
 
-/// A word that stands in all that the account writes.
+/// A word that is in every text that the account writes.
 const WORD: &str = "Xylophone";
 
-/// Has somebody do everything there is to do to others, and they to them.
+/// Makes an account and others interact in every possible way.
 async fn live(api: &Client, who: &User, others: &[User]) -> Vec<String> {
     let name = format!("{WORD} Ltd");
     let form = reqwest::multipart::Form::new()

@@ -1,4 +1,4 @@
-//! `agora doctor`: what it finds, and that it leaves everything as it was.
+//! `agora doctor`: its findings, and that it changes nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,14 +13,14 @@ fn doctor(home: &Home, variables: &[(&str, &str)]) -> Finished {
     let mut command = home.agora(&["doctor"]);
     command.envs(variables.iter().copied());
     let finished = run(command, "");
-    // Whatever it finds, it looks at everything.
+    // All checks run, whatever their results.
     for subject in ["configuration", "data directory", "signing secret", "database", "images", "clock", "free space"] {
         assert!(finished.stdout.lines().any(|line| line[9..].starts_with(subject)), "{subject}: {finished:?}");
     }
     finished
 }
 
-/// Checks that something is found like this.
+/// Checks that there is a finding with this state about this subject.
 #[track_caller]
 fn expect(finished: &Finished, code: i32, state: &str, subject: &str, words: &str) {
     assert_eq!(finished.code, Some(code), "{finished:?}");
@@ -36,7 +36,7 @@ fn expect_well(finished: &Finished) {
     assert!(finished.stdout.lines().all(is_well), "{finished:?}");
 }
 
-/// All files and directories below one, and what is in them.
+/// Returns all files and directories below a directory, with the content of the files.
 fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory).into_iter().flatten() {
@@ -52,7 +52,7 @@ fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
 }
 
 #[test]
-fn before_the_first_start_all_is_well_and_nothing_is_made() {
+fn before_the_first_start_all_checks_pass_and_nothing_is_created() {
     let home = Home::new();
     let finished = doctor(&home, &[]);
     expect_well(&finished);
@@ -61,7 +61,7 @@ fn before_the_first_start_all_is_well_and_nothing_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn during_and_after_a_service_all_is_well_and_nothing_is_changed() {
+async fn while_and_after_a_service_runs_all_checks_pass_and_nothing_is_changed() {
     let home = Home::new();
     let images = home.backend.images(&home.data_dir());
     let service = home.start_with_root();
@@ -84,7 +84,7 @@ async fn during_and_after_a_service_all_is_well_and_nothing_is_changed() {
 }
 
 #[test]
-fn a_bad_setting_is_told_of_and_what_depends_on_it_is_not_guessed() {
+fn a_bad_setting_fails_the_checks_that_depend_on_it() {
     let home = Home::new();
     let finished = doctor(&home, &[("AGORA_BCRYPT_COST", "3"), ("AGORA_DATABASE_URL", "agora.db")]);
     expect(&finished, 1, "failed", "configuration", "AGORA_BCRYPT_COST must be a number from 4 to 20");
@@ -101,7 +101,7 @@ fn a_bad_setting_is_told_of_and_what_depends_on_it_is_not_guessed() {
 }
 
 #[test]
-fn a_secret_in_a_file_that_is_not_there_is_not_taken_for_a_generated_one() {
+fn a_missing_file_of_the_secret_is_not_mistaken_for_a_generated_secret() {
     let home = Home::new();
     let finished = doctor(&home, &[("AGORA_JWT_SECRET_FILE", "/nope")]);
     expect(&finished, 1, "failed", "configuration", "AGORA_JWT_SECRET_FILE: cannot read /nope");
@@ -109,7 +109,7 @@ fn a_secret_in_a_file_that_is_not_there_is_not_taken_for_a_generated_one() {
 }
 
 #[test]
-fn an_address_that_this_machine_has_not_is_told_of() {
+fn an_address_that_this_machine_lacks_is_a_failure() {
     let home = Home::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -126,7 +126,7 @@ fn an_address_that_this_machine_has_not_is_told_of() {
 }
 
 #[test]
-fn a_server_that_cannot_be_reached_is_told_of_without_its_password() {
+fn an_unreachable_server_is_a_failure_that_does_not_show_its_password() {
     let home = Home::new();
     let finished = doctor(&home, &[("AGORA_DATABASE_URL", "postgres://agora:hunter2@127.0.0.1:1/agora")]);
     expect(&finished, 1, "failed", "database", "PostgreSQL at 127.0.0.1");
@@ -135,7 +135,7 @@ fn a_server_that_cannot_be_reached_is_told_of_without_its_password() {
 }
 
 #[test]
-fn storage_that_cannot_be_used_is_told_of() {
+fn an_unusable_image_store_is_a_failure() {
     let home = Home::new();
     let finished = doctor(&home, &[("AGORA_MEDIA_URL", "file:///dev/null/media")]);
     expect(&finished, 1, "failed", "images", "cannot be made");
@@ -154,7 +154,7 @@ fn storage_that_cannot_be_used_is_told_of() {
 }
 
 #[test]
-fn what_others_can_read_is_warned_of() {
+fn files_that_others_can_read_are_a_warning() {
     let home = Home::new();
     home.start().stop();
     let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
@@ -170,7 +170,7 @@ fn what_others_can_read_is_warned_of() {
 }
 
 #[test]
-fn what_stands_in_the_place_of_data_is_told_of() {
+fn damaged_files_and_files_of_another_kind_are_a_failure() {
     let home = Home::new();
     home.start().stop();
     fs::write(home.data_dir().join("jwt-secret"), "damaged").unwrap();
@@ -185,7 +185,7 @@ fn what_stands_in_the_place_of_data_is_told_of() {
 }
 
 #[test]
-fn a_schema_that_is_older_or_newer_is_told_of_and_left_alone() {
+fn an_older_or_newer_schema_is_reported_and_not_changed() {
     let home = Home::new();
     home.start().stop();
     let sql = |statement: &str| home.backend.sql(&home.data_dir(), statement);

@@ -1,4 +1,4 @@
-//! The files of the embedded default, which other databases and image stores do not have.
+//! The files of the default configuration: SQLite and a directory of images.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::picture::{expect_picture, picture};
 use crate::process::{Finished, Home, mode, run};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_that_is_needed_is_made_for_the_owner_alone() {
+async fn files_and_directories_are_created_for_the_owner_alone() {
     let home = Home::new();
     let mut service = home.start();
     let shown = service.line("Data directory: ");
@@ -27,7 +27,7 @@ async fn everything_that_is_needed_is_made_for_the_owner_alone() {
 }
 
 #[test]
-fn a_stopped_service_leaves_its_database_in_one_file() {
+fn after_a_stop_the_database_is_one_file() {
     let home = Home::new();
     for _ in 0..20 {
         home.start().stop();
@@ -38,7 +38,7 @@ fn a_stopped_service_leaves_its_database_in_one_file() {
 }
 
 #[test]
-fn what_is_no_database_is_named_and_left_alone() {
+fn a_file_that_is_no_database_is_refused_by_name_and_not_changed() {
     let home = Home::new();
     let file = home.path("letter.txt");
     let letter = "Dear Sir or Madam, ".repeat(500);
@@ -71,27 +71,27 @@ async fn database_and_images_may_be_elsewhere() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_service_on_a_database_is_refused_and_does_the_first_no_harm() {
+async fn a_second_service_on_a_database_is_refused_without_harm_to_the_first() {
     let home = Home::new();
     let first = home.start_with_root();
     let alice = first.api.user("alice").await;
     let post = first.api.post(&alice, "", Some(&picture())).await;
     let words = ["another process serves", "agora.db", "stop it first"];
     run(home.agora(&[]), "").expect_refusal(&words);
-    // By another way, and with another data directory.
+    // Also by another path to the file, and with another data directory.
     let link = home.path("link.db");
     std::os::unix::fs::symlink(home.data_dir().join("agora.db"), &link).unwrap();
     let mut elsewhere = home.agora(&["--data-dir", home.path("elsewhere").to_str().unwrap()]);
     elsewhere.env("AGORA_DATABASE_URL", format!("sqlite://{}", link.display()));
     run(elsewhere, "").expect_refusal(&words[..1]);
 
-    // Commands work beside it, and the first goes on.
+    // Commands work while it runs, and the first service keeps working.
     run(home.agora(&["admin", "grant", "alice"]), "").expect_success();
     run(home.agora(&["backup", home.path("backup.tar").to_str().unwrap()]), "").expect_success();
     first.api.post(&alice, "still here", None).await;
     first.kill();
 
-    // The kernel took the lock from it.
+    // The kernel has released the lock of the killed service.
     let second = home.start();
     expect_picture(&second.api.image(&second.api.view(&alice, &text(&post["id"])).await["image"]).await);
     assert_eq!(list(&second.api.get(&alice, "/api/posts/all").await.expect(200).data()).len(), 2);
@@ -100,7 +100,7 @@ async fn a_second_service_on_a_database_is_refused_and_does_the_first_no_harm() 
     home.start().stop();
 }
 
-/// How a start with this database ends.
+/// Starts the service with this database; returns how it ended.
 fn refusal(home: &Home, database_url: &str) -> Finished {
     let mut command = home.agora(&[]);
     command.env("AGORA_DATABASE_URL", database_url);
@@ -108,7 +108,7 @@ fn refusal(home: &Home, database_url: &str) -> Finished {
 }
 
 #[test]
-fn pages_that_were_overwritten_are_found_by_the_doctor() {
+fn the_doctor_finds_overwritten_pages() {
     let home = Home::new();
     home.start().stop();
     let filler = "CREATE TABLE filler (text TEXT); WITH RECURSIVE rows(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM rows \
@@ -119,7 +119,7 @@ fn pages_that_were_overwritten_are_found_by_the_doctor() {
     let path = home.data_dir().join("agora.db");
     let mut bytes = fs::read(&path).unwrap();
     let end = bytes.len();
-    // The pages of the table alone: they are the last.
+    // Only the pages of the table, which are the last ones.
     bytes[end - 40 * 4096..end - 20 * 4096].fill(0xa5);
     fs::write(&path, bytes).unwrap();
     let found = doctor();

@@ -8,7 +8,7 @@ use crate::process::{AGORA, Home, run};
 const OFFER: &str = "No account has ADMIN yet. To make one: ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_command_it_prints_makes_the_first_administrator() {
+async fn the_printed_command_creates_the_first_administrator() {
     let home = Home::new();
     let mut service = home.start();
     let command = service.line(OFFER).replace("NAME", "root").replace("ADDRESS", "root@example.org");
@@ -40,7 +40,7 @@ async fn flags_win_over_variables() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_a_variable_names_is_not_mistaken_for_another() {
+async fn a_created_administrator_is_reported_with_the_database_it_is_in() {
     const MADE: &str = ", made just now: no service has used it yet";
     let home = Home::new();
     let file = home.path("of the service.db");
@@ -54,13 +54,13 @@ async fn a_database_that_a_variable_names_is_not_mistaken_for_another() {
         shell.args(["-c", command]).env("AGORA_DATABASE_URL", url).env("AGORA_BCRYPT_COST", "4");
         run(shell, &format!("{PASSWORD}\n")).expect_success().stdout
     };
-    // Where the variable was forgotten, it can be seen.
+    // Without the variable, the output shows that another database was created.
     let told = call(&command, "");
     assert!(
         told.ends_with(&format!("Database: sqlite://{}{MADE}\n", home.data_dir().join("agora.db").display())),
         "{told}"
     );
-    // For an account that is there, or the second one, nothing is made.
+    // A second account goes into the existing database.
     assert!(!call(&command.replace("root", "second"), "").contains(MADE));
     let told = call(&command, &url);
     assert!(told.ends_with(&format!("Database: {url}\n")), "{told}");
@@ -69,7 +69,7 @@ async fn a_database_that_a_variable_names_is_not_mistaken_for_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_command_it_prints_knows_the_configuration_file() {
+async fn the_printed_command_names_the_configuration_file() {
     let home = Home::new();
     let file = home.path("it's mine.toml");
     fs::write(&file, format!("data_dir = {:?}\n", home.path("kept"))).unwrap();

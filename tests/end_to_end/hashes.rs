@@ -1,4 +1,4 @@
-//! The cost of password hashes is raised.
+//! Raising the cost of password hashes.
 
 use diesel::dsl::sql;
 use diesel::sql_types::Text;
@@ -7,7 +7,7 @@ use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection};
 use crate::client::{PASSWORD, eventually};
 use crate::process::Home;
 
-/// The hash that the database has of an account's password.
+/// Returns the password hash of an account in the database.
 fn stored_hash(home: &Home, username: &str) -> String {
     let mut conn = SqliteConnection::establish(home.data_dir().join("agora.db").to_str().unwrap()).unwrap();
     let query = format!("SELECT password_hash FROM users WHERE username = '{username}'");

@@ -1,4 +1,4 @@
-//! Commands that a signal ends, whatever they wait for.
+//! A signal ends a command, whatever it waits for.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -6,17 +6,18 @@ use std::process::Command;
 
 use crate::process::{AGORA, Home, Process, run};
 
-/// So many are read at once for an export.
+/// The number of products that a query of an export reads.
 const BATCH: usize = 200;
 
-/// A home whose database is there and empty.
+/// Returns a home with an empty database.
 fn home() -> Home {
     let home = Home::new();
     run(home.agora(&["migrate", "run"]), "").expect_success();
     home
 }
 
-/// Products of more text than a pipe holds: whoever has written it knows that somebody reads, and who writes it waits.
+/// Returns more products than a pipe can buffer: a writer that has written all of them knows that the reader is reading, and a
+/// writer without a reader blocks.
 fn products() -> String {
     let text = "d".repeat(1 << 10);
     let row = |n: usize| {
@@ -29,7 +30,7 @@ fn products() -> String {
 fn an_import_ends_while_its_standard_input_is_open() {
     let home = home();
     for signal in ["INT", "HUP"] {
-        // Whatever these tests were started under.
+        // With the default actions of signals, whatever these tests were started under.
         let import = ["--default-signal=HUP", AGORA, "products", "import", "-", "--format", "jsonl"];
         let (process, mut stdin) = Process::spawn_open(home.release("env", &import));
         stdin.write_all(products().as_bytes()).unwrap();
@@ -47,7 +48,7 @@ fn an_import_ends_while_a_named_pipe_is_open() {
     let pipe = home.path("catalog.jsonl");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let process = Process::spawn(home.agora(&["products", "import", pipe.to_str().unwrap()]), "");
-    // It opens when the other end does.
+    // Opening blocks until the other end is opened.
     let open = OpenOptions::new().write(true).open(&pipe).unwrap();
     process.signal("TERM");
     process.finish().expect_refusal(&["interrupted"]);
@@ -59,7 +60,7 @@ fn an_export_that_nobody_reads_ends_at_the_second_signal() {
     let home = home();
     run(home.agora(&["products", "import", "-", "--format", "jsonl"]), &products()).expect_success();
     let (process, mut stdout) = Process::spawn_unread(home.agora(&["products", "export"]));
-    // From here on it is at its work.
+    // The export has certainly begun.
     stdout.read_exact(&mut [0]).unwrap();
     process.signal("INT");
     process.signal("TERM");

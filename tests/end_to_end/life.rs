@@ -1,4 +1,4 @@
-//! A whole life: what was done before a restart is found after it.
+//! Restarts: data written before a restart is there afterwards.
 
 use reqwest::Method;
 
@@ -21,10 +21,10 @@ async fn a_restart_loses_nothing() {
 
     let service = home.start();
     let api = &service.api;
-    // The tokens are valid still: the secret is the same.
+    // The tokens are still valid, since the signing secret is the same.
     assert_eq!(world.seen(api).await, before);
     world.expect_image(api).await;
-    // And it goes on where it was.
+    // And writes go on.
     api.call(&world.bob, Method::POST, &format!("/api/posts/like/{}", world.post)).await.expect(200);
     assert_eq!(api.view(&world.bob, &world.post).await["likeCount"], 0);
     api.post(&world.alice, "Another day", None).await;
@@ -32,7 +32,7 @@ async fn a_restart_loses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_of_another_secret_is_refused() {
+async fn a_token_signed_with_another_secret_is_refused() {
     let home = Home::new();
     let service = home.start();
     let alice = service.api.user("alice").await;
@@ -51,7 +51,7 @@ async fn a_token_of_another_secret_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_log_that_cannot_be_written_costs_no_request() {
+async fn requests_succeed_if_the_log_cannot_be_written() {
     let home = Home::new();
     let agora = home.agora(&[]);
     let mut command = home.program("sh");

@@ -1,4 +1,4 @@
-//! Mail, by a real SMTP server: how it is spoken to, what happens when it refuses, hangs or goes away, and that none is lost.
+//! Mail with a real SMTP server: encryption, rejections, outages, and that no mail is lost.
 
 use std::fs;
 use std::time::Duration;
@@ -15,14 +15,14 @@ async fn forgot(api: &Client, identifier: &str) {
     api.post_json("/api/auth/password/forgot", &json!({ "identifier": identifier })).await.expect(202);
 }
 
-/// What `agora mail` prints.
+/// Returns the lines that `agora mail` prints.
 fn mail(home: &Home, arguments: &[&str]) -> Vec<String> {
     let finished = run(home.agora(&[&["mail"], arguments].concat()), "");
     assert_eq!(finished.code, Some(0), "{finished:?}");
     finished.stdout.lines().map(str::to_owned).collect()
 }
 
-/// What the doctor says of a mail server: whether it can be used, and why not.
+/// Returns the finding of `agora doctor` about the mail server, and whether it is ok.
 fn examine(home: &Home, variables: &[(&str, &str)]) -> (bool, String) {
     let mut command = home.agora(&["doctor"]);
     command.env("AGORA_MAIL_FROM", SENDER).envs(variables.iter().copied());
@@ -47,7 +47,7 @@ fn certificates() -> tempfile::TempDir {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_is_spoken_to_encrypted_and_only_if_it_is_the_one_that_was_named() {
+async fn connections_are_encrypted_and_the_certificate_of_the_server_is_checked() {
     let certificates = certificates();
     let file = |name: &str| certificates.path().join(name).to_str().unwrap().to_owned();
     let authority = file("authority.pem");
@@ -87,7 +87,7 @@ async fn a_server_is_spoken_to_encrypted_and_only_if_it_is_the_one_that_was_name
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_said_in_clear_to_a_server_that_does_not_offer_encryption() {
+async fn a_server_that_does_not_offer_encryption_is_refused() {
     let smtp = block_in_place(SmtpServer::start);
     let home = Home::new();
     let url = format!("smtp://user:password@localhost:{}", smtp.port());
@@ -104,7 +104,7 @@ async fn nothing_is_said_in_clear_to_a_server_that_does_not_offer_encryption() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_is_refused_holds_nobody_up_and_the_operator_sees_it() {
+async fn a_rejected_mail_delays_no_other_and_is_listed_for_the_operator() {
     let smtp = block_in_place(SmtpServer::start);
     let home = Home::new();
     let variables = smtp.variables();
@@ -127,7 +127,7 @@ async fn a_mail_that_is_refused_holds_nobody_up_and_the_operator_sees_it() {
     for line in &unsent {
         assert!(line.contains("  waiting  password_reset  ") && line.contains("tried"), "{line}");
     }
-    // The server has a mail before the service has noted so.
+    // The service records a mail as sent only after the server has it.
     let sent = eventually("it is noted", async || {
         let sent = block_in_place(|| mail(&home, &["list", "--status", "sent"]));
         (sent != ["No mail has this status."]).then_some(sent)
@@ -146,7 +146,7 @@ async fn a_mail_that_is_refused_holds_nobody_up_and_the_operator_sees_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_could_not_be_sent_is_sent_once_the_server_is_back() {
+async fn an_unsent_mail_is_sent_once_the_server_is_available_again() {
     let smtp = block_in_place(SmtpServer::start);
     let home = Home::new();
     let variables = smtp.variables();
@@ -174,7 +174,7 @@ async fn no_mail_is_lost_when_the_service_is_killed_between_request_and_delivery
         let name = format!("user-{round}");
         service.api.register(&name).await.expect(201);
         forgot(&service.api, &name).await;
-        // Before, while and after it is sent: the outbox is looked at every second.
+        // Kills it before, during and after the delivery: the outbox is polled every second.
         tokio::time::sleep(Duration::from_millis(round * 1_200 / ROUNDS)).await;
         service.kill();
     }
@@ -182,7 +182,7 @@ async fn no_mail_is_lost_when_the_service_is_killed_between_request_and_delivery
     for round in 0..ROUNDS {
         let address = format!("user-{round}@example.org");
         let came = eventually(&address, async || smtp.taken().into_iter().find(|mail| mail.to() == address)).await;
-        // Whichever came, of those that came twice: its token is good, and it can be told by its id.
+        // If a mail arrived twice, either one has a valid token, and both have the same message id.
         let reset = json!({ "token": came.token(), "newPassword": PASSWORD });
         service.api.post_json("/api/auth/password/reset", &reset).await.expect(200);
         let twice = smtp.taken().into_iter().filter(|mail| mail.to() == address);
@@ -192,7 +192,7 @@ async fn no_mail_is_lost_when_the_service_is_killed_between_request_and_delivery
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mail_that_is_on_its_way_when_the_service_is_stopped_is_not_sent_again() {
+async fn a_mail_in_flight_when_the_service_stops_is_not_sent_again() {
     let smtp = block_in_place(SmtpServer::start);
     let home = Home::new();
     let variables = smtp.variables();
@@ -206,7 +206,7 @@ async fn a_mail_that_is_on_its_way_when_the_service_is_stopped_is_not_sent_again
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn texts_of_the_operator_are_used_and_bad_ones_refuse_the_start() {
+async fn custom_mail_templates_are_used_and_invalid_ones_prevent_the_start() {
     let smtp = block_in_place(SmtpServer::start);
     let home = Home::new();
     let templates = home.path("texts");

@@ -1,7 +1,7 @@
-//! The real binary, over HTTP, for all who meet it: clients in the course of their work, programs made from the
-//! description of the interface, those who mean harm, and operators with what goes wrong around it.
+//! End-to-end tests of the real binary, over HTTP and on the command line: ordinary use, generated clients, attacks, operation,
+//! and faults of its environment.
 //!
-//! One program for all of these: each would compile and link the same support again.
+//! They are one program, since each separate one would compile and link the same support again.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]

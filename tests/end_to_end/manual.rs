@@ -1,4 +1,4 @@
-//! The examples in the description of the interface, as they are pasted.
+//! The examples of docs/api.md, run as written.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::process::{Home, run};
 
 const MANUAL: &str = include_str!("../../docs/api.md");
 
-/// The blocks that a shell runs, each with what it prints.
+/// Returns the blocks of shell commands, each with its expected output.
 fn examples() -> Vec<(&'static str, &'static str)> {
     let mut blocks = MANUAL.split("```").skip(1).step_by(2);
     let mut examples = Vec::new();
@@ -20,7 +20,7 @@ fn examples() -> Vec<(&'static str, &'static str)> {
     examples
 }
 
-/// Whether a text is as this pattern, in which three dots stand for anything.
+/// Returns whether a text matches a pattern in which three dots stand for anything.
 fn is_like(text: &str, pattern: &str) -> bool {
     let mut parts = pattern.split("...");
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
@@ -38,7 +38,7 @@ fn after<'a>(text: &'a str, part: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn the_examples_of_the_manual_print_what_it_says() {
+fn the_examples_print_the_documented_output() {
     const END: &str = "--- the end of an example ---";
     let home = Home::new();
     let service = home.start();

@@ -1,4 +1,4 @@
-//! What is stored and what rows name, compared from the command line.
+//! `agora media check`: compares the stored images with those that rows reference.
 
 use std::fs;
 use std::fs::File;
@@ -12,7 +12,7 @@ fn check(home: &Home, arguments: &[&str]) -> Finished {
     run(home.agora(&[&["media", "check"], arguments].concat()), "")
 }
 
-/// Places a file in the store that nothing knows, as old as is said; its key.
+/// Puts an orphaned image of this age into the store; returns its key.
 fn place(home: &Home, letter: char, age: Duration) -> String {
     let key = format!("{}.png", letter.to_string().repeat(32));
     let path = home.image_file(&key);
@@ -24,7 +24,7 @@ fn place(home: &Home, letter: char, age: Duration) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nothing_knows_is_deleted_when_asked_for_unless_it_is_young() {
+async fn orphaned_images_are_deleted_on_request_unless_they_are_young() {
     let home = Home::new();
     let service = home.start();
     let (alice, bob) = (service.api.user("alice").await, service.api.user("bob").await);
@@ -64,7 +64,7 @@ async fn what_nothing_knows_is_deleted_when_asked_for_unless_it_is_young() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_that_is_missing_is_named_and_makes_the_check_fail() {
+async fn a_missing_image_is_named_and_fails_the_check() {
     let home = Home::new();
     let service = home.start();
     let alice = service.api.user("alice").await;

@@ -1,4 +1,4 @@
-//! What Prometheus is shown; and that dashboard, alerts and documentation speak of the same.
+//! The metrics, and that dashboard, alerts and documentation name the same ones.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const DASHBOARD: &str = include_str!("../../deploy/grafana/agora.json");
 const RULES: &str = include_str!("../../deploy/prometheus/agora.rules.yml");
 const MANUAL: &str = include_str!("../../docs/operations.md");
 
-/// A service, and where its metrics are.
+/// Starts a service; returns it and the URL of its metrics.
 fn start(home: &Home, variables: &[(&str, &str)]) -> (Service, String) {
     let mut all = vec![("AGORA_METRICS_LISTEN", "127.0.0.1:0")];
     all.extend(variables);
@@ -29,7 +29,7 @@ fn start(home: &Home, variables: &[(&str, &str)]) -> (Service, String) {
     (service, address)
 }
 
-/// What is shown.
+/// Returns the page of metrics.
 async fn scrape(address: &str) -> String {
     let client = Client::new(address);
     let response = client.fetch("").await.expect(200);
@@ -39,33 +39,33 @@ async fn scrape(address: &str) -> String {
     page
 }
 
-/// The value of a sample, by its name and labels as they are shown.
+/// Returns the value of a sample, given its name and labels as on the page.
 #[track_caller]
 fn sample(page: &str, name: &str) -> f64 {
     let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {name}:\n{page}")).parse().unwrap()
 }
 
-/// The names of all samples.
+/// Returns the names of all samples.
 fn names(page: &str) -> BTreeSet<String> {
     let samples = page.lines().filter(|line| !line.starts_with('#'));
     samples.map(|line| line.split(['{', ' ']).next().unwrap().to_owned()).collect()
 }
 
-/// The metric that a sample belongs to, as it is documented.
+/// Returns the documented name of the metric that a sample belongs to.
 fn metric(name: &str) -> String {
     let parts = ["_bucket", "_sum", "_count"];
     let of_histogram = parts.iter().find_map(|part| name.strip_suffix(part)).filter(|it| it.ends_with("_seconds"));
     of_histogram.unwrap_or(name).to_owned()
 }
 
-/// Every metric that a text names.
+/// Returns every metric that a text names.
 fn named(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     words.filter(|word| word.starts_with("agora_") || word.starts_with("process_")).map(str::to_owned).collect()
 }
 
-/// The expressions of the dashboard.
+/// Collects the expressions of the dashboard.
 fn expressions(part: &Value, found: &mut Vec<String>) {
     match part {
         Value::Object(fields) => {
@@ -77,14 +77,14 @@ fn expressions(part: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// The metrics that the manual has a row about.
+/// Returns the metrics in the table of the manual.
 fn documented() -> BTreeSet<String> {
     let rows = MANUAL.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     let names = rows.map(|(name, _)| name.split('{').next().unwrap().to_owned());
     names.filter(|name| !named(name).is_empty()).collect()
 }
 
-/// Has the service do a bit of everything.
+/// Sends requests of several kinds.
 async fn use_all(service: &Service) {
     let api = &service.api;
     let alice = api.user("alice").await;
@@ -97,9 +97,9 @@ async fn use_all(service: &Service) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dashboard_alerts_and_manual_name_what_is_shown() {
+async fn dashboard_alerts_and_manual_name_the_metrics_that_exist() {
     let home = Home::new();
-    // Nothing is sent, so that nobody needs to listen there.
+    // No mail is sent, so no server needs to listen there.
     let mail = [("AGORA_SMTP_URL", "smtp://127.0.0.1:9?tls=none"), ("AGORA_MAIL_FROM", "agora@example.org")];
     let (service, address) = start(&home, &mail);
     use_all(&service).await;
@@ -123,7 +123,7 @@ async fn dashboard_alerts_and_manual_name_what_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_are_counted_by_the_pattern_of_their_path_alone() {
+async fn requests_are_counted_by_route_not_by_path() {
     let home = Home::new();
     let (service, address) = start(&home, &[]);
     use_all(&service).await;
@@ -157,7 +157,7 @@ async fn requests_are_counted_by_the_pattern_of_their_path_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn metrics_are_at_their_own_address_alone() {
+async fn metrics_are_served_only_at_their_own_address() {
     let home = Home::new();
     let (service, address) = start(&home, &[]);
     service.api.fetch("/metrics").await.expect(404);
@@ -165,7 +165,7 @@ async fn metrics_are_at_their_own_address_alone() {
     client.fetch("/api/products/findAll").await.expect(404);
     client.send(client.request(Method::POST, "/metrics")).await.expect(405);
     service.stop();
-    // Nor are they anywhere unless that is asked for.
+    // Without the setting, they are not served at all.
     let finished = home.start().stop();
     assert!(!finished.stdout.contains("Metrics"), "{finished:?}");
 
@@ -176,7 +176,7 @@ async fn metrics_are_at_their_own_address_alone() {
     crate::process::run(command, "").expect_refusal(&["AGORA_METRICS_LISTEN", &taken, "in use"]);
 }
 
-/// Another writer, who keeps that of the service waiting: nobody else writes once the first sweep is over.
+/// Locks the database for writes, once the first sweep is over and the service writes nothing by itself any more.
 async fn lock_database(home: &Home, metrics: &str) -> SqliteConnection {
     let swept = "agora_sweep_last_success_timestamp_seconds";
     eventually("a sweep", async || (sample(&scrape(metrics).await, swept) > 0.0).then_some(())).await;
@@ -185,15 +185,15 @@ async fn lock_database(home: &Home, metrics: &str) -> SqliteConnection {
     other
 }
 
-/// Writes that wait.
+/// The metric of writes that run or wait for the lock.
 const WRITING: &str = "agora_database_calls_running{lane=\"write\"}";
 
-/// Waits until a write waits, or does no more.
+/// Waits until that metric has this value.
 async fn until_writing(metrics: &str, count: f64) {
     eventually("a write that waits", async || (sample(&scrape(metrics).await, WRITING) == count).then_some(())).await;
 }
 
-/// Has a call of the database wait; the id of its request, and the line about it.
+/// Makes a database call slow; returns the id of its request, and the log line about it.
 async fn slow_call(variables: &[(&str, &str)]) -> (String, String) {
     let home = Home::new();
     let mut all = vec![("AGORA_SLOW_QUERY", "100ms")];
@@ -203,7 +203,7 @@ async fn slow_call(variables: &[(&str, &str)]) -> (String, String) {
     let api = service.api.clone();
     let registering = tokio::spawn(async move { api.register("alice").await });
     until_writing(&address, 1.0).await;
-    // Longer than there is between two such lines: the sweep may have been slow as well.
+    // Longer than the shortest interval between two such lines, since the sweep may have been slow as well.
     let since = Instant::now();
     while since.elapsed() < Duration::from_millis(150) {
         assert!(sample(&scrape(&address).await, WRITING) > 0.0);
@@ -219,7 +219,7 @@ async fn slow_call(variables: &[(&str, &str)]) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_waits_for_the_database_is_shown_and_then_logged_with_its_request() {
+async fn a_slow_database_call_is_in_the_metrics_and_then_logged_with_its_request() {
     let (id, line) = slow_call(&[]).await;
     let (id, route) = (format!("request_id={id}"), "route=\"/api/auth/register\"");
     for part in ["WARN", "operation=\"accounts.insert\"", &id, route] {
@@ -228,7 +228,7 @@ async fn a_call_that_waits_for_the_database_is_shown_and_then_logged_with_its_re
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_line_in_json_has_its_request_as_well() {
+async fn a_log_line_in_json_has_the_id_of_its_request() {
     for level in ["info", "info,agora_http=debug"] {
         let (id, line) = slow_call(&[("AGORA_LOG_FORMAT", "json"), ("AGORA_LOG", level)]).await;
         let line: Value = serde_json::from_str(&line).unwrap();
@@ -249,7 +249,7 @@ async fn a_request_whose_client_goes_away_is_counted_and_logged_as_abandoned() {
     client.write_all(&request).await.unwrap();
     until_writing(&address, 1.0).await;
     assert_eq!(sample(&scrape(&address).await, abandoned), 0.0);
-    // Gone, not only done with sending.
+    // Closes the connection, not only the sending half.
     client.set_zero_linger().unwrap();
     drop(client);
     eventually("it is counted", async || (sample(&scrape(&address).await, abandoned) == 1.0).then_some(())).await;
@@ -264,8 +264,8 @@ async fn a_request_whose_client_goes_away_is_counted_and_logged_as_abandoned() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_that_begin_another_request_do_not_hold_the_metrics() {
-    // More than are served at once.
+async fn idle_connections_do_not_block_the_metrics() {
+    // More connections than are served concurrently.
     const CLIENTS: usize = 20;
     let home = Home::new();
     let (service, address) = start(&home, &[]);
@@ -276,7 +276,7 @@ async fn clients_that_begin_another_request_do_not_hold_the_metrics() {
         client.write_all(format!("HEAD /metrics HTTP/1.1\r\nHost: {listener}\r\n\r\n").as_bytes()).await.unwrap();
         let answer = timeout(HANG, client.read_u8()).await.expect("others hold the listener");
         assert_eq!(answer.unwrap(), b'H');
-        // Where it is closed already, that fails.
+        // This fails if the connection is already closed.
         let _ = client.write_all(b"HEAD /met").await;
         clients.push(client);
     }
@@ -285,7 +285,7 @@ async fn clients_that_begin_another_request_do_not_hold_the_metrics() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refusals_are_counted_by_the_limit_that_they_were_beyond() {
+async fn rejections_are_counted_by_the_exceeded_limit() {
     let home = Home::new();
     let (service, address) = start(
         &home,

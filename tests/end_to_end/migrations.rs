@@ -1,4 +1,4 @@
-//! The schema of a database that another version of the program has left.
+//! Databases with the schema of another version of the program.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,23 +11,23 @@ use crate::client::{PASSWORD, eventually, key, list, text};
 use crate::picture::picture;
 use crate::process::{Home, mode, run};
 
-/// The last migration, and what undoes it on each database.
+/// The last migration, and the statements that revert it on each database.
 const LAST: &str = "2026-11-29-230000_locks_in_order";
 const UNDO_SQLITE: &str = include_str!("../../migrations/sqlite/2026-11-29-230000_locks_in_order/down.sql");
 const UNDO_POSTGRES: &str = include_str!("../../migrations/postgres/2026-11-29-230000_locks_in_order/down.sql");
 
-/// The schema that is left then.
+/// The version of the schema after the last migration is reverted.
 const BEFORE: &str = "20261129200000";
 
-/// Makes the last migration pending again.
+/// Reverts the last migration, so that it is pending.
 fn undo(home: &Home) {
     let undo = if is_file(home) { UNDO_SQLITE } else { UNDO_POSTGRES };
     let forget = "DELETE FROM __diesel_schema_migrations WHERE version = '20261129230000'";
     home.backend.sql(&home.data_dir(), &format!("{undo}\n{forget}"));
 }
 
-/// A home whose database has alice, and is of the version before.
-async fn older() -> Home {
+/// Returns a home whose database has the user alice and the schema before the last migration.
+async fn with_older_schema() -> Home {
     let home = Home::new();
     let service = home.start();
     service.api.user("alice").await;
@@ -36,7 +36,7 @@ async fn older() -> Home {
     home
 }
 
-/// The copies of the database, where there are any.
+/// Returns the copies of the database that migrations have made.
 fn copies(home: &Home) -> Vec<PathBuf> {
     let files = fs::read_dir(home.data_dir()).unwrap().map(|file| file.unwrap().path());
     let mut copies: Vec<_> = files.filter(|file| file.to_str().unwrap().contains("-schema-")).collect();
@@ -44,14 +44,14 @@ fn copies(home: &Home) -> Vec<PathBuf> {
     copies
 }
 
-/// Whether the database is a file that is copied before it is changed.
+/// Returns whether the database is a file, which is copied before a migration.
 fn is_file(home: &Home) -> bool {
     home.data_dir().join("agora.db").exists()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn making_an_administrator_applies_no_migration_to_a_database_that_is_there() {
-    let home = older().await;
+async fn creating_an_administrator_applies_no_migration_to_an_existing_database() {
+    let home = with_older_schema().await;
     let create = ["admin", "create", "--username", "root", "--email", "root@example.org", "--password", PASSWORD];
     run(home.agora(&create), "").expect_refusal(&["agora migrate run"]);
     assert_eq!(run(home.agora(&["migrate", "status"]), "").code, Some(3));
@@ -60,8 +60,8 @@ async fn making_an_administrator_applies_no_migration_to_a_database_that_is_ther
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_status_tells_what_is_applied_pending_and_unknown() {
-    let home = older().await;
+async fn the_status_lists_applied_pending_and_unknown_migrations() {
+    let home = with_older_schema().await;
     let status = |code: i32| {
         let finished = run(home.agora(&["migrate", "status"]), "");
         assert_eq!(finished.code, Some(code), "{finished:?}");
@@ -91,8 +91,8 @@ async fn the_status_tells_what_is_applied_pending_and_unknown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_is_kept_as_it_was_before_its_schema_is_changed() {
-    let home = older().await;
+async fn a_database_file_is_copied_before_a_migration() {
+    let home = with_older_schema().await;
     let is_file = is_file(&home);
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
     assert_eq!(told.contains("The database as it was before: "), is_file, "{told}");
@@ -108,7 +108,7 @@ async fn a_database_is_kept_as_it_was_before_its_schema_is_changed() {
     assert_eq!(mode(&copy), 0o600);
     assert!(told.contains(copy.file_name().unwrap().to_str().unwrap()), "{told}");
 
-    // A start does the same, and leaves the first copy alone.
+    // A start of the service makes another copy, and does not touch the first.
     let first = fs::read(&copy).unwrap();
     undo(&home);
     let service = home.start();
@@ -118,7 +118,7 @@ async fn a_database_is_kept_as_it_was_before_its_schema_is_changed() {
     assert_eq!(copies(&home).len(), 2);
     assert!(fs::read(&copy).unwrap() == first, "the first copy was changed");
 
-    // A copy is a database like any other.
+    // A copy is a usable database.
     let mut copied = home.agora(&["migrate", "status"]);
     copied.env("AGORA_DATABASE_URL", format!("sqlite://{}", copy.display()));
     assert_eq!(run(copied, "").code, Some(3));
@@ -129,8 +129,8 @@ async fn a_database_is_kept_as_it_was_before_its_schema_is_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_migration_that_fails_time_and_again_leaves_one_copy() {
-    let home = older().await;
+async fn a_migration_that_fails_repeatedly_leaves_one_copy() {
+    let home = with_older_schema().await;
     home.backend.sql(&home.data_dir(), "DELETE FROM __diesel_schema_migrations WHERE version = '20261121000000'");
     for _ in 0..3 {
         run(home.agora(&["migrate", "run"]), "").expect_refusal(&["already exists"]);
@@ -140,7 +140,7 @@ async fn a_migration_that_fails_time_and_again_leaves_one_copy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fresh_database_is_made_and_nothing_kept() {
+async fn no_copy_is_made_of_a_new_database() {
     let home = Home::new();
     let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
     assert!(told.starts_with("Applied 2026-11-21-000000_initial, ") && told.trim_end().ends_with(&format!("{LAST}.")));
@@ -168,7 +168,7 @@ async fn entities_previews_and_search_index_of_old_posts_are_made_by_the_service
         fs::remove_file(home.image_file(&key(url))).unwrap();
     }
     service.stop();
-    // A post of before, and one whose text somebody has changed who does not know of this.
+    // A post from before the migration, and one whose text an older version of the program has changed.
     let before = "UPDATE posts SET attachments = NULL; UPDATE users SET small_picture = NULL; DELETE FROM post_tags; UPDATE posts SET entities = NULL WHERE content LIKE '#Hello%'; \
         UPDATE posts SET content = '#Other' WHERE content = 'nothing'";
     home.backend.sql(&home.data_dir(), before);
@@ -201,7 +201,7 @@ async fn entities_previews_and_search_index_of_old_posts_are_made_by_the_service
     .await;
     let found: Value = service.api.get(&alice, "/api/search?type=posts&q=other").await.expect(200).data();
     assert_eq!(found, tagged);
-    // Nobody asks for the image: it is made by itself.
+    // Previews are made without a request for the image.
     let described = eventually("a preview is made", async || {
         let view = service.api.view(&alice, &text(&pictured["id"])).await;
         (view["attachments"][0]["width"] != Value::Null).then_some(view)

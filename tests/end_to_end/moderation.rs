@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::client::{PASSWORD, list, text};
 use crate::process::{Finished, Home, run};
 
-/// The lines that a command prints.
+/// Returns the lines that a command prints.
 fn lines(home: &Home, arguments: &[&str]) -> Vec<String> {
     let finished = run(home.agora(arguments), "");
     assert_eq!(finished.code, Some(0), "{finished:?}");
@@ -20,7 +20,7 @@ fn failure(home: &Home, arguments: &[&str], code: i32) -> Finished {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_command_line_does_is_on_the_audit_log() {
+async fn the_audit_log_has_entries_for_commands() {
     let home = Home::new();
     let service = home.start();
     let ada = service.api.user("ada").await;
@@ -57,7 +57,7 @@ async fn what_the_command_line_does_is_on_the_audit_log() {
     assert_eq!(lines(&home, &["audit", "--actor", "cli"]), printed);
     assert_eq!(lines(&home, &["audit", "--actor", "ada"]), ["No administrator did such a thing."]);
 
-    // The interface says the same.
+    // The HTTP interface returns the same entries.
     let root = service.api.log_in("root").await;
     let log = service.api.get(&root, "/api/admin/audit?actor=cli").await.expect(200).data();
     let actions: Vec<_> = list(&log).iter().map(|entry| text(&entry["action"])).collect();

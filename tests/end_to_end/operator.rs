@@ -1,4 +1,4 @@
-//! What the operator does to accounts from the command line, as a running service shows it.
+//! Changes of accounts on the command line, and their effect on a running service.
 
 use reqwest::Method;
 
@@ -11,7 +11,7 @@ fn admin(home: &Home, arguments: &[&str], input: &str) -> Finished {
     run(home.agora(&[&["admin"], arguments].concat()), input)
 }
 
-/// Waits until somebody's request for a page is answered so.
+/// Waits until a GET request of a user is answered with this status.
 async fn answered(api: &Client, user: &User, path: &str, status: u16) {
     let what = format!("{} gets {status} at {path}", user.name);
     eventually(&what, async || (api.get(user, path).await.status == status).then_some(())).await;
@@ -21,7 +21,7 @@ const OWN: &str = "/api/users/me";
 const ALL: &str = "/api/users/all";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_running_service_soon_sees_who_lost_admin_was_disabled_and_enabled() {
+async fn a_running_service_soon_applies_a_revoked_role_and_a_disabled_or_enabled_account() {
     let home = Home::new();
     let service = home.start_with_root();
     let api = &service.api;
@@ -45,7 +45,7 @@ async fn a_running_service_soon_sees_who_lost_admin_was_disabled_and_enabled() {
     admin(&home, &["enable", "alice"], "").expect_success();
     let again = api.log_in("alice").await;
     answered(api, &again, OWN, 200).await;
-    // Her earlier session stays ended.
+    // The session from before stays ended.
     api.get(&alice, OWN).await.expect(401);
     api.get(&root, ALL).await.expect(200);
     service.stop();
@@ -69,14 +69,14 @@ async fn a_new_password_ends_every_session_and_is_never_shown() {
     assert!(!refused.stderr.contains("battery"), "{refused:?}");
     admin(&home, &["reset-password", "alice"], "\n").expect_refusal(&["Password is required"]);
     admin(&home, &["reset-password", "alice"], "").expect_refusal(&["no password", "terminal", "first line"]);
-    // One cannot be given where others of the machine see it.
+    // A password cannot be given as an argument, which other users of the machine could see.
     assert_eq!(admin(&home, &["reset-password", "alice", NEW], "").code, Some(2));
     api.login("alice", NEW).await.expect(200);
     service.stop();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_last_administrator_stays_one() {
+async fn the_last_administrator_cannot_be_revoked_or_disabled() {
     let home = Home::new();
     assert_eq!(home.start_with_root().stop().code, Some(0));
     let last = ["The last enabled ADMIN cannot lose the role, be disabled or be deleted"];
@@ -87,7 +87,7 @@ async fn the_last_administrator_stays_one() {
     admin(&home, &["disable", "root"], "").expect_success();
     let listed = admin(&home, &["list"], "").expect_success().stdout;
     assert_eq!(listed, "root <root@example.org> (disabled)\nsecond <second@example.org>\n");
-    // The one who is disabled does not count.
+    // A disabled administrator does not count.
     admin(&home, &["revoke", "second"], "").expect_refusal(&last);
     admin(&home, &["revoke", "root"], "").expect_success();
     for command in ["revoke", "disable", "enable", "reset-password"] {
@@ -97,7 +97,7 @@ async fn the_last_administrator_stays_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_administrator_who_is_disabled_from_outside_can_do_nothing_any_more() {
+async fn a_running_service_rejects_an_administrator_disabled_by_command() {
     let home = Home::new();
     let service = home.start_with_root();
     let root = service.api.log_in("root").await;
@@ -135,7 +135,7 @@ async fn an_account_is_shown_with_its_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn accounts_are_looked_for_where_they_are_and_nowhere_is_a_place_made_for_them() {
+async fn commands_about_accounts_require_an_existing_database() {
     let home = Home::new();
     let missing = home.path("typo.db");
     for arguments in [&["list"][..], &["show", "ann"], &["grant", "ann"], &["disable", "ann"]] {

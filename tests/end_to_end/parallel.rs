@@ -1,4 +1,4 @@
-//! Many clients at once.
+//! Many concurrent clients.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::client::{Client, Response, User, list, text};
 use crate::picture::picture;
 use crate::process::Home;
 
-/// What every writer works on.
+/// The things that all writers change.
 struct Shared {
     api: Client,
     star: User,
@@ -19,7 +19,7 @@ struct Shared {
 
 const COMMENTS: usize = 2;
 
-/// Registers an account and does one of everything with it. Statuses are checked by the caller.
+/// Registers an account and makes one request of each kind with it. The caller checks the statuses.
 async fn take_part(shared: Arc<Shared>, name: String) -> Vec<(u16, Response)> {
     let Shared { api, star, post, picture } = &*shared;
     let mut answers = vec![(201, api.register(&name).await)];
@@ -36,7 +36,7 @@ async fn take_part(shared: Arc<Shared>, name: String) -> Vec<(u16, Response)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writers_of_all_kinds_do_not_get_in_each_others_way() {
+async fn concurrent_writes_of_all_kinds_succeed() {
     const WRITERS: usize = 64;
     let home = Home::new();
     let service = home.start_with_root();
@@ -68,7 +68,7 @@ async fn writers_of_all_kinds_do_not_get_in_each_others_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parallel_toggles_of_one_like_end_as_their_number_says() {
+async fn concurrent_toggles_of_one_like_all_take_effect() {
     let home = Home::new();
     let service = home.start();
     let (api, alice) = (service.api.clone(), service.api.user("alice").await);
@@ -90,7 +90,7 @@ async fn parallel_toggles_of_one_like_end_as_their_number_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_parallel_registrations_of_one_name_one_succeeds() {
+async fn exactly_one_of_concurrent_registrations_of_one_name_succeeds() {
     let home = Home::new();
     let service = home.start();
     let mut answers = JoinSet::new();

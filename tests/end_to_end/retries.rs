@@ -1,4 +1,4 @@
-//! Clients that send a request again because they do not know what became of it.
+//! Idempotent retries: clients repeat requests whose outcome they do not know.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn publishing(api: &Client, user: &User, content: &str) -> RequestBuilder {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_likes_each_sent_three_times_at_once_are_a_thousand_likes() {
+async fn a_thousand_likes_sent_three_times_each_take_effect_once() {
     const LIKES: usize = 1000;
     const AT_ONCE: usize = 20;
     const COPIES: usize = 3;
@@ -59,7 +59,7 @@ async fn a_thousand_likes_each_sent_three_times_at_once_are_a_thousand_likes() {
     service.stop();
 }
 
-/// Publishes posts until the service is gone; how many were begun, the last of which may or may not be stored.
+/// Publishes posts until the service is killed; returns how many were begun, the last of which may or may not be stored.
 async fn publish(api: Client, user: User, begun: usize, done: Arc<AtomicUsize>) -> usize {
     for n in begun.. {
         match api.try_send(publishing(&api, &user, &format!("{}-{n}", user.name))).await {
@@ -71,7 +71,7 @@ async fn publish(api: Client, user: User, begun: usize, done: Arc<AtomicUsize>) 
     begun
 }
 
-/// Sends a request until it is answered otherwise than that it is under way.
+/// Repeats a request for as long as the response says that it is still in progress.
 async fn insist(api: &Client, request: impl Fn() -> RequestBuilder) -> Response {
     let answered = async || {
         let answer = api.send(request()).await;
@@ -81,7 +81,7 @@ async fn insist(api: &Client, request: impl Fn() -> RequestBuilder) -> Response 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_crash_leaves_unknown_is_done_once_when_it_is_sent_again() {
+async fn a_request_repeated_after_a_crash_takes_effect_once() {
     const WRITERS: usize = 8;
     const CRASHES: usize = 4;
     let home = Home::new();
@@ -97,7 +97,7 @@ async fn what_a_crash_leaves_unknown_is_done_once_when_it_is_sent_again() {
         let writer =
             |(user, begun): &(User, usize)| publish(service.api.clone(), user.clone(), *begun, Arc::clone(&done));
         let writers: Vec<_> = users.iter().map(|user| tokio::spawn(writer(user))).collect();
-        // Each time at another moment of the work.
+        // Kills the service at a different moment each time.
         let enough = WRITERS * 4 + crash;
         eventually("enough is written", async || (done.load(Ordering::Relaxed) >= enough).then_some(())).await;
         service.kill();
@@ -109,7 +109,7 @@ async fn what_a_crash_leaves_unknown_is_done_once_when_it_is_sent_again() {
         }
 
         let service = home.start();
-        // As if what was under way at the crash had begun long ago.
+        // As if the requests in progress at the crash had begun long ago.
         let age = format!("UPDATE idempotency SET begun_at = {} WHERE answer IS NULL", Backend::LONG_AGO);
         home.backend.sql(&home.data_dir(), &age);
         for ((user, _), content) in users.iter().zip(&unknown) {
@@ -129,7 +129,7 @@ async fn what_a_crash_leaves_unknown_is_done_once_when_it_is_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_too_old_to_be_repeated_is_swept() {
+async fn old_idempotency_records_are_deleted() {
     let home = Home::new();
     let service = home.start();
     let (api, alice) = (service.api.clone(), service.api.user("alice").await);

@@ -1,4 +1,4 @@
-//! A new signing secret, without logging anybody out.
+//! The rotation of the signing secret, without logging anybody out.
 
 use reqwest::Method;
 
@@ -43,14 +43,14 @@ async fn a_new_secret_logs_nobody_out_while_the_old_one_is_accepted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_is_sent_again_is_known_across_a_change_of_the_secret() {
+async fn a_repeated_request_is_recognized_during_a_rotation_of_the_secret() {
     let home = Home::new();
     let service = start(&home, OLD, "");
     let alice = service.api.user("alice").await;
     let post = text(&service.api.post(&alice, "Like me", None).await["id"]);
     service.stop();
 
-    // As on several nodes: the new one is accepted first, then both are exchanged, then the old one is left out.
+    // As on several nodes: first the new secret is accepted, then the two are swapped, then the old one is removed.
     let mut answers: Vec<String> = Vec::new();
     for (own, accepted) in [(OLD, NEW), (NEW, OLD)] {
         let service = start(&home, own, accepted);
@@ -76,7 +76,7 @@ async fn a_request_that_is_sent_again_is_known_across_a_change_of_the_secret() {
     service.stop();
 }
 
-/// Toggles a like under a key.
+/// Toggles a like with an `Idempotency-Key`.
 async fn like(api: &Client, user: &User, post: &str, key: usize) -> Response {
     let request = api.request_as(user, Method::POST, &format!("/api/posts/like/{post}"));
     api.send(request.header("Idempotency-Key", format!("key-{key}"))).await

@@ -1,4 +1,4 @@
-//! What an observer of times or logs learns: nothing.
+//! Neither response times nor logs reveal secrets.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ async fn an_unknown_account_is_refused_in_the_time_of_a_wrong_password() {
     let service = home.start_with(&[("AGORA_BCRYPT_COST", "10")]);
     let api = &service.api;
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
-    // Few attempts on each account: many would be held back.
+    // Few attempts per account, since more would be rate-limited.
     for name in ["alice", "bob", "carol"] {
         api.register(name).await.expect(201);
         for n in 0..7 {
@@ -49,7 +49,7 @@ async fn logs_contain_no_secrets() {
     const ADMIN: &str = "the root of it all";
     const GIVEN_SECRET: &str = "a secret of more than thirty-two bytes";
     const BODY: &str = "A day at the sea";
-    // Whatever is asked for, also of the libraries.
+    // At the most verbose level, also of the libraries.
     let log = ("AGORA_LOG", "trace,tokio_postgres=trace,hyper=trace");
     let home = Home::new();
 
@@ -89,10 +89,10 @@ async fn logs_contain_no_secrets() {
 
     let shown = format!("{first:?}{second:?}{created:?}");
     let tokens = [&alice.token, refreshed["token"].as_str().unwrap(), root["token"].as_str().unwrap()];
-    // Of a token, even the signature alone.
+    // Not even the signature of a token alone.
     let signatures = tokens.map(|token| token.rsplit('.').next().unwrap());
     let headers = tokens.map(|token| format!("Bearer {token}"));
-    // Of a password's hash, how it begins.
+    // Not even the prefix of a password hash.
     let secrets = [PASSWORD, CHANGED, WRONG, ADMIN, GIVEN_SECRET, &home.secret(), BODY, "$2b$"];
     let secrets = tokens.into_iter().chain(signatures).chain(headers.iter().map(|header| &**header)).chain(secrets);
     for secret in secrets.chain(home.backend.secrets()) {
@@ -102,7 +102,7 @@ async fn logs_contain_no_secrets() {
     }
 }
 
-/// How a text may be shown: as it is, as the list of its bytes, in hexadecimal and in base64.
+/// Returns the forms in which a text may appear: as it is, as the list of its bytes, in hexadecimal and in base64.
 fn forms(secret: &str) -> [String; 5] {
     let bytes = format!("{:?}", secret.as_bytes());
     let hexadecimal: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();

@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT: what is in flight is finished, then the service ends.
+//! SIGTERM, SIGINT and SIGHUP: the service completes the requests in flight, then it exits.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -15,24 +15,24 @@ use crate::picture::picture;
 use crate::process::{AGORA, Home, Process, Service};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_in_flight_are_answered_at_sigterm_and_new_connections_refused() {
-    finishes_what_is_in_flight("TERM").await;
+async fn sigterm_completes_requests_in_flight_and_refuses_new_connections() {
+    expect_graceful_stop("TERM").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_in_flight_are_answered_at_sigint_and_new_connections_refused() {
-    finishes_what_is_in_flight("INT").await;
+async fn sigint_completes_requests_in_flight_and_refuses_new_connections() {
+    expect_graceful_stop("INT").await;
 }
 
-async fn finishes_what_is_in_flight(signal: &str) {
+async fn expect_graceful_stop(signal: &str) {
     let home = Home::new();
-    // Hashes that take a while, one after the other: some are still in line when the service is told to stop.
+    // Slow hashes, so that some are still queued when the signal arrives.
     let service = home.start_with(&[("AGORA_BCRYPT_COST", "10")]);
     let alice = service.api.user("alice").await;
     let address = service.address.clone();
 
     let login = json!({ "identifier": "alice", "password": PASSWORD }).to_string();
-    // Each in flight as soon as it is open: one that is idle is closed before long.
+    // Each request is in flight as soon as its connection is open, since idle connections are soon closed.
     let begun = |path: &str, headers: &str, body: &[u8]| {
         let mut connection = Connection::open(&address);
         connection.begin(path, headers, body);
@@ -55,7 +55,7 @@ async fn finishes_what_is_in_flight(signal: &str) {
         let body = connection.answer().expect(200).text();
         assert!(body.contains("token"), "{body}");
     }
-    // Nothing was asked on this one: that does not keep the service from ending, nor make it fail.
+    // A connection without a request neither delays the exit nor makes it fail.
     idle.expect_end();
     service.finish().expect_success();
 
@@ -66,7 +66,7 @@ async fn finishes_what_is_in_flight(signal: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_signal_cuts_what_is_in_flight_also_when_the_first_is_being_obeyed() {
+async fn a_second_signal_aborts_requests_in_flight_during_a_graceful_stop() {
     let home = Home::new();
     let service = home.start();
     let alice = service.api.user("alice").await;
@@ -81,9 +81,9 @@ async fn a_second_signal_cuts_what_is_in_flight_also_when_the_first_is_being_obe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_its_terminal_stops_a_service_and_cuts_nothing_though_it_be_told_of_twice() {
+async fn sighup_stops_gracefully_even_if_it_is_received_twice() {
     let home = Home::new();
-    // Whatever these tests were started under.
+    // With the default action of the signal, even if it is ignored where these tests run.
     let service = Service::start(home.release("env", &["--default-signal=HUP", AGORA]));
     let alice = service.api.user("alice").await;
     let (mut upload, form) = (Connection::open(&service.address), form_bytes(&picture()));
@@ -98,7 +98,7 @@ async fn the_end_of_its_terminal_stops_a_service_and_cuts_nothing_though_it_be_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn under_nohup_a_service_outlives_its_terminal() {
+async fn under_nohup_a_service_ignores_sighup() {
     let home = Home::new();
     let service = Service::start(home.release("nohup", &[AGORA]));
     service.tell("HUP");
@@ -107,17 +107,17 @@ async fn under_nohup_a_service_outlives_its_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_service_ends_at_once_and_twice_told_alike() {
+async fn an_idle_service_exits_successfully_even_if_signalled_twice() {
     let home = Home::new();
     let service = home.start();
     service.tell("TERM");
-    // The second may come after its end.
+    // The second signal may arrive after the exit.
     service.tell("TERM");
     let finished = service.finish().expect_success();
     assert!(finished.stderr.contains("stopped"), "{finished:?}");
 }
 
-/// One who writes on a connection that is kept, one request after the other, until the service has gone away.
+/// A client that writes over a persistent connection, one request after the other, until the service closes it.
 struct Writer {
     connection: Connection,
     user: User,
@@ -127,7 +127,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes to the end; what was acknowledged, and when the request was sent that was not answered.
+    /// Writes until the connection ends; returns the acknowledged texts, and when the request without a response was sent.
     fn write(mut self, sent: &AtomicUsize) -> (Vec<String>, Option<Instant>) {
         for n in 0.. {
             let text = format!("{} {n}", self.name);
@@ -149,10 +149,10 @@ impl Writer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_reply_is_lost_at_sigterm_under_load_and_no_acknowledged_write() {
+async fn sigterm_under_load_loses_no_response_and_no_acknowledged_write() {
     const CLIENTS: usize = 24;
     let home = Home::new();
-    // Few threads and many clients: at any moment, most requests wait.
+    // One thread and many clients, so that most requests are queued at any moment.
     for round in 1..=3 {
         let service = home.start_with(&[("AGORA_WORKERS", "1")]);
         let name = format!("writer-{round}");
@@ -174,13 +174,13 @@ async fn no_reply_is_lost_at_sigterm_under_load_and_no_acknowledged_write() {
         service.finish().expect_success();
 
         let service = home.start();
-        // More than a page of them.
+        // All pages of the list, since there is more than one.
         let posts = service.api.walk(&user, &format!("/api/posts/{}/all", user.id), "data").await;
         let stored: BTreeSet<_> = posts.iter().map(|post| text(&post["content"])).collect();
         for (acknowledged, unanswered) in ends {
             assert!(!acknowledged.is_empty(), "a client that was never served");
             assert!(acknowledged.iter().all(|text| stored.contains(text)), "{acknowledged:?} {stored:?}");
-            // What was sent while the service was ending may find the connection closed, as HTTP has it.
+            // A request sent after the signal may find the connection closed, as HTTP allows.
             assert!(
                 unanswered.is_none_or(|at| at >= told),
                 "sent {:?} before the signal",
@@ -191,8 +191,8 @@ async fn no_reply_is_lost_at_sigterm_under_load_and_no_acknowledged_write() {
     }
 }
 
-/// Asks whether the service is ready until it says so, or that it is not; returns nothing when it ends before that.
-fn ask_until(probe: &mut Connection, is_ready: bool) -> Option<Response> {
+/// Polls the readiness until it is as expected; returns that response, or `None` if the service exits first.
+fn poll_readiness(probe: &mut Connection, is_ready: bool) -> Option<Response> {
     loop {
         probe.try_send(b"GET /health/ready HTTP/1.1\r\nHost: agora\r\n\r\n").ok()?;
         let answer = probe.try_answer().ok()?;
@@ -203,17 +203,17 @@ fn ask_until(probe: &mut Connection, is_ready: bool) -> Option<Response> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_was_told_to_stop_is_alive_but_not_ready() {
+async fn a_service_that_is_stopping_is_alive_but_not_ready() {
     const ROUNDS: usize = 5;
     let home = Home::new();
-    // It goes on for a moment, in which its probes are still answered. Whoever is held up for that long asks another time.
+    // Probes are answered only for a moment after the signal, which a busy machine may miss: hence several rounds.
     let answers = (0..ROUNDS).map(|_| {
         let service = home.start();
         let mut probe = Connection::open(&service.address);
-        ask_until(&mut probe, true).expect("it is ready");
-        let asking = thread::spawn(move || ask_until(&mut probe, false));
+        poll_readiness(&mut probe, true).expect("it is ready");
+        let polling = thread::spawn(move || poll_readiness(&mut probe, false));
         service.tell("TERM");
-        let answer = asking.join().unwrap();
+        let answer = polling.join().unwrap();
         service.finish().expect_success();
         answer
     });
@@ -222,7 +222,7 @@ async fn a_service_that_was_told_to_stop_is_alive_but_not_ready() {
 }
 
 #[test]
-fn a_signal_ends_a_start_that_waits_for_the_database() {
+fn a_signal_ends_a_service_that_is_starting_and_waits_for_the_database() {
     let home = Home::new();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut command = home.agora(&[]);

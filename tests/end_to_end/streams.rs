@@ -1,4 +1,5 @@
-//! Live updates: what readers are told, over lost connections, slow readers, ended sessions, crashes and several nodes.
+//! Live updates: events are delivered despite lost connections, slow readers, crashes and several nodes, and streams end with
+//! their sessions.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +16,10 @@ mod ends;
 mod losses;
 mod tickets;
 
-/// The nodes of one test, each with a data directory of its own.
+/// The nodes of one test, each with a separate data directory.
 struct Nodes {
     homes: Vec<Home>,
-    /// The URL of the PostgreSQL database that they share; without one, there is one node on SQLite.
+    /// The URL of the PostgreSQL database that they share; without one, there is a single node on SQLite.
     database: Option<String>,
 }
 
@@ -65,7 +66,7 @@ fn stop(nodes: Vec<Service>) {
     }
 }
 
-/// Registers accounts of these names.
+/// Registers accounts with these names.
 async fn users(api: &Client, names: impl Iterator<Item = String>) -> Vec<User> {
     let registered = names.map(|name| {
         let api = api.clone();
@@ -74,19 +75,19 @@ async fn users(api: &Client, names: impl Iterator<Item = String>) -> Vec<User> {
     futures_util::future::join_all(registered).await
 }
 
-/// Publishes a post; its id.
+/// Publishes a post; returns its id.
 async fn publish(api: &Client, author: &User, content: &str) -> String {
     text(&api.post(author, content, None).await["id"])
 }
 
-/// The value of a metric.
+/// Returns the value of a metric.
 async fn metric(address: &str, name: &str) -> f64 {
     let page = Client::new(address).fetch("").await.expect(200).text();
     let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {name}:\n{page}")).parse().unwrap()
 }
 
-/// Checks that nothing is there twice.
+/// Checks that no event occurs twice.
 #[track_caller]
 fn expect_no_repetition(events: &[Event]) {
     let mut ids = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Traces over OTLP, and ids of requests that a proxy gives.
+//! Traces over OTLP, and request ids from a proxy.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ use crate::process::{Home, Service};
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 
-/// A receiver of traces: what it was sent.
+/// An OTLP collector, with the traces that it has received.
 struct Receiver {
     url: String,
     received: Arc<Mutex<Vec<ExportTraceServiceRequest>>>,
@@ -54,7 +54,7 @@ impl Receiver {
         eventually(name, async || self.find(name, kind)).await
     }
 
-    /// What the service says of itself.
+    /// Returns an attribute of the resource, which describes the service.
     fn resource(&self, name: &str) -> Option<String> {
         let received = self.received.lock().unwrap();
         let resource = received.first()?.resource_spans.first()?.resource.clone()?;
@@ -62,7 +62,7 @@ impl Receiver {
     }
 }
 
-/// Takes in one request; nothing at the end of the connection.
+/// Receives one request; returns `None` at the end of the connection.
 fn receive(mut stream: &TcpStream, sink: &Mutex<Vec<ExportTraceServiceRequest>>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let (mut head, mut length) = (Vec::new(), 0);
@@ -111,7 +111,7 @@ fn start(home: &Home, receiver: &Receiver, further: &[(&str, &str)]) -> Service 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_is_a_trace_with_what_was_done_for_it() {
+async fn a_request_is_traced_with_its_use_case_and_database_calls() {
     let (home, receiver) = (Home::new(), Receiver::start());
     let further = [
         ("OTEL_BSP_SCHEDULE_DELAY", "50"),
@@ -146,21 +146,21 @@ async fn a_request_is_a_trace_with_what_was_done_for_it() {
     assert_eq!(receiver.resource("service.name").as_deref(), Some("agora"));
     assert_eq!(receiver.resource("deployment.environment.name").as_deref(), Some("test"));
 
-    // So is what runs to its end, whoever waits for it.
+    // A write, which runs to its end even if the client disconnects, is traced, too.
     let path = format!("/api/posts/delete/{}", crate::client::text(&answer.json()["data"]["id"]));
     service.api.call(&author, Method::DELETE, &path).await.expect(200);
     let use_case = receiver.span("posts.delete", SpanKind::Internal).await;
     let statement = receiver.span("posts.delete", SpanKind::Client).await;
     assert_eq!(statement.parent_span_id, use_case.span_id);
 
-    // Without a trace of its client a request begins one, and what it says of the person stays here.
+    // A request without a trace of its client begins a new trace, which contains no ids or query of the client.
     service.api.get(&author, "/api/posts/by-id/01900000-0000-7000-8000-000000000000").await.expect(404);
     let missing = receiver.span("GET /api/posts/by-id/{postId}", SpanKind::Server).await;
     assert!(missing.parent_span_id.is_empty() && hex(&missing.trace_id) != TRACE);
     service.api.fetch("/health/ready").await.expect(200);
     service.api.fetch("/no/such/path/secret").await.expect(404);
     receiver.span("GET", SpanKind::Server).await;
-    // What a client makes up names nothing.
+    // Names that a client makes up do not appear in names of spans.
     let brewing = Method::from_bytes(b"SECRET-METHOD").unwrap();
     service.api.send(service.api.request(brewing, "/api/products/findAll")).await.expect(405);
     let brewed = receiver.span("HTTP /api/products/findAll", SpanKind::Server).await;
@@ -175,7 +175,7 @@ async fn a_request_is_a_trace_with_what_was_done_for_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_sent_yet_is_sent_at_the_end() {
+async fn remaining_traces_are_sent_on_shutdown() {
     let (home, receiver) = (Home::new(), Receiver::start());
     let service = start(&home, &receiver, &[("OTEL_BSP_SCHEDULE_DELAY", "600000"), ("OTEL_SERVICE_NAME", "other")]);
     let given = service.api.request(Method::GET, "/api/products/findAll").header("x-request-id", "not-from-a-proxy");
@@ -188,7 +188,7 @@ async fn what_is_not_sent_yet_is_sent_at_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_are_served_while_nobody_takes_traces() {
+async fn requests_are_served_while_the_collector_is_unreachable() {
     let home = Home::new();
     let away = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let endpoint = format!("http://{away}");

@@ -1,4 +1,4 @@
-//! Times far away, which not every database can hold.
+//! Extreme points in time, which not every database can represent.
 
 use crate::process::Home;
 use crate::world::World;

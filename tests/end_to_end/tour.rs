@@ -1,4 +1,4 @@
-//! The README's tour, as it is pasted.
+//! The tour of the README, run as written.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ fn the_tour_of_the_readme_works_as_written() {
     assert!(tour.contains(default), "the tour uses the default address");
     let tour = tour.replace(default, &format!("AGORA=http://{}", service.address));
 
-    // As at a terminal: read line by line, with history expansion on.
+    // As on a terminal: the shell reads line by line, with history expansion enabled.
     let mut shell = home.program("bash");
     shell.args(["-e", "-u", "-o", "pipefail", "-o", "history", "-o", "histexpand"]);
     let output = run(shell, &tour).expect_success().stdout;

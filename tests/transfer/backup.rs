@@ -1,4 +1,4 @@
-//! `agora backup`, beside a service that goes on.
+//! `agora backup`, while the service runs.
 
 use std::fs;
 use std::process::Stdio;
@@ -14,7 +14,7 @@ use crate::place::{Deployment, files};
 use crate::process::{Home, mode};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_database_is_restored_in_each_with_its_secret() {
+async fn a_backup_of_either_database_is_restored_into_either_with_its_secret() {
     let home = Home::new();
     for (n, from) in [Deployment::embedded(&home, "a"), Deployment::scaled(&home, "b")].into_iter().enumerate() {
         let (world, seen) = from.settle(&home).await;
@@ -24,7 +24,7 @@ async fn each_database_is_restored_in_each_with_its_secret() {
             assert!(saved.stdout.contains(words), "{words:?} is missing: {saved:?}");
         }
         assert_eq!(mode(&file), 0o600, "it holds secrets");
-        // Elsewhere: another data directory, so the secret must come along.
+        // Into another data directory, so the secret must be in the backup.
         for to in [Home::new(), Home::new()].into_iter().enumerate().map(|(m, elsewhere)| {
             let name = format!("target-{m}");
             let place =
@@ -61,21 +61,21 @@ async fn a_downloaded_backup_is_restored_without_the_secret() {
         for words in ["counts and checksums agree", "Restored 1 images", "The backup holds no signing secret"] {
             assert!(restored.stdout.contains(words), "{words:?} is missing: {restored:?}");
         }
-        // With its secret, which was kept elsewhere, tokens stay valid.
+        // With the secret, which was stored separately, tokens stay valid.
         fs::create_dir_all(elsewhere.data_dir()).unwrap();
         fs::write(elsewhere.data_dir().join("jwt-secret"), secret).unwrap();
         to.expect(&elsewhere, &world, &seen).await;
     }
 }
 
-/// Makes and deletes posts with images, likes and comments until it is told to stop.
+/// Creates and deletes posts with images, likes and comments until `stop` is set.
 async fn write(api: Client, user: User, stop: Arc<AtomicBool>, rounds: Arc<AtomicUsize>) {
     let mut last: Option<String> = None;
     while !stop.load(Ordering::Relaxed) {
         let post = text(&api.post(&user, "On the move", Some(&picture())).await["id"]);
         api.call(&user, Method::POST, &format!("/api/posts/like/{post}")).await.expect(200);
         api.send(api.commenting(&user, &post, "Still here")).await.expect(201);
-        // Every other post goes again, with its image.
+        // Every other post is deleted again, with its image.
         if let Some(last) = last.replace(post)
             && rounds.load(Ordering::Relaxed).is_multiple_of(2)
         {
@@ -86,7 +86,7 @@ async fn write(api: Client, user: User, stop: Arc<AtomicBool>, rounds: Arc<Atomi
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_under_load_is_of_one_moment() {
+async fn a_backup_under_load_is_consistent() {
     let home = Home::new();
     for from in [Deployment::embedded(&home, "a"), Deployment::scaled(&home, "b")] {
         let service = from.start(&home);
@@ -115,7 +115,7 @@ async fn a_backup_under_load_is_of_one_moment() {
     }
 }
 
-/// Checks that every count agrees with what it counts, and that the images are those that posts have.
+/// Checks that all counts are right, and that the stored images are those that posts reference.
 pub(crate) async fn expect_consistent(place: &Deployment, home: &Home) {
     let service = place.start(home);
     let api = &service.api;
@@ -139,7 +139,7 @@ pub(crate) async fn expect_consistent(place: &Deployment, home: &Home) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_that_the_store_has_lost_must_be_allowed_for() {
+async fn a_missing_image_fails_the_backup_unless_it_is_allowed() {
     let home = Home::new();
     let from = Deployment::embedded(&home, "from");
     from.settle(&home).await;
@@ -158,7 +158,7 @@ async fn an_image_that_the_store_has_lost_must_be_allowed_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_saved_is_refused_and_leaves_no_file() {
+async fn a_failed_backup_leaves_no_file() {
     let home = Home::new();
     let place = Deployment::embedded(&home, "place");
     let backup = |file: &str| place.run(&home, &["backup", file]);
@@ -168,7 +168,7 @@ async fn what_cannot_be_saved_is_refused_and_leaves_no_file() {
     let anew = Deployment::embedded(&home, "anew");
     home.start_with(&[("AGORA_DATABASE_URL", &anew.database), ("AGORA_MEDIA_URL", "memory:")]).stop();
     anew.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["the database is empty"]);
-    // Another setting forgotten: nothing is made in its place.
+    // If another setting is forgotten, nothing is created in its place.
     let nowhere = Deployment::at(place.database.clone(), home.path("no-images"));
     place.settle(&home).await;
     nowhere.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["there is no directory", "AGORA_MEDIA_URL"]);
@@ -177,7 +177,7 @@ async fn what_cannot_be_saved_is_refused_and_leaves_no_file() {
     backup("taken.tar").expect_refusal(&["taken.tar exists already"]);
     assert_eq!(fs::read(home.path("taken.tar")).unwrap(), b"mine");
     backup("no/such/directory/backup.tar").expect_refusal(&["no/such/directory"]);
-    // An image that cannot be read is a failure, unlike one that is not there.
+    // An unreadable image is always a failure, unlike a missing one.
     let image = files(&place.directory).pop_first().unwrap();
     fs::remove_file(&image).unwrap();
     std::os::unix::fs::symlink(&image, &image).unwrap();
@@ -189,7 +189,7 @@ async fn what_cannot_be_saved_is_refused_and_leaves_no_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_goes_to_another_program_as_well() {
+async fn a_backup_can_be_piped_to_another_program() {
     let home = Home::new();
     let from = Deployment::embedded(&home, "a");
     let (world, seen) = from.settle(&home).await;

@@ -1,4 +1,4 @@
-//! A hundred thousand products from a file.
+//! The import of a hundred thousand products.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::process::{Home, Process, run};
 
 const MIB: u64 = 1 << 20;
 
-/// The line of a product, as JSON and as CSV.
+/// Returns the line of a product, as JSON and as CSV.
 fn lines(n: usize) -> [String; 2] {
     let (description, images) = ("Words and more words about it. ".repeat(n % 8), n % 3);
     let image = |n: usize| format!("https://shop.example.org/{n}.png");
@@ -28,7 +28,7 @@ fn lines(n: usize) -> [String; 2] {
     [json, csv]
 }
 
-/// Files of so many products, as JSON lines and as CSV.
+/// Writes files with that many products, as JSON lines and as CSV; returns their paths.
 fn files(home: &Home, name: &str, count: usize) -> [String; 2] {
     let mut texts = [String::new(), "sku,name,description,price,category,stock,variants,images\n".to_owned()];
     for n in 0..count {
@@ -44,7 +44,7 @@ fn files(home: &Home, name: &str, count: usize) -> [String; 2] {
     })
 }
 
-/// A fresh database of each kind.
+/// Returns a deployment with a new database of each kind.
 fn places(home: &Home) -> [Deployment; 2] {
     let places = [Deployment::embedded(home, "embedded"), Deployment::scaled(home, "scaled")];
     for place in &places {
@@ -58,7 +58,7 @@ fn export(home: &Home, place: &Deployment) -> String {
 }
 
 #[test]
-fn a_bad_row_at_the_end_of_a_hundred_thousand_leaves_nothing_behind() {
+fn with_a_bad_row_after_a_hundred_thousand_good_ones_nothing_is_imported() {
     let home = Home::new();
     let [file, _] = files(&home, "catalog", 100_000);
     let text = fs::read_to_string(&file).unwrap();
@@ -76,7 +76,7 @@ fn a_bad_row_at_the_end_of_a_hundred_thousand_leaves_nothing_behind() {
 }
 
 #[test]
-fn many_products_are_added_and_changed_in_steady_memory() {
+fn many_products_are_created_and_updated_in_constant_memory() {
     const MANY: usize = 10_000;
     let home = Home::new();
     let few = files(&home, "few", 1_000);
@@ -90,9 +90,9 @@ fn many_products_are_added_and_changed_in_steady_memory() {
         let (_, memory_for_few) = succeeded(import(&few[n]));
         let (told, memory) = succeeded(import(&many[n]));
         assert_eq!(told, "Imported 10000 products: 9000 created, 0 updated, 1000 unchanged.\n");
-        // What is remembered of each row is its SKU.
+        // Memory may grow by the SKU of each row, which is remembered.
         assert!(memory < memory_for_few + 24 * MIB, "{memory} bytes, and {memory_for_few} for a few products");
-        // The same products, told in the other format.
+        // The same products in the other format.
         let (told, _) = succeeded(import(&many[1 - n]));
         assert_eq!(told, "Imported 10000 products: 0 created, 0 updated, 10000 unchanged.\n");
 
@@ -103,12 +103,12 @@ fn many_products_are_added_and_changed_in_steady_memory() {
         let (told, _) = succeeded(import("prices.jsonl"));
         assert_eq!(told, "Imported 10000 products: 0 created, 10000 updated, 0 unchanged.\n");
     }
-    // Both databases gave the same file.
+    // The exports of both databases are the same.
     assert!(fs::read(home.path("0.csv")).unwrap() == fs::read(home.path("1.csv")).unwrap(), "the exports differ");
 }
 
 #[test]
-fn an_import_that_is_interrupted_while_it_writes_leaves_nothing() {
+fn an_import_that_is_interrupted_while_it_writes_changes_nothing() {
     let home = Home::new();
     let [file, _] = files(&home, "catalog", 20_000);
     for place in places(&home) {

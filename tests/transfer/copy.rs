@@ -6,7 +6,7 @@ use crate::place::{Deployment, copying};
 use crate::process::{Home, run};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_moves_to_postgresql_and_s3_and_back_and_its_users_notice_nothing() {
+async fn a_service_is_moved_to_postgresql_and_s3_and_back_without_a_difference_for_users() {
     let home = Home::new();
     let embedded = Deployment::embedded(&home, "first");
     let scaled = Deployment::scaled(&home, "second");
@@ -20,12 +20,12 @@ async fn a_service_moves_to_postgresql_and_s3_and_back_and_its_users_notice_noth
         assert!(!copied.stdout.contains("Warning"), "{copied:?}");
         to.expect(&home, &world, &seen).await;
     }
-    // What was copied from is as it was.
+    // The source is unchanged.
     embedded.expect(&home, &world, &seen).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_target_that_holds_rows_is_refused_unless_they_are_to_go() {
+async fn a_target_with_rows_is_refused_unless_they_are_to_be_replaced() {
     let home = Home::new();
     let (from, to) = (Deployment::embedded(&home, "from"), Deployment::scaled(&home, "to"));
     let (world, seen) = from.settle(&home).await;
@@ -50,13 +50,13 @@ async fn a_target_that_holds_rows_is_refused_unless_they_are_to_go() {
     let service = to.start(&home);
     assert_eq!(service.api.login("carol", crate::client::PASSWORD).await.status, 401, "carol is gone");
     service.stop();
-    // Again, as after an interruption that nobody noticed.
+    // Run again, as after an unnoticed interruption.
     let again = run(home.agora(&replacing), "").expect_success();
     assert!(again.stdout.contains("1 of which were there already"), "{again:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_databases_may_be_named_where_others_do_not_see_them() {
+async fn the_databases_may_be_named_by_variables_which_other_users_cannot_see() {
     let home = Home::new();
     let (from, to) = (Deployment::embedded(&home, "from"), Deployment::scaled(&home, "to"));
     from.settle(&home).await;
@@ -67,7 +67,7 @@ async fn the_databases_may_be_named_where_others_do_not_see_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_makes_no_sense_is_refused_and_makes_nothing() {
+async fn invalid_arguments_are_refused_and_nothing_is_created() {
     let home = Home::new();
     let place = Deployment::embedded(&home, "place");
     let other = Deployment::embedded(&home, "other");
@@ -83,7 +83,7 @@ async fn what_makes_no_sense_is_refused_and_makes_nothing() {
     misuse(&[], &["say what to copy"]);
     misuse(&["--from", &place.database], &["belong together"]);
     misuse(&["--from", &place.database, "--to", &place.database], &["the same database"]);
-    // Under other names as well.
+    // Also if they are named differently.
     let (link, media) = (home.path("link.db"), home.path("link"));
     symlink(place.directory.parent().unwrap().join("agora.db"), &link).unwrap();
     symlink(&place.directory, &media).unwrap();
@@ -105,7 +105,7 @@ async fn what_makes_no_sense_is_refused_and_makes_nothing() {
         ["--from", &place.database, "--to", &missing, "--media-from", &place.media, "--media-to", "ftp://e.org/x"];
     misuse(&both, &["--media-to"]);
     assert!(!home.path("typo.db").exists() && !home.path("typo").exists());
-    // A database without a row is most likely not the one that was meant.
+    // A database without rows is most likely the wrong one.
     let empty = crate::private_postgres::fresh_database();
     refuse(&["--from", &empty, "--to", &other.database], &["--from", "it is no database of Agora"]);
     home.start_with(&[("AGORA_DATABASE_URL", &empty), ("AGORA_MEDIA_URL", "memory:")]).stop();

@@ -10,7 +10,7 @@ use crate::process::{Home, run};
 
 const SMALL: [&str; 6] = ["demo", "seed", "--users", "300", "--posts", "2000"];
 
-/// What a backup says of the rows of each table.
+/// Returns the sums of the rows of each table, from the summary of a backup.
 fn sums(home: &Home, place: &Deployment, name: &str) -> BTreeMap<String, Value> {
     place.run(home, &["backup", name]).expect_success();
     let mut archive = tar::Archive::new(std::fs::File::open(home.path(name)).unwrap());
@@ -21,10 +21,10 @@ fn sums(home: &Home, place: &Deployment, name: &str) -> BTreeMap<String, Value> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_network_is_made_in_each_database_and_its_accounts_log_in() {
+async fn both_databases_get_the_same_data_and_accounts_can_log_in() {
     let home = Home::new();
     let places = [Deployment::embedded(&home, "a"), Deployment::embedded(&home, "b"), Deployment::scaled(&home, "c")];
-    // As where no service was ever started.
+    // In a data directory in which no service was ever started.
     std::fs::remove_dir(&places[0].directory).unwrap();
     let mut made = Vec::new();
     for (n, place) in places.iter().enumerate() {
@@ -34,7 +34,7 @@ async fn the_same_network_is_made_in_each_database_and_its_accounts_log_in() {
         }
         let mut sums = sums(&home, place, &format!("{n}.tar"));
         assert_eq!(sums["posts"]["rows"], 2_000);
-        // The hash of the password has a salt of its own.
+        // The password hash has a random salt.
         assert_eq!(sums.remove("users").unwrap()["rows"], 300 + 3 * 64 + 64 + 1);
         made.push(sums);
         place.run(&home, &SMALL).expect_refusal(&["the database is not empty"]);
@@ -62,7 +62,7 @@ async fn the_same_network_is_made_in_each_database_and_its_accounts_log_in() {
 }
 
 #[test]
-fn what_cannot_be_made_is_refused_and_makes_nothing() {
+fn invalid_arguments_are_refused_and_nothing_is_created() {
     let home = Home::new();
     for arguments in [["--users", "19"], ["--users", "1000001"], ["--posts", "10000001"], ["--seed", "first"]] {
         let refused = run(home.agora(&[&["demo", "seed"], arguments.as_slice()].concat()), "");

@@ -1,4 +1,4 @@
-//! `deploy/restore-drill`, and what a backup holds that is taken while clients are in each other's way.
+//! `deploy/restore-drill`, and the consistency of a backup that is made under concurrent, conflicting writes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,12 +17,12 @@ use crate::picture::picture;
 use crate::place::{Deployment, files};
 use crate::process::{AGORA, Home, run};
 
-/// What clients do to each other's posts.
+/// Clients that write concurrently on each other's posts.
 #[derive(Clone)]
 struct Crowd {
     api: Client,
     users: Arc<Vec<User>>,
-    /// The newest posts, whoever's.
+    /// The newest posts of all clients.
     posts: Arc<Mutex<Vec<String>>>,
     stop: Arc<AtomicBool>,
     rounds: Arc<AtomicUsize>,
@@ -33,7 +33,7 @@ impl Crowd {
         self.posts.lock().unwrap().last().cloned()
     }
 
-    /// Writes as one of them until it is told to stop. What somebody else has deleted meanwhile is not there (404).
+    /// Writes as the nth user until `stop` is set. A post that another client has deleted meanwhile is not found (404).
     async fn write(self, n: usize) {
         let (api, me) = (&self.api, &self.users[n]);
         let followed = &self.users[(n + 1) % self.users.len()].id;
@@ -45,17 +45,17 @@ impl Crowd {
             }
             if let Some(post) = self.newest() {
                 for method in [Method::PUT, Method::POST, Method::PUT] {
-                    expect_known(api.call(me, method, &format!("/api/posts/like/{post}")).await.status, &[200, 404]);
+                    expect_status(api.call(me, method, &format!("/api/posts/like/{post}")).await.status, &[200, 404]);
                 }
-                expect_known(api.send(api.commenting(me, &post, "Me too")).await.status, &[201, 404]);
-                self.take_back(me, &post).await;
+                expect_status(api.send(api.commenting(me, &post, "Me too")).await.status, &[201, 404]);
+                self.delete_own_comment(me, &post).await;
             }
             api.call(me, Method::POST, &format!("/api/follow/follow/{followed}")).await.expect(200);
-            // The oldest of many goes, with all that others have said of it, when it is one's own.
+            // Deletes the oldest post, with its likes and comments, if it is the user's own.
             let oldest = self.posts.lock().unwrap().first().cloned();
             if let Some(post) = oldest.filter(|_| round % 4 == 3) {
                 let gone = api.call(me, Method::DELETE, &format!("/api/posts/delete/{post}")).await.status;
-                expect_known(gone, &[200, 403, 404]);
+                expect_status(gone, &[200, 403, 404]);
                 if gone == 200 {
                     self.posts.lock().unwrap().retain(|kept| *kept != post);
                 }
@@ -63,8 +63,8 @@ impl Crowd {
         }
     }
 
-    /// Deletes one's oldest comment on a post, when there are two.
-    async fn take_back(&self, me: &User, post: &str) {
+    /// Deletes the user's oldest comment on a post, if there are at least two.
+    async fn delete_own_comment(&self, me: &User, post: &str) {
         let answer = self.api.get(me, &format!("/api/comments/all/{post}")).await;
         if answer.status != 200 {
             return;
@@ -73,7 +73,7 @@ impl Crowd {
         let mine: Vec<&Value> = list(&comments).iter().filter(|it| it["author"]["id"] == *me.id).collect();
         if let [first, _, ..] = mine[..] {
             let path = format!("/api/comments/delete/{}", text(&first["id"]));
-            expect_known(self.api.call(me, Method::DELETE, &path).await.status, &[200, 404]);
+            expect_status(self.api.call(me, Method::DELETE, &path).await.status, &[200, 404]);
         }
     }
 
@@ -84,11 +84,11 @@ impl Crowd {
 }
 
 #[track_caller]
-fn expect_known(status: u16, known: &[u16]) {
+fn expect_status(status: u16, known: &[u16]) {
     assert!(known.contains(&status), "{status}");
 }
 
-/// Checks that each side of a follow relation knows the other.
+/// Checks that every followed user lists the follower.
 async fn expect_follows(api: &Client, users: &[User]) {
     for user in users {
         let followed = api.get(user, &format!("/api/follow/followed/{}", user.id)).await.expect(200).data();
@@ -100,33 +100,33 @@ async fn expect_follows(api: &Client, users: &[User]) {
     }
 }
 
-/// The script, with the settings of a service at the place. What it makes is below [`room`].
+/// Returns the command of the script, with the settings of a deployment. Its temporary files are in [`temporary_directory`].
 fn drill(home: &Home, place: &Deployment) -> Command {
     drill_with(Path::new(AGORA), home, place)
 }
 
-/// The same, of another program.
+/// Returns the same command for another program.
 fn drill_with(program: &Path, home: &Home, place: &Deployment) -> Command {
     let settings = place.command(home, &[]);
     let mut drill = home.program("bash");
     drill.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/restore-drill")).arg(program);
     drill.envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    fs::create_dir_all(room(home)).unwrap();
-    drill.env("TMPDIR", room(home));
+    fs::create_dir_all(temporary_directory(home)).unwrap();
+    drill.env("TMPDIR", temporary_directory(home));
     drill
 }
 
-fn room(home: &Home) -> PathBuf {
+fn temporary_directory(home: &Home) -> PathBuf {
     home.path("room")
 }
 
 /// Checks that a drill has left neither a file nor a process with its settings.
 fn expect_nothing_left(home: &Home) {
-    let room = room(home);
-    assert_eq!(fs::read_dir(&room).unwrap().count(), 0);
-    let settings = format!("AGORA_DATA_DIR={}", room.display());
+    let directory = temporary_directory(home);
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
+    let settings = format!("AGORA_DATA_DIR={}", directory.display());
     let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
-    // Of those of others, and of those that end meanwhile, nothing is read.
+    // The environment of other users' processes, and of those that end meanwhile, cannot be read.
     let left = processes.filter(|process| {
         let environment = fs::read(process.join("environ")).unwrap_or_default();
         String::from_utf8_lossy(&environment).contains(&settings)
@@ -135,7 +135,7 @@ fn expect_nothing_left(home: &Home) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_drill_succeeds_while_clients_are_in_each_others_way() {
+async fn a_drill_succeeds_under_concurrent_writes() {
     let home = Home::new();
     for (n, place) in [Deployment::embedded(&home, "a"), Deployment::scaled(&home, "b")].into_iter().enumerate() {
         let service = place.start(&home);
@@ -154,7 +154,7 @@ async fn a_drill_succeeds_while_clients_are_in_each_others_way() {
         assert!(told.contains("Saved ") && told.contains("compared and served: it could be restored."), "{told}");
         expect_nothing_left(&home);
 
-        // What was answered before a backup begins is in it, and the tokens of then are good.
+        // A backup contains every write that was acknowledged before it began, and existing tokens stay valid.
         let api = &service.api;
         let post = text(&api.post(&users[0], "Before the backup", Some(&picture())).await["id"]);
         api.call(&users[1], Method::PUT, &format!("/api/posts/like/{post}")).await.expect(200);
@@ -180,7 +180,7 @@ async fn a_drill_succeeds_while_clients_are_in_each_others_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_drill_fails_when_something_is_lost_and_leaves_nothing_behind() {
+async fn a_drill_fails_if_an_image_is_missing_and_leaves_nothing_behind() {
     let home = Home::new();
     let place = Deployment::embedded(&home, "place");
     place.settle(&home).await;
@@ -190,11 +190,12 @@ async fn a_drill_fails_when_something_is_lost_and_leaves_nothing_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_deleted_during_the_backup_fails_no_drill() {
+async fn a_drill_succeeds_if_an_image_is_deleted_during_the_backup() {
     let (_origin, saved) = saved().await;
     let home = Home::new();
     let forged = forge(&home, &with_unnamed_image(&saved).0);
-    // Saves what was forged the first time, without the settings of the drill, and is the program otherwise.
+    // A program that returns the forged backup for the first call, which lacks the settings of the drill, and otherwise runs the
+    // real one.
     let program = home.path("program");
     let forged = forged.display();
     let text = format!(

@@ -1,4 +1,4 @@
-//! `agora restore` of archives that are whole and hold what no backup does.
+//! `agora restore` of forged archives: their checksum is right, but no backup has such content.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ impl File {
     }
 }
 
-/// The files of a backup of a small world, but for the checksum; and where.
+/// Makes a backup of a small network; returns its files except the checksum, and the home it is in.
 pub(crate) async fn saved() -> (Home, Vec<File>) {
     let home = Home::new();
     let place = Deployment::embedded(&home, "origin");
@@ -45,12 +45,12 @@ pub(crate) async fn saved() -> (Home, Vec<File>) {
     (home, saved)
 }
 
-/// Writes an archive of these files with the checksum that belongs to it.
+/// Writes an archive of these files with the right checksum.
 pub(crate) fn forge(home: &Home, forged: &[File]) -> PathBuf {
     let mut tar = Vec::new();
     let append = |tar: &mut Vec<u8>, file: &File| {
         let mut header = tar::Header::new_gnu();
-        // Not as the library would have it: it refuses such names.
+        // Not by the library's function, which refuses such names.
         header.as_mut_bytes()[..file.name.len()].copy_from_slice(file.name.as_bytes());
         header.set_size(file.size);
         header.set_mode(0o600);
@@ -73,7 +73,7 @@ pub(crate) fn forge(home: &Home, forged: &[File]) -> PathBuf {
     path
 }
 
-/// As if a post had gone while its image and the thumbnail were saved; with the key of the image.
+/// Adds an image as if its post had been deleted after its files were saved; returns the files, and the key of the image.
 pub(crate) fn with_unnamed_image(saved: &[File]) -> (Vec<File>, String) {
     let unnamed = saved.iter().position(|it| it.name == "unnamed-images").unwrap();
     let key = format!("{}.png", "0123456789abcdef".repeat(2));
@@ -89,7 +89,7 @@ pub(crate) fn with_unnamed_image(saved: &[File]) -> (Vec<File>, String) {
 type Change<'a> = &'a dyn Fn(&mut Vec<File>);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_backup_holds_is_refused_and_leaves_an_empty_target() {
+async fn a_forged_archive_is_refused_and_leaves_the_target_empty() {
     let (_origin, saved) = saved().await;
     let at = |saved: &[File], beginning: &str| saved.iter().position(|it| it.name.starts_with(beginning)).unwrap();
     let replace = |saved: &mut Vec<File>, beginning: &str, from: &str, to: &str| {
@@ -152,7 +152,7 @@ async fn what_no_backup_holds_is_refused_and_leaves_an_empty_target() {
         assert!(!files(&home.path(".")).iter().any(|file| file.contains("escaped")), "{what}");
         place.expect_empty(&home).await;
     }
-    // And what was not changed is no less a backup for having been taken apart.
+    // Without a change, the reassembled archive can be restored.
     let home = Home::new();
     let file = forge(&home, &saved);
     Deployment::embedded(&home, "place").run(&home, &["restore", file.to_str().unwrap()]).expect_success();
@@ -183,7 +183,7 @@ async fn an_image_deleted_during_the_backup_is_not_left_behind_by_a_restore() {
     let checked = place.run(&home, &["media", "check"]).expect_success().stdout;
     assert!(checked.contains("that nothing knows: 0"), "{checked}");
 
-    // Who says so of an image that a row names is not believed.
+    // An image that a row references is not deleted even if the archive lists it as unreferenced.
     let mut lying = with_another.clone();
     let both = format!("{key}\n{name}\n");
     lying[unnamed + 2] = File::new("unnamed-images", both.as_bytes());
@@ -193,7 +193,7 @@ async fn an_image_deleted_during_the_backup_is_not_left_behind_by_a_restore() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_plain_archive_is_named() {
+async fn a_directory_and_a_compressed_archive_are_refused_with_a_reason() {
     let home = Home::new();
     let place = Deployment::embedded(&home, "place");
     fs::create_dir(home.path("directory")).unwrap();

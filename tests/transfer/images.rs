@@ -7,7 +7,7 @@ use crate::picture::picture;
 use crate::place::{Deployment, copying, files};
 use crate::process::{Home, run};
 
-/// Puts files named like images into a place's store; where they are.
+/// Puts files with names of images into the store of a deployment; returns their paths.
 fn store(place: &Deployment, names: impl IntoIterator<Item = String>, content: &[u8]) -> Vec<PathBuf> {
     let put = |name: String| {
         let file = place.directory.join(&name[..2]).join(&name);
@@ -27,13 +27,13 @@ fn media<'a>(from: &'a Deployment, to: &'a Deployment) -> [&'a str; 5] {
 }
 
 #[test]
-fn an_interrupted_copy_is_run_again_and_what_is_damaged_is_mended() {
+fn an_interrupted_copy_can_be_run_again_and_repairs_damaged_images() {
     let home = Home::new();
     let (first, bucket) = (Deployment::embedded(&home, "first"), Deployment::scaled(&home, "bucket"));
     let last = Deployment::embedded(&home, "last");
     let sources = store(&first, names(300), &picture());
     for (from, to) in [(&first, &bucket), (&bucket, &last)] {
-        // A third has arrived, one of it not whole.
+        // A third of the images has been copied, one of them incompletely.
         let arrived = store(to, names(100), &picture());
         fs::write(&arrived[7], &picture()[..20]).unwrap();
         let copied = run(home.agora(&media(from, to)), "").expect_success();
@@ -50,7 +50,7 @@ fn an_interrupted_copy_is_run_again_and_what_is_damaged_is_mended() {
 }
 
 #[test]
-fn a_store_with_other_images_is_refused_unless_they_may_be_there() {
+fn a_target_with_other_images_is_refused_unless_they_are_allowed() {
     let home = Home::new();
     let (from, to) = (Deployment::embedded(&home, "from"), Deployment::embedded(&home, "to"));
     store(&from, names(3), &picture());
@@ -63,7 +63,7 @@ fn a_store_with_other_images_is_refused_unless_they_may_be_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_image_that_the_source_has_lost_is_named_and_must_be_allowed_for() {
+async fn an_image_missing_in_the_source_is_named_and_must_be_allowed() {
     let home = Home::new();
     let (from, to) = (Deployment::embedded(&home, "from"), Deployment::embedded(&home, "to"));
     from.settle(&home).await;
@@ -80,7 +80,7 @@ async fn an_image_that_the_source_has_lost_is_named_and_must_be_allowed_for() {
 }
 
 #[test]
-fn a_source_without_images_is_most_likely_another() {
+fn a_source_without_images_is_refused() {
     let home = Home::new();
     let (from, to) = (Deployment::embedded(&home, "from"), Deployment::scaled(&home, "to"));
     fs::create_dir_all(&from.directory).unwrap();

@@ -1,4 +1,4 @@
-//! Tens of thousands of posts.
+//! Copies and backups of tens of thousands of posts.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::process::{AGORA, Finished, Home, Process, run};
 const USERS: usize = 1_000;
 const BATCH: usize = 1_000;
 
-/// Makes the line of the row of a number.
+/// Returns the line of the nth row.
 type Line<'a> = &'a dyn Fn(usize) -> String;
 
 /// Fills a database with posts, each with two likes and a comment.
@@ -65,13 +65,13 @@ async fn fill(url: &str, posts: usize) {
     load.commit().await.unwrap();
 }
 
-/// Runs a command that succeeds; how it ended, and the most memory it had.
+/// Runs a command that must succeed; returns its output and its peak memory.
 fn succeeded(command: Command) -> (Finished, u64) {
     let (finished, peak) = measured(command);
     (finished.expect_success(), peak)
 }
 
-/// Runs a command; how it ended, and the most memory of its own that it had.
+/// Runs a command; returns how it ended, and its peak private memory.
 pub(crate) fn measured(command: Command) -> (Finished, u64) {
     let mut process = Process::spawn(command, "");
     let mut peak = 0;
@@ -82,13 +82,13 @@ pub(crate) fn measured(command: Command) -> (Finished, u64) {
     (process.finish(), peak)
 }
 
-/// The lines of a report that name a table, its rows and their checksum.
+/// Returns the lines of a report with a table, its number of rows and their checksum.
 fn sums(report: &str) -> Vec<&str> {
     report.lines().filter(|line| line.contains("sha256")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_posts_go_to_postgresql_and_back_in_steady_memory() {
+async fn many_posts_are_copied_to_postgresql_and_back_in_constant_memory() {
     let home = Home::new();
     let copy = |from: &str, to: &str| home.agora(&["copy", "--from", from, "--to", to]);
     let few = Deployment::embedded(&home, "few").database;
@@ -103,12 +103,12 @@ async fn many_posts_go_to_postgresql_and_back_in_steady_memory() {
     assert!(there.stdout.contains("Copied 121000 rows"), "{there:?}");
     assert_eq!(sums(&there.stdout).len(), Table::ALL.len());
     assert_eq!(sums(&there.stdout), sums(&back.stdout));
-    // Six times the posts take hardly more: nothing grows with them.
+    // Six times the posts need hardly more memory.
     for memory in [memory_there, memory_back] {
         assert!(memory < memory_for_few + (24 << 20), "{memory} bytes, and {memory_for_few} for a few posts");
     }
 
-    // What is saved of the first and of the last is the same but for when it was.
+    // The backups of all three are the same except for the time in the header.
     let exports = [(&first, "first.tar"), (&second, "second.tar"), (&third, "third.tar")].map(|(place, name)| {
         let (_, memory) = succeeded(place.command(&home, &["backup", name]));
         assert!(memory < memory_for_few + (24 << 20), "{memory} bytes, and {memory_for_few} for a few posts");
@@ -118,7 +118,7 @@ async fn many_posts_go_to_postgresql_and_back_in_steady_memory() {
     assert_eq!(exports[0], exports[2]);
 }
 
-/// The entries of an archive after the first, which says when it was made: their names, and the summary with the
+/// Returns the names of the entries of an archive, without the first, which has the time of the backup, and the summary with the
 /// checksums of all rows.
 fn content(home: &Home, name: &str) -> (Vec<String>, Value) {
     let mut archive = tar::Archive::new(std::fs::File::open(home.path(name)).unwrap());
@@ -135,7 +135,7 @@ fn content(home: &Home, name: &str) -> (Vec<String>, Value) {
 }
 
 #[test]
-fn images_go_to_a_bucket_and_back_in_bounded_memory() {
+fn images_are_copied_to_a_bucket_and_back_in_bounded_memory() {
     const IMAGES: usize = 60;
     const BYTES: usize = 5 << 20;
     let home = Home::new();
@@ -150,14 +150,14 @@ fn images_go_to_a_bucket_and_back_in_bounded_memory() {
         let command = home.agora(&["copy", "--media-from", &from.media, "--media-to", &to.media]);
         let (copied, memory) = succeeded(command);
         assert!(copied.stdout.contains(&format!("Copied {IMAGES} images")), "{copied:?}");
-        // Of 300 MB of images only some are on their way at once.
+        // Only some of the 300 MB of images are in memory at a time.
         assert!(memory < 120 << 20, "{memory} bytes");
     }
     assert_eq!(files(&last.directory).len(), IMAGES);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_that_is_killed_leaves_nothing_and_is_run_again() {
+async fn a_killed_copy_leaves_no_rows_and_can_be_run_again() {
     let home = Home::new();
     let (from, sqlite) = (Deployment::embedded(&home, "from"), Deployment::embedded(&home, "to"));
     fill(&from.database, 20_000).await;
@@ -165,7 +165,7 @@ async fn a_copy_that_is_killed_leaves_nothing_and_is_run_again() {
         let copy = || home.agora(&["copy", "--from", &from.database, "--to", &to.database]);
         for signal in ["KILL", "TERM"] {
             let mut command = copy();
-            // A line at each tenth of the way.
+            // A log line at each tenth of the rows.
             command.env("AGORA_LOG", "info");
             let mut process = Process::spawn(command, "");
             process.error_line("rows done=");
@@ -185,11 +185,11 @@ async fn a_copy_that_is_killed_leaves_nothing_and_is_run_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_terminal_progress_is_one_line() {
+async fn progress_on_a_terminal_is_one_line() {
     let home = Home::new();
     let (from, to) = (Deployment::embedded(&home, "from"), Deployment::embedded(&home, "to"));
     fill(&from.database, 10_000).await;
-    // `script` runs a command on a terminal of its own.
+    // `script` runs a command on a pseudoterminal.
     let line = format!("'{AGORA}' copy --from '{}' --to '{}'", from.database, to.database);
     let mut command = home.program("script");
     command.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").env("COLUMNS", "100");

@@ -1,5 +1,5 @@
-//! `agora copy`, `agora backup`, `agora restore`, `agora demo seed` and `agora products import`: the real binary, between
-//! real databases.
+//! `agora copy`, `agora backup`, `agora restore`, `agora demo seed` and `agora products import` of the real binary, with real
+//! databases.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
@@ -29,7 +29,7 @@ mod restore;
 #[path = "../support/world.rs"]
 mod world;
 
-/// An S3 server beside the embedded default; the tests name databases and stores themselves.
+/// The default backend, with an S3 server in addition; the tests choose databases and stores themselves.
 mod backend {
     use std::path::{Path, PathBuf};
 
@@ -44,12 +44,12 @@ mod backend {
             Self { s3: S3Server::start() }
         }
 
-        /// The variables that lead the binary to it.
+        /// Returns the environment variables for the binary.
         pub(crate) fn variables(&self) -> Vec<(String, String)> {
             self.s3.variables()
         }
 
-        /// Where stored images are files.
+        /// Returns the directory in which images are files.
         pub(crate) fn images(&self, data_dir: &Path) -> PathBuf {
             data_dir.join("media")
         }

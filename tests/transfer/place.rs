@@ -1,4 +1,4 @@
-//! Where a service keeps what it has.
+//! Deployments: databases and image stores for a service.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,30 +10,30 @@ use url::Url;
 use crate::process::{Finished, Home, Service, run};
 use crate::world::World;
 
-/// A database and an image store, which another may follow in the same home: the signing secret stays.
+/// A database and an image store. A home may have several deployments, one after the other, with the same signing secret.
 #[derive(Debug, Clone)]
 pub(crate) struct Deployment {
     pub(crate) database: String,
     pub(crate) media: String,
-    /// Where its images are files.
+    /// The directory in which its images are files.
     pub(crate) directory: PathBuf,
 }
 
 impl Deployment {
-    /// A fresh SQLite database and a fresh directory of images.
+    /// Creates a deployment with a new SQLite database and a new directory of images.
     pub(crate) fn embedded(home: &Home, name: &str) -> Self {
         let directory = home.path(name);
         fs::create_dir_all(directory.join("media")).unwrap();
         Self::at(format!("sqlite:{}", directory.join("agora.db").display()), directory.join("media"))
     }
 
-    /// A database, and a directory of images.
+    /// Creates a deployment with this database and this directory of images.
     pub(crate) fn at(database: String, directory: PathBuf) -> Self {
         let media = Url::from_directory_path(&directory).unwrap().into();
         Self { database, media, directory }
     }
 
-    /// A fresh PostgreSQL database and a fresh bucket of images.
+    /// Creates a deployment with a new PostgreSQL database and a new bucket of images.
     pub(crate) fn scaled(home: &Home, name: &str) -> Self {
         let bucket = format!("bucket-{name}");
         home.backend.s3.make_bucket(&bucket);
@@ -42,12 +42,12 @@ impl Deployment {
         Self { database, media: format!("s3://{bucket}/images"), directory }
     }
 
-    /// As the variables of a service.
+    /// Returns the environment variables of a service.
     fn variables(&self) -> [(&str, &str); 2] {
         [("AGORA_DATABASE_URL", &self.database), ("AGORA_MEDIA_URL", &self.media)]
     }
 
-    /// Starts a service here, with an administrator `root`.
+    /// Starts a service on it, with an administrator `root`.
     pub(crate) fn start(&self, home: &Home) -> Service {
         let root = [
             ("AGORA_ADMIN_USERNAME", "root"),
@@ -57,7 +57,7 @@ impl Deployment {
         home.start_with(&[self.variables().as_slice(), &root].concat())
     }
 
-    /// Makes a world here; it, and what its users see.
+    /// Fills it with a small network; returns that and what its users see.
     pub(crate) async fn settle(&self, home: &Home) -> (World, Vec<String>) {
         let service = self.start(home);
         let world = World::make(&service.api).await;
@@ -66,7 +66,7 @@ impl Deployment {
         (world, seen)
     }
 
-    /// Checks that a service here shows a world as it was seen elsewhere, to the tokens issued there.
+    /// Checks that a service on it shows the network as its users saw it elsewhere, and accepts the tokens issued there.
     pub(crate) async fn expect(&self, home: &Home, world: &World, seen: &[String]) {
         let service = self.start(home);
         assert_eq!(world.seen(&service.api).await, seen);
@@ -74,7 +74,7 @@ impl Deployment {
         service.stop();
     }
 
-    /// Checks that nothing was ever put here.
+    /// Checks that it has no data.
     pub(crate) async fn expect_empty(&self, home: &Home) {
         let service = self.start(home);
         let root = service.api.log_in("root").await;
@@ -83,7 +83,7 @@ impl Deployment {
         service.stop();
     }
 
-    /// The command, with its arguments, for what is here.
+    /// Returns a command with these arguments and the settings of the deployment.
     pub(crate) fn command(&self, home: &Home, arguments: &[&str]) -> Command {
         let mut command = home.agora(arguments);
         command.envs(self.variables());
@@ -95,12 +95,12 @@ impl Deployment {
     }
 }
 
-/// The arguments that copy everything from one place to the other.
+/// Returns the arguments that copy everything from one deployment to another.
 pub(crate) fn copying<'a>(from: &'a Deployment, to: &'a Deployment) -> Vec<&'a str> {
     vec!["copy", "--from", &from.database, "--to", &to.database, "--media-from", &from.media, "--media-to", &to.media]
 }
 
-/// The paths of the files below a directory.
+/// Returns the paths of the files below a directory.
 pub(crate) fn files(directory: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut left = vec![directory.to_owned()];

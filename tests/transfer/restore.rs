@@ -1,4 +1,4 @@
-//! `agora restore`: what it refuses.
+//! `agora restore`: the archives and targets that it refuses.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::place::{Deployment, files};
 use crate::process::Home;
 
-/// A backup of a small world, in a home of its own.
+/// Makes a backup of a small network; returns the home it is in, and its path.
 async fn saved() -> (Home, PathBuf) {
     let home = Home::new();
     let place = Deployment::embedded(&home, "origin");
@@ -17,7 +17,7 @@ async fn saved() -> (Home, PathBuf) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_truncated_or_altered_archive_is_refused_before_anything_is_made() {
+async fn a_truncated_or_altered_archive_is_refused_before_anything_is_created() {
     let (_origin, file) = saved().await;
     let whole = fs::read(&file).unwrap();
     let home = Home::new();
@@ -47,12 +47,12 @@ async fn a_truncated_or_altered_archive_is_refused_before_anything_is_made() {
     refuse(&without_a_block, "without a block");
     refuse(b"-- PostgreSQL database dump\n", "something else");
 
-    // And the whole one is not.
+    // The complete archive is restored.
     place.run(&home, &["restore", file.to_str().unwrap()]).expect_success();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
+async fn a_target_that_is_not_empty_is_refused_and_unchanged() {
     let (origin, file) = saved().await;
     let file = file.to_str().unwrap();
     let restore = |place: &Deployment, home: &Home| {
@@ -66,7 +66,7 @@ async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
         let (world, seen) = place.settle(&home).await;
         restore(&place, &home).expect_refusal(&["the database is not empty"]);
         place.expect(&home, &world, &seen).await;
-        // Nor is the secret of a service replaced.
+        // The secret of a service is not replaced either.
         let secret = home.secret();
         let other = kind(&home, "other");
         other.run(&home, &["restore", file]).expect_refusal(&["another signing secret"]);
@@ -86,11 +86,11 @@ async fn a_target_that_is_not_empty_is_refused_and_stays_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_restore_is_repeated_with_what_arrived_before() {
+async fn an_interrupted_restore_can_be_run_again() {
     let (origin, file) = saved().await;
     let home = Home::new();
     let place = Deployment::scaled(&home, "place");
-    // As if it had been interrupted just before its end: the image is there, and so is the secret.
+    // As if it had been interrupted just before its end: the image and the secret are there.
     let image = files(&origin.path("origin")).into_iter().find(|file| file.ends_with(".png")).unwrap();
     let (folder, name) = (&image[image.len() - 39..image.len() - 37], &image[image.len() - 36..]);
     fs::create_dir_all(place.directory.join(folder)).unwrap();

@@ -1,4 +1,4 @@
-//! Readers whose connections are cut, and whose node is killed.
+//! Readers that resume after disconnects and after their node was killed.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -12,10 +12,10 @@ use super::{Nodes, apis, expect_no_repetition, publish, stop, users};
 use crate::client::{Client, User, eventually, text};
 use crate::sse::{Event, EventStream};
 
-/// Numbers that look like drawn ones, the same in each run.
-struct Draw(u64);
+/// A pseudorandom number generator (xorshift), which yields the same numbers in each run.
+struct Rng(u64);
 
-impl Draw {
+impl Rng {
     fn up_to(&mut self, most: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -24,12 +24,12 @@ impl Draw {
     }
 }
 
-/// How many events a test of readers that are cut makes, about.
+/// Returns the approximate number of events in a test of readers that disconnect.
 fn events_to_make() -> usize {
     env::var("AGORA_TEST_EVENTS").map_or(600, |count| count.parse().unwrap())
 }
 
-/// What one writer was acknowledged, in order.
+/// The acknowledged writes of one writer, in order.
 #[derive(Debug, Default)]
 struct Acknowledged {
     posts: Vec<String>,
@@ -37,10 +37,10 @@ struct Acknowledged {
     likes: usize,
 }
 
-/// Publishes, comments on a post and likes it or takes that back, so many times, with each request at another node.
+/// In each round publishes a post, comments on `post`, and toggles a like of it. Requests go to the nodes in rotation.
 async fn write(nodes: Vec<Client>, user: User, post: String, rounds: usize) -> Acknowledged {
-    let mut turns = nodes.iter().cycle();
-    let mut next = || turns.next().unwrap();
+    let mut rotation = nodes.iter().cycle();
+    let mut next = || rotation.next().unwrap();
     let mut acknowledged = Acknowledged::default();
     for n in 0..rounds {
         let content = format!("{} {n}", user.name);
@@ -56,61 +56,61 @@ async fn write(nodes: Vec<Client>, user: User, post: String, rounds: usize) -> A
     acknowledged
 }
 
-/// One who listens over many connections.
+/// A reader that disconnects and resumes repeatedly.
 struct Reader {
     nodes: Vec<Client>,
     user: User,
     topics: String,
-    /// Who publishes last.
+    /// The id of the account that publishes the last post.
     herald: String,
     stream: EventStream,
-    draw: Draw,
+    rng: Rng,
 }
 
 impl Reader {
     async fn open(nodes: &[Client], user: User, topics: &str, herald: &User, seed: usize) -> Self {
         let stream = EventStream::open(&nodes[seed % nodes.len()], &user, topics).await;
-        let draw = Draw(0x9e37_79b9_7f4a_7c15 ^ (seed as u64 + 1));
-        Self { nodes: nodes.to_vec(), user, topics: topics.to_owned(), herald: herald.id.clone(), stream, draw }
+        let rng = Rng(0x9e37_79b9_7f4a_7c15 ^ (seed as u64 + 1));
+        Self { nodes: nodes.to_vec(), user, topics: topics.to_owned(), herald: herald.id.clone(), stream, rng }
     }
 
-    /// Whether this is the last event of all.
+    /// Returns whether this is the last event that the reader should receive.
     fn is_last(&self, event: &Event) -> bool {
         let is_of_herald = || event.data["authorId"] == self.herald.as_str();
         event.name == "post" || (!self.topics.contains("post:") && event.name == "public" && is_of_herald())
     }
 
-    /// Reads to the last event; is cut again and again, and goes on behind what it was told, each time at another node.
+    /// Reads up to the last event. Disconnects repeatedly, and resumes after the last received event, each time at another node.
     async fn read(mut self) -> Vec<Event> {
-        let mut told = Vec::new();
-        for turn in 0.. {
-            for _ in 0..self.draw.up_to(40) {
+        let mut received = Vec::new();
+        for connection in 0.. {
+            for _ in 0..self.rng.up_to(40) {
                 let event = self.stream.next().await;
                 if event.name == "end" {
-                    // Ended, since it did not keep up: it may come back.
+                    // The service ends the stream of a reader that is too slow, which may resume.
                     assert_eq!(event.data, json!({ "reason": "too_slow" }));
                     break;
                 }
                 let is_last = self.is_last(&event);
-                told.push(event);
+                received.push(event);
                 if is_last {
-                    return told;
+                    return received;
                 }
             }
-            let api = &self.nodes[turn % self.nodes.len()];
+            let api = &self.nodes[connection % self.nodes.len()];
             self.stream = EventStream::resume(api, &self.user, &self.topics, self.stream.last_id()).await;
         }
-        told
+        received
     }
 }
 
-/// Returns what a reader was told by events of this name: their ids, and this field of their data.
-fn told_by(events: &[Event], name: &str, field: &str) -> Vec<(String, String)> {
+/// Returns the ids of the events of this name, each with this field of its data.
+fn select(events: &[Event], name: &str, field: &str) -> Vec<(String, String)> {
     let of_name = events.iter().filter(|event| event.name == name);
     of_name.map(|event| (event.id.clone(), text(&event.data[field]))).collect()
 }
 
-/// Checks that what a writer was acknowledged was told, in this order.
+/// Checks that the events of a writer are those that were acknowledged, in the same order.
 #[track_caller]
 fn expect_in_order(told: &[(String, String)], acknowledged: &[String]) {
     let own: BTreeSet<_> = acknowledged.iter().collect();
@@ -118,7 +118,7 @@ fn expect_in_order(told: &[(String, String)], acknowledged: &[String]) {
     assert_eq!(of_writer, acknowledged.iter().collect::<Vec<_>>());
 }
 
-async fn is_told_everything_once_over_cuts(nodes: Nodes) {
+async fn expect_every_event_once_despite_disconnects(nodes: Nodes) {
     const READERS: usize = 50;
     const WRITERS: usize = 5;
     let services = nodes.start_all(&[]);
@@ -142,7 +142,7 @@ async fn is_told_everything_once_over_cuts(nodes: Nodes) {
         }
         readers.push(Reader::open(&apis, user, &topics, &herald, n).await);
     }
-    // What was published before may be told to those who open a stream right after it.
+    // Streams may also deliver posts that were published just before they were opened.
     let reads: Vec<_> = readers.into_iter().map(|reader| tokio::spawn(reader.read())).collect();
     let rounds = events_to_make().div_ceil(3 * WRITERS);
     let writes: Vec<_> =
@@ -160,7 +160,7 @@ async fn is_told_everything_once_over_cuts(nodes: Nodes) {
         let told = read.await.unwrap();
         expect_no_repetition(&told);
         assert!(told.iter().all(|event| event.name != "reset"), "reader {n}: {told:?}");
-        let told_of = |name: &str, field: &str| told_by(&told, name, field);
+        let told_of = |name: &str, field: &str| select(&told, name, field);
         if n % 4 != 1 {
             let mut told = told_of("public", "postId");
             told.retain(|(_, id)| *id != post);
@@ -173,12 +173,12 @@ async fn is_told_everything_once_over_cuts(nodes: Nodes) {
         if n % 4 == 1 || n % 4 == 2 {
             comments.insert(told_of("comment", "commentId"));
             likes.insert(told_of("like", "postId"));
-            // The number when it was told: of the last one, that which is.
+            // An event has the count at its time: that of the last one is the current count.
             let like = told.iter().rfind(|event| event.name == "like").unwrap();
             assert_eq!(like.data["likeCount"], api.view(&herald, &post).await["likeCount"]);
         }
     }
-    // The same events with the same ids in the same order.
+    // All readers received the same events with the same ids in the same order.
     assert_eq!((public.len(), comments.len(), likes.len()), (1, 1, 1), "{public:#?} {comments:#?} {likes:#?}");
     let (public, comments, likes) = (public.first().unwrap(), comments.first().unwrap(), likes.first().unwrap());
     assert_eq!(public.last().map(|(_, id)| id), Some(&last));
@@ -193,22 +193,22 @@ async fn is_told_everything_once_over_cuts(nodes: Nodes) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readers_that_are_cut_are_told_everything_once_on_sqlite() {
-    is_told_everything_once_over_cuts(Nodes::on_sqlite()).await;
+async fn readers_that_disconnect_receive_every_event_once_on_sqlite() {
+    expect_every_event_once_despite_disconnects(Nodes::on_sqlite()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readers_that_are_cut_are_told_everything_once_on_postgresql() {
-    is_told_everything_once_over_cuts(Nodes::on_postgres(1)).await;
+async fn readers_that_disconnect_receive_every_event_once_on_postgresql() {
+    expect_every_event_once_despite_disconnects(Nodes::on_postgres(1)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readers_that_are_cut_are_told_everything_once_by_two_nodes_in_turns() {
-    is_told_everything_once_over_cuts(Nodes::on_postgres(2)).await;
+async fn readers_that_alternate_between_two_nodes_receive_every_event_once() {
+    expect_every_event_once_despite_disconnects(Nodes::on_postgres(2)).await;
 }
 
-/// Publishes posts until the node is gone; those that were acknowledged.
-async fn publish_until_it_is_gone(api: Client, user: User, published: Arc<AtomicUsize>) -> Vec<String> {
+/// Publishes posts until the node is killed; returns the acknowledged ones.
+async fn publish_until_killed(api: Client, user: User, published: Arc<AtomicUsize>) -> Vec<String> {
     let mut posts = Vec::new();
     loop {
         let request = api.request_as(&user, Method::POST, "/api/posts/create").json(&json!({ "text": "Hello" }));
@@ -218,8 +218,8 @@ async fn publish_until_it_is_gone(api: Client, user: User, published: Arc<Atomic
     }
 }
 
-/// Reads at one node until that is gone, then at another up to a post of `herald`.
-async fn read_on_elsewhere(mut stream: EventStream, other: Client, user: User, herald: User) -> Vec<Event> {
+/// Reads at one node until it is killed, then resumes at another and reads up to a post of `herald`.
+async fn read_and_resume(mut stream: EventStream, other: Client, user: User, herald: User) -> Vec<Event> {
     let mut told = Vec::new();
     while let Ok(Some(event)) = stream.try_next().await {
         told.push(event);
@@ -236,7 +236,7 @@ async fn read_on_elsewhere(mut stream: EventStream, other: Client, user: User, h
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readers_of_a_node_that_was_killed_go_on_at_another_without_a_gap() {
+async fn readers_of_a_killed_node_resume_at_another_without_a_gap() {
     const READERS: usize = 20;
     const WRITERS: usize = 4;
     let nodes = Nodes::on_postgres(2);
@@ -246,12 +246,12 @@ async fn readers_of_a_node_that_was_killed_go_on_at_another_without_a_gap() {
     let mut reads = Vec::new();
     for user in users(api, (0..READERS).map(|n| format!("reader-{n}"))).await {
         let stream = EventStream::open(api, &user, "public").await;
-        reads.push(tokio::spawn(read_on_elsewhere(stream, other.api.clone(), user, herald.clone())));
+        reads.push(tokio::spawn(read_and_resume(stream, other.api.clone(), user, herald.clone())));
     }
     let published = Arc::new(AtomicUsize::new(0));
     let mut writes = Vec::new();
     for user in users(api, (0..WRITERS).map(|n| format!("writer-{n}"))).await {
-        writes.push(tokio::spawn(publish_until_it_is_gone(api.clone(), user, Arc::clone(&published))));
+        writes.push(tokio::spawn(publish_until_killed(api.clone(), user, Arc::clone(&published))));
     }
     eventually("enough is published", async || (published.load(Ordering::Relaxed) >= 100).then_some(())).await;
     dying.kill();
@@ -265,7 +265,7 @@ async fn readers_of_a_node_that_was_killed_go_on_at_another_without_a_gap() {
         let told = read.await.unwrap();
         expect_no_repetition(&told);
         assert!(told.iter().all(|event| event.name == "public"), "{told:?}");
-        all.insert(told_by(&told, "public", "postId"));
+        all.insert(select(&told, "public", "postId"));
     }
     assert_eq!(all.len(), 1, "{all:#?}");
     let told = all.first().unwrap();

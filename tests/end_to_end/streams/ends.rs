@@ -1,4 +1,4 @@
-//! Streams that end: at SIGTERM, of readers that take nothing or leave, and of listeners who may not listen any more.
+//! The end of streams: at SIGTERM, of readers that do not read or disconnect, and of sessions that end.
 
 use reqwest::Method;
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::private_postgres;
 use crate::process::Service;
 use crate::sse::{Event, EventStream, Parser, listening};
 
-/// A stream whose reader takes nothing.
+/// A stream that is opened but not read.
 struct Unread(TcpStream);
 
 impl Unread {
@@ -32,7 +32,7 @@ impl Unread {
         Self(stream)
     }
 
-    /// Reads everything after all, to the end of the stream; the last id as well.
+    /// Finally reads the stream to its end; returns the events and the last id.
     async fn read(mut self) -> (Vec<Event>, String) {
         let mut bytes = Vec::new();
         timeout(HANG, self.0.read_to_end(&mut bytes)).await.expect("it has no end").unwrap();
@@ -52,7 +52,7 @@ impl Unread {
     }
 }
 
-/// Takes a line from the beginning of bytes.
+/// Removes and returns the first line.
 fn take_line<'a>(bytes: &mut &'a [u8]) -> &'a str {
     let end = bytes.windows(2).position(|two| two == b"\r\n").unwrap();
     let line = bytes.split_off(..end + 2).unwrap();
@@ -60,11 +60,11 @@ fn take_line<'a>(bytes: &mut &'a [u8]) -> &'a str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_takes_nothing_is_ended_while_others_are_told_and_is_told_the_rest_when_it_comes_back() {
-    /// How many events are made at a time: fewer than may wait for a reader.
-    const AT_ONCE: usize = 200;
-    /// What the system keeps for a connection, and what may wait, is less than so many of them.
-    const TIMES: usize = 300;
+async fn the_stream_of_a_slow_reader_is_ended_without_delaying_others_and_can_be_resumed() {
+    /// The number of events in a batch: fewer than the queue of a reader holds.
+    const BATCH: usize = 200;
+    /// The number of batches that certainly exceeds that queue and the buffers of the connection.
+    const MAX_BATCHES: usize = 300;
     let (database, url) = block_in_place(private_postgres::fresh_database_by_name);
     let nodes = Nodes::on(url, 1);
     let mut service = nodes.start(0, &[("AGORA_METRICS_LISTEN", "127.0.0.1:0"), ("AGORA_CLIENT_TIMEOUT", "10m")]);
@@ -78,16 +78,16 @@ async fn a_reader_that_takes_nothing_is_ended_while_others_are_told_and_is_told_
     let mut session = block_in_place(|| private_postgres::shared().session(&database));
     // As if the post were published again and again.
     let events = format!(
-        "INSERT INTO events (kind, post_id, user_id) SELECT 0, '{post}', '{}' FROM generate_series(1, {AT_ONCE});",
+        "INSERT INTO events (kind, post_id, user_id) SELECT 0, '{post}', '{}' FROM generate_series(1, {BATCH});",
         alice.id
     );
     let mut told = Vec::new();
     let mut times = 0;
     while metric(&metrics, "agora_event_streams_ended_total{reason=\"too_slow\"}").await == 0.0 {
-        assert!(times < TIMES, "it is never ended");
+        assert!(times < MAX_BATCHES, "it is never ended");
         times += 1;
         block_in_place(|| session.run(&events));
-        for _ in 0..AT_ONCE {
+        for _ in 0..BATCH {
             told.push(stream.next().await);
         }
     }
@@ -123,7 +123,7 @@ async fn every_stream_is_ended_at_sigterm(nodes: Nodes) {
             streams.push(EventStream::open(&api, &user, ["public", "feed,notifications"][n % 2]).await);
         }
     }
-    // One who does not read does not keep it from ending.
+    // A stream that is not read does not prevent the exit.
     let silent = Unread::open(&service, &api.user("silent").await, "public").await;
     service.tell("TERM");
     for stream in streams {
@@ -167,7 +167,7 @@ async fn streams_of_ended_sessions_end(nodes: Nodes) {
     for stream in of_alice.into_iter().chain(of_bob) {
         assert_eq!(stream.reason().await, "session_ended");
     }
-    // That is not ended.
+    // The streams of the other session are still open.
     let post = publish(here, &root, "Still here").await;
     for mut stream in of_other {
         assert_eq!(stream.expect("public").await["postId"], post.as_str());
@@ -192,7 +192,7 @@ async fn a_stream_ends_with_its_token() {
         let alice = service.api.user("alice").await;
         let ticket = ticket(&service.api, &alice).await;
         let by_header = EventStream::open(&service.api, &alice, "public").await;
-        // One that was opened with a ticket as well.
+        // Also a stream that was opened with a ticket.
         let by_ticket = EventStream::of(with_ticket(&service.api, &ticket).timeout(HANG)).await;
         assert_eq!(by_header.reason().await, "token_expired");
         assert_eq!(by_ticket.reason().await, "token_expired");
@@ -202,9 +202,9 @@ async fn a_stream_ends_with_its_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_streams_that_come_and_go_leave_none_behind() {
+async fn a_thousand_streams_that_disconnect_are_all_closed() {
     const ACCOUNTS: usize = 100;
-    /// As many as an account may have at once.
+    /// As many as the streams that an account may have open.
     const ROUNDS: usize = 10;
     let nodes = Nodes::on_sqlite();
     let mut service = nodes.start(0, &[("AGORA_METRICS_LISTEN", "127.0.0.1:0")]);
@@ -218,14 +218,14 @@ async fn a_thousand_streams_that_come_and_go_leave_none_behind() {
             let head = format!("GET /api/events?topics=feed HTTP/1.1\r\nHost: agora\r\n{}\r\n", user.authorization());
             visits.spawn(async move {
                 match (n + round) % 3 {
-                    // Gone before the response.
+                    // Disconnects before the response.
                     0 => {
                         let mut stream = TcpStream::connect(address).await.unwrap();
                         stream.write_all(head.as_bytes()).await.unwrap();
                     }
-                    // Behind its head.
+                    // Disconnects after the head of the response.
                     1 => assert_eq!(request.send().await.unwrap().status(), 200),
-                    // Once it has begun.
+                    // Disconnects once the stream has begun.
                     _ => drop(EventStream::of(request).await),
                 }
             });

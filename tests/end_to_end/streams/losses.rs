@@ -1,4 +1,4 @@
-//! Logs of events that are lost, and that are not.
+//! Restarts and crashes that lose the log of events, and those that do not.
 
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
@@ -8,15 +8,15 @@ use crate::client::{Client, User, eventually};
 use crate::private_postgres::Server;
 use crate::sse::EventStream;
 
-/// Checks that a stream tells next that something may be missing, and then what happens.
-async fn expect_reset_and_what_comes_next(api: &Client, author: &User, stream: &mut EventStream) {
+/// Checks that the next event of a stream is `reset`, and that new events follow.
+async fn expect_reset_and_new_events(api: &Client, author: &User, stream: &mut EventStream) {
     assert_eq!(stream.expect("reset").await, json!({}));
     let post = publish(api, author, "After that").await;
     assert_eq!(stream.expect("public").await, json!({ "postId": post, "authorId": author.id }));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_comes_back_after_a_restart_on_sqlite_is_told_so_and_then_what_comes_next() {
+async fn after_a_restart_on_sqlite_a_resumed_stream_has_a_reset_and_then_new_events() {
     let nodes = Nodes::on_sqlite();
     let service = nodes.start(0, &[]);
     let alice = service.api.user("alice").await;
@@ -29,15 +29,15 @@ async fn a_reader_that_comes_back_after_a_restart_on_sqlite_is_told_so_and_then_
 
     let service = nodes.start(0, &[]);
     let mut stream = EventStream::resume(&service.api, &alice, "public", &before_stop).await;
-    expect_reset_and_what_comes_next(&service.api, &alice, &mut stream).await;
+    expect_reset_and_new_events(&service.api, &alice, &mut stream).await;
     let before_crash = stream.last_id().to_owned();
     service.kill();
 
     let service = nodes.start(0, &[]);
     for id in [&before_stop, &before_crash] {
         let mut stream = EventStream::resume(&service.api, &alice, "public", id).await;
-        expect_reset_and_what_comes_next(&service.api, &alice, &mut stream).await;
-        // From there on it can be resumed.
+        expect_reset_and_new_events(&service.api, &alice, &mut stream).await;
+        // The id of the new event can be resumed from.
         let post = publish(&service.api, &alice, "And on").await;
         let mut stream = EventStream::resume(&service.api, &alice, "public", stream.last_id()).await;
         assert_eq!(stream.expect("public").await["postId"], post.as_str());
@@ -46,7 +46,7 @@ async fn a_reader_that_comes_back_after_a_restart_on_sqlite_is_told_so_and_then_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_comes_back_after_a_restart_of_a_node_on_postgresql_misses_nothing() {
+async fn after_a_restart_of_a_node_on_postgresql_a_resumed_stream_misses_no_event() {
     let nodes = Nodes::on_postgres(1);
     let service = nodes.start(0, &[]);
     let alice = service.api.user("alice").await;
@@ -79,8 +79,8 @@ async fn recovers(api: &Client, user: &User) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readers_are_told_of_a_crash_of_postgresql_and_then_what_comes_next() {
-    /// More than happens after the crash.
+async fn after_a_crash_of_postgresql_streams_have_a_reset_and_then_new_events() {
+    /// More events than occur after the crash.
     const BEFORE: usize = 10;
     let server = block_in_place(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()));
     let nodes = Nodes::on(block_in_place(|| server.database("agora")), 1);
@@ -104,7 +104,7 @@ async fn readers_are_told_of_a_crash_of_postgresql_and_then_what_comes_next() {
     let after = publish(api, &alice, "After that").await;
     for (which, mut stream) in streams {
         let mut event = stream.next().await;
-        // One that came back while the loss was noticed may be told of it twice.
+        // A stream that was resumed while the loss was being detected may have two resets.
         while event.name == "reset" {
             event = stream.next().await;
         }
@@ -114,7 +114,7 @@ async fn readers_are_told_of_a_crash_of_postgresql_and_then_what_comes_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readers_miss_nothing_over_an_ordinary_restart_of_postgresql() {
+async fn streams_miss_no_event_during_an_ordinary_restart_of_postgresql() {
     let server = block_in_place(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()));
     let nodes = Nodes::on(block_in_place(|| server.database("agora")), 1);
     let service = nodes.start(0, &[]);
