@@ -21,7 +21,7 @@ async fn each_request_is_logged_with_its_account_and_path_but_without_content() 
     let id = api.send(viewing).await.header("x-request-id").unwrap().to_owned();
     api.fetch("/nothing/hunter2").await.expect(404);
     api.fetch("/health/live").await.expect(200);
-    // Health checks are not logged.
+    // Health checks are not logged, but this path is not one of them.
     api.fetch("/health/whatever").await.expect(404);
     api.get(&alice, "/api/users/all").await.expect(403);
     api.login("alice", "a wrong guess").await.expect(401);
@@ -41,7 +41,7 @@ async fn each_request_is_logged_with_its_account_and_path_but_without_content() 
     let [refused] = *of("status=403") else { panic!("{log}") };
     assert!(refused.contains(&user), "{refused}");
     assert!(of("/health").is_empty(), "{log}");
-    // Registration, login, the own account, the post, the view, nothing twice, what is for others, and the guess.
+    // Registration, login, own account, new post, its view, two unknown paths, the forbidden list, and the wrong password.
     assert_eq!(of("agora_http::access").len(), 9, "{log}");
     for secret in ["hunter2", &post, PASSWORD, "a wrong guess", "A day at the sea", &alice.token, "alice"] {
         assert!(!log.contains(secret), "{secret} is in the log: {log}");

@@ -264,7 +264,7 @@ async fn a_request_whose_client_goes_away_is_counted_and_logged_as_abandoned() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn idle_connections_do_not_block_the_metrics() {
+async fn connections_with_an_incomplete_request_do_not_block_the_metrics() {
     // More connections than are served concurrently.
     const CLIENTS: usize = 20;
     let home = Home::new();
@@ -296,7 +296,7 @@ async fn rejections_are_counted_by_the_exceeded_limit() {
         ],
     );
     let api = &service.api;
-    // Each has asked once who it is.
+    // `user` has already sent one request of the account, to `/api/users/me`.
     let alice = api.user("alice").await;
     api.get(&alice, "/api/users/me").await.expect(200);
     api.get(&alice, "/api/users/me").await.expect(429);
@@ -307,7 +307,7 @@ async fn rejections_are_counted_by_the_exceeded_limit() {
     for (method, path, client, most) in [
         (Method::POST, "/api/auth/login", "198.51.100.1", 60..=60),
         (Method::POST, "/api/auth/register", "198.51.100.2", 60..=60),
-        // What is not used is saved up, so that it is a few more than 70.
+        // Unused requests accumulate as time passes, so a few more than 70 may be served.
         (Method::GET, "/api/products/findAll", "198.51.100.3", 70..=1000),
     ] {
         let mut served = 0;

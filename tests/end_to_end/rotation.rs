@@ -54,7 +54,7 @@ async fn a_repeated_request_is_recognized_during_a_rotation_of_the_secret() {
     let mut answers: Vec<String> = Vec::new();
     for (own, accepted) in [(OLD, NEW), (NEW, OLD)] {
         let service = start(&home, own, accepted);
-        // One that was sent before, and one that is sent for the first time, which unlikes again.
+        // Repeats the requests that were sent before, and sends a new one, which toggles the like.
         for key in 0..=answers.len() {
             let liked = like(&service.api, &alice, &post, key).await.expect(200).text();
             assert_eq!(answers.get(key).unwrap_or(&liked), &liked);

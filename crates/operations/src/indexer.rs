@@ -80,8 +80,8 @@ impl Indexer {
         }
     }
 
-    /// Deletes rows that are gone from the index. It does not wait for `work_on_texts`, which may be busy for hours, and works for
-    /// a tenth of the time, since nobody waits for it.
+    /// Deletes rows from the index that are gone. It does not wait for `work_on_texts`, which may be busy for hours. Nobody waits
+    /// for it, so it works for only a tenth of the time.
     async fn work_on_deletions(&self) {
         loop {
             let begun = Instant::now();
@@ -97,7 +97,7 @@ impl Indexer {
         }
     }
 
-    /// Makes previews. New posts wait for `work_on_texts`, which must not wait for images: one takes as long as hundreds of texts.
+    /// Makes previews, separately from `work_on_texts`, for which new posts wait: an image takes as long as hundreds of texts.
     async fn work_on_images(&self) {
         loop {
             let pause = match self.preview().await {

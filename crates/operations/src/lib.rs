@@ -1,4 +1,4 @@
-//! What the operator's commands do, with the arguments of those that have many.
+//! The commands of the operator and the background tasks of the service. Commands with many arguments declare them here.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `admin` | `agora admin`: the administrators, and any account |
 //! | `moderation`, `outbox` | `agora audit` and `agora reports`; `agora mail` |
 //! | `products` | `agora products`: the catalog from files and into files |
-//! | `media` | `agora media`: what is stored, and what rows name |
+//! | `media` | `agora media`: compares the stored images with those that rows reference |
 //! | `migrate` | `agora migrate`: the schema of the database |
 //! | `doctor` | `agora doctor`: whether the service can work here |
 //! | `health` | `agora health`: whether a running service is ready |

@@ -184,7 +184,8 @@ impl Assumed {
     }
 
     /// Returns the most accounts that a tier serves, and the resource that limits it: the cores, given their number and the CPU
-    /// time of an active member per day; the streams, if the number of nodes is limited; or the disk, given the bytes per account.
+    /// time of an active member per day; the streams, if the number of nodes is limited; or the disk, given the bytes of an
+    /// account.
     fn end(&self, cores: (u32, f64), nodes: Option<f64>, bytes: f64) -> (f64, &'static str) {
         let by_cores = (f64::from(cores.0) / self.cores(1.0, cores.1), "cores");
         let by_streams = nodes.map(|nodes| (nodes * STREAMS / self.streams(1.0), "streams"));
