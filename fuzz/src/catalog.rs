@@ -15,8 +15,8 @@ pub fn check(data: &[u8]) {
         for (n, (at, edit)) in (1..).zip(rows) {
             assert_eq!(at.row, n, "{name}: rows are counted as they come");
             let line = at.line;
-            let apart = u64::from(name != "catalog.json");
-            assert!((last + apart..=lines).contains(&line) && line > 0, "{name}: line {line} after {last} of {lines}");
+            let step = u64::from(name != "catalog.json");
+            assert!((last + step..=lines).contains(&line) && line > 0, "{name}: line {line} after {last} of {lines}");
             last = line;
             let Some((edit, errors)) = edit else { continue };
             let given = edit.name.clone();

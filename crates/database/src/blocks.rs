@@ -21,7 +21,7 @@ impl BlockRepository for Database {
     async fn block(&self, blocker: UserId, blocked: UserId, block: NewBlock) -> Result<()> {
         let (blocker, blocked, block) =
             (DbId(blocker.uuid()), DbId(blocked.uuid()), (DbId(block.id.uuid()), DbInstant(block.at)));
-        call!(self, write_again blocks::block(blocker, blocked, block))
+        call!(self, write_idempotent blocks::block(blocker, blocked, block))
     }
 
     async fn unblock(&self, blocker: UserId, blocked: UserId) -> Result<bool> {
@@ -36,7 +36,7 @@ impl BlockRepository for Database {
     async fn mute(&self, muter: UserId, muted: UserId, mute: NewMute) -> Result<()> {
         let (muter_id, muted_id) = (DbId(muter.uuid()), DbId(muted.uuid()));
         let (id, created_at, ends_at) = (DbId(mute.id.uuid()), DbInstant(mute.at), mute.until.map(DbInstant));
-        call!(self, write_again blocks::mute(MuteRecord { muter_id, muted_id, id, created_at, ends_at }))
+        call!(self, write_idempotent blocks::mute(MuteRecord { muter_id, muted_id, id, created_at, ends_at }))
     }
 
     async fn unmute(&self, muter: UserId, muted: UserId) -> Result<bool> {

@@ -20,7 +20,7 @@ impl BookmarkRepository for Database {
     async fn set(&self, post: PostId, user: UserId, bookmark: NewRelation) -> Result<()> {
         let (user_id, post_id) = (DbId(user.uuid()), DbId(post.uuid()));
         let (id, created_at) = (DbId(bookmark.id.uuid()), DbInstant(bookmark.at));
-        call!(self, write_again bookmarks::set(BookmarkRecord { user_id, post_id, id, created_at }))
+        call!(self, write_idempotent bookmarks::set(BookmarkRecord { user_id, post_id, id, created_at }))
     }
 
     async fn unset(&self, post: PostId, user: UserId) -> Result<bool> {

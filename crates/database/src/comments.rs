@@ -66,7 +66,7 @@ impl CommentRepository for Database {
         let (comment_id, user_id) = (DbId(id.uuid()), DbId(user.uuid()));
         let NewRelation { id, at, notice } = like;
         let like = CommentLikeRecord { comment_id, user_id, id: DbId(id.uuid()), created_at: DbInstant(at) };
-        call!(self, write_again comments::set_like(like, notice), at comment_id.0)
+        call!(self, write_idempotent comments::set_like(like, notice), at comment_id.0)
     }
 
     async fn unset_like(&self, id: CommentId, user: UserId) -> Result<bool> {

@@ -1,7 +1,7 @@
 //! The repository of deletions.
 
 use agora_domain::Result;
-use agora_domain::accounts::Confirmed;
+use agora_domain::accounts::ConfirmedPassword;
 use agora_domain::clock::Timestamp;
 use agora_domain::deletion::{DeletionRepository, Erased, ErasurePosition};
 use agora_domain::id::UserId;
@@ -15,7 +15,7 @@ use crate::{Database, call};
 
 #[async_trait]
 impl DeletionRepository for Database {
-    async fn delete(&self, account: &Confirmed, at: Timestamp) -> Result<Option<ImageKey>> {
+    async fn delete(&self, account: &ConfirmedPassword, at: Timestamp) -> Result<Option<ImageKey>> {
         let account = account.clone();
         let picture = call!(self, write deletion::delete(account, DbInstant(at)))?;
         Ok(image_key(picture)?)

@@ -10,7 +10,7 @@ use crate::mutex::lock;
 use crate::random::random;
 
 /// How long an event is kept: five minutes (contract: Live updates), and the time that a client takes to reconnect.
-pub(crate) const KEPT: Duration = Duration::from_secs(5 * 60 + 30);
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(5 * 60 + 30);
 
 /// The maximum number of events kept: those of five minutes at 800 a second. Each takes some 80 bytes.
 pub(crate) const CAPACITY: usize = 256 * 1024;
@@ -40,7 +40,7 @@ impl State {
     }
 
     fn trim(&mut self) {
-        while self.events.front().is_some_and(|(_, at)| at.elapsed() > KEPT) {
+        while self.events.front().is_some_and(|(_, at)| at.elapsed() > MAX_AGE) {
             self.drop_first();
         }
     }
@@ -145,10 +145,10 @@ mod tests {
     #[test]
     fn events_beyond_the_age_limit_or_the_capacity_are_dropped() {
         let window = window(2);
-        window.extend([(liked(3), KEPT + Duration::from_secs(1))]);
+        window.extend([(liked(3), MAX_AGE + Duration::from_secs(1))]);
         assert_eq!(window.end(), Position::after(7, 3), "it stands behind what is kept");
         window.restart(7, 0);
-        window.extend([(liked(1), KEPT + Duration::from_secs(1)), (liked(2), Duration::ZERO)]);
+        window.extend([(liked(1), MAX_AGE + Duration::from_secs(1)), (liked(2), Duration::ZERO)]);
         assert_eq!(numbers(&window, Position::after(7, 0), 9), None);
         assert_eq!(numbers(&window, Position::after(7, 1), 9), Some(vec![2]));
         window.extend((3..=CAPACITY as u128 + 5).map(|n| (liked(n), Duration::ZERO)));

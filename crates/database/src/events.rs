@@ -76,9 +76,9 @@ impl EventAudience for Database {
         call!(self, list events::find_comments(ids))
     }
 
-    async fn find_apart(&self, users: Vec<UserId>, others: Vec<UserId>) -> Result<Vec<(UserId, UserId)>> {
+    async fn find_blocks(&self, users: Vec<UserId>, others: Vec<UserId>) -> Result<Vec<(UserId, UserId)>> {
         let (users, others) = (db_ids(users, UserId::uuid), db_ids(others, UserId::uuid));
-        Ok(pairs(call!(self, list events::find_apart(users, others))?))
+        Ok(pairs(call!(self, list events::find_blocks(users, others))?))
     }
 
     async fn find_mutes(&self, muters: Vec<UserId>, muted: Vec<UserId>) -> Result<Vec<(UserId, UserId)>> {

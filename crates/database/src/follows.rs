@@ -48,7 +48,7 @@ impl FollowRepository for Database {
 
     async fn set(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<()> {
         let (notice, follow) = (relation.notice, follow_record(follower, followed, relation));
-        call!(self, write_again follows::set(follow, notice))
+        call!(self, write_idempotent follows::set(follow, notice))
     }
 
     async fn unset(&self, follower: UserId, followed: UserId) -> Result<()> {

@@ -19,11 +19,11 @@ impl IdempotencyRepository for Database {
         now: Timestamp,
     ) -> Result<Begun> {
         let (name, attempt) = (name.clone(), DbId(attempt.uuid()));
-        call!(self, write_again idempotency::begin(name, fingerprints, attempt, now))
+        call!(self, write_idempotent idempotency::begin(name, fingerprints, attempt, now))
     }
 
     async fn abandon(&self, attempt: AttemptId) -> Result<()> {
-        call!(self, write_again idempotency::abandon(DbId(attempt.uuid())))
+        call!(self, write_idempotent idempotency::abandon(DbId(attempt.uuid())))
     }
 
     async fn delete_begun_before(&self, at: Timestamp) -> Result<usize> {

@@ -16,13 +16,13 @@ use crate::{Database, attachments, call};
 impl UnreferencedImages for Database {
     async fn announce(&self, key: &ImageKey, at: Timestamp) -> Result<()> {
         let key = key.as_str().to_owned();
-        call!(self, write_again images::announce(key, DbInstant(at)))
+        call!(self, write_idempotent images::announce(key, DbInstant(at)))
     }
 
     async fn announce_upload(&self, owner: UserId, upload: &Attachment, at: Timestamp) -> Result<()> {
         let (key, text) = (upload.key.as_str().to_owned(), attachments::to_text(std::slice::from_ref(upload)));
         let owner = DbId(owner.uuid());
-        call!(self, write_again images::announce_upload(key, DbInstant(at), owner, text))
+        call!(self, write_idempotent images::announce_upload(key, DbInstant(at), owner, text))
     }
 
     async fn find_uploads(&self, owner: UserId, ids: &[MediaId]) -> Result<Vec<Attachment>> {
@@ -56,14 +56,14 @@ impl UnreferencedImages for Database {
 
 #[async_trait]
 impl ImageReferences for Database {
-    async fn named_in(&self, folder: u8) -> Result<Vec<(ImageKey, UserId)>> {
-        let named = call!(self, read images::named_in(folder))?;
+    async fn referenced_in(&self, folder: u8) -> Result<Vec<(ImageKey, UserId)>> {
+        let named = call!(self, read images::referenced_in(folder))?;
         Ok(named.iter().filter_map(|(key, owner)| Some((ImageKey::parse(key)?, owner.0.into()))).collect())
     }
 
-    async fn named_of(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>> {
+    async fn referenced_of(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>> {
         let keys = texts(keys);
-        let named = call!(self, read images::named_of(keys))?;
+        let named = call!(self, read images::referenced_of(keys))?;
         Ok(named.iter().filter_map(|text| ImageKey::parse(text)).collect())
     }
 }

@@ -28,6 +28,7 @@ mod error;
 mod event_rows;
 mod event_window;
 mod events;
+mod exclusive_job;
 mod exports;
 mod expression;
 mod feeds;
@@ -69,7 +70,6 @@ mod sqlite;
 mod tables;
 mod texts;
 mod transfer;
-mod turn;
 mod values;
 mod version;
 
@@ -77,6 +77,7 @@ pub use calls::{CallMeter, CallOutcome, QueryInstrumentation};
 pub use check::damage;
 pub use database::{Database, check_replica_url, check_url};
 pub use error::OpenError;
+pub use exclusive_job::ExclusiveJob;
 pub use figures::{Figures, Lane, WriteGroups};
 pub use lock::Lock;
 pub use options::{Flavor, Options};
@@ -85,7 +86,6 @@ pub use probe::{Probe, ServerProbe, probe, probe_replica};
 pub use replica::Replica;
 pub use sqlite::files;
 pub use transfer::{Load, Position, Rows, Snapshot, Table};
-pub use turn::Turn;
 pub use version::{Backlog, Migrated, Migrations, schema_version};
 
 /// Runs a query function on a lane of a backend: `run!(&self.backend, read posts::find(id, viewer))`. PostgreSQL may run the
@@ -117,7 +117,7 @@ macro_rules! run {
 
 macro_rules! on_sqlite {
     // SQLite never loses a connection, so there is nothing to repeat.
-    ($database:expr, write_again, $work:expr) => {
+    ($database:expr, write_idempotent, $work:expr) => {
         $database.write($work).await
     };
     ($database:expr, $lane:ident, $work:expr) => {
@@ -138,7 +138,7 @@ macro_rules! on_sqlite {
 /// | `search_catalog` | searches of the catalog, which have a share of the `search` lane |
 /// | `statement` | writes that are a single statement on PostgreSQL |
 /// | `write` | writes, as one transaction |
-/// | `write_again` | idempotent writes, which may be carried out twice |
+/// | `write_idempotent` | idempotent writes, which may be carried out twice |
 macro_rules! call {
     ($database:expr, $lane:ident $module:ident::$query:ident $($rest:tt)*) => {{
         let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));

@@ -6,8 +6,8 @@ use agora_domain::Result;
 
 use crate::backend::Backend;
 use crate::database::Database;
+use crate::exclusive_job::ExclusiveJob;
 use crate::postgres::Lease;
-use crate::turn::Turn;
 
 /// The exclusive right to run a background job. It ends when the lock is dropped, or with the process.
 #[must_use = "the right ends when it is dropped"]
@@ -22,14 +22,14 @@ impl Database {
     ///
     /// # Errors
     /// `Unavailable` if the database cannot be reached.
-    pub async fn lock(&self, turn: Turn) -> Result<Option<Lock>> {
+    pub async fn lock(&self, job: ExclusiveJob) -> Result<Option<Lock>> {
         Ok(match &self.backend {
-            Backend::Sqlite(database) => database.lock(turn)?.map(|file| Lock { _holder: Box::new(file) }),
+            Backend::Sqlite(database) => database.lock(job)?.map(|file| Lock { _holder: Box::new(file) }),
             Backend::Postgres(database) if database.is_distributed() => {
-                Lease::take(database, turn).await?.map(|lease| Lock { _holder: Box::new(lease) })
+                Lease::take(database, job).await?.map(|lease| Lock { _holder: Box::new(lease) })
             }
             Backend::Postgres(database) => {
-                database.lock(turn).await?.map(|connection| Lock { _holder: Box::new(connection) })
+                database.lock(job).await?.map(|connection| Lock { _holder: Box::new(connection) })
             }
         })
     }

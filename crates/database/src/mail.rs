@@ -1,7 +1,7 @@
 //! The outbox of mails, and the redemption of the tokens in them.
 
 use agora_domain::Result;
-use agora_domain::accounts::{Confirmed, Email, LoginIdentifier, PasswordHash};
+use agora_domain::accounts::{ConfirmedPassword, Email, LoginIdentifier, PasswordHash};
 use agora_domain::clock::Timestamp;
 use agora_domain::id::{MailId, UserId};
 use agora_domain::mail::{Claim, MailKind, MailStatus, MailView, NewMail, Outbox, TokenDigest, TokenRedemption};
@@ -67,7 +67,7 @@ impl Outbox for Database {
         call!(self, write mail::create(mails))
     }
 
-    async fn create_confirmed(&self, mails: &[NewMail], confirmed: &Confirmed) -> Result<()> {
+    async fn create_confirmed(&self, mails: &[NewMail], confirmed: &ConfirmedPassword) -> Result<()> {
         let (mails, confirmed) = (mails.to_vec(), confirmed.clone());
         call!(self, write mail::create_confirmed(mails, confirmed))
     }
@@ -123,7 +123,7 @@ impl TokenRedemption for Database {
         call!(self, write mail::verify_email(token, DbInstant(now)))
     }
 
-    async fn set_email(&self, account: &Confirmed, email: &Email, now: Timestamp) -> Result<()> {
+    async fn set_email(&self, account: &ConfirmedPassword, email: &Email, now: Timestamp) -> Result<()> {
         let (account, email) = (account.clone(), email.clone());
         call!(self, write mail::set_email(account, email, DbInstant(now)))
     }

@@ -147,16 +147,16 @@ impl PostRepository for Database {
 
     async fn set_like(&self, post: PostId, user: UserId, like: NewRelation) -> Result<()> {
         let (notice, like) = (like.notice, like_record(post, user, like));
-        call!(self, write_again posts::set_like(like, notice), at post.uuid())
+        call!(self, write_idempotent posts::set_like(like, notice), at post.uuid())
     }
 
     async fn unset_like(&self, post: PostId, user: UserId) -> Result<bool> {
         call!(self, write posts::unset_like(DbId(post.uuid()), DbId(user.uuid())), at post.uuid())
     }
 
-    async fn take_back_like(&self, post: PostId, user: UserId, attempt: Option<AttemptId>) -> Result<()> {
+    async fn retract_like(&self, post: PostId, user: UserId, attempt: Option<AttemptId>) -> Result<()> {
         let (row, post, user) = (post.uuid(), DbId(post.uuid()), DbId(user.uuid()));
-        once!(self, attempt, write posts::take_back_like(post, user), did given => Outcome::LikeToggled(false), at row)
+        once!(self, attempt, write posts::retract_like(post, user), did given => Outcome::LikeToggled(false), at row)
     }
 
     async fn list_likers(&self, post: PostId, viewer: Viewer, page: PageRequest) -> Result<Page<Liker>> {

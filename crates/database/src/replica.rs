@@ -194,7 +194,7 @@ impl ReadReplica for Replica {
             return false;
         }
         let Some(Progress { replayed, asked, .. }) = *lock(&self.progress) else { return false };
-        if self.replica.connector.has_moved_since(asked) {
+        if self.replica.connector.has_failed_over_since(asked) {
             return false;
         }
         let Some(account) = user.map(|user| DbId(user.uuid())) else { return true };

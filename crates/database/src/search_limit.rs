@@ -8,15 +8,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// A limit on concurrent searches, with a bounded queue in order of arrival.
 pub(crate) struct SearchLimit {
     /// The permits of running searches.
-    pub(crate) turns: Arc<Semaphore>,
+    pub(crate) permits: Arc<Semaphore>,
     /// The places in the queue.
-    pub(crate) line: Semaphore,
+    pub(crate) queue: Semaphore,
 }
 
 impl SearchLimit {
     /// Creates a limit of so many concurrent searches and so many queued ones. Beyond that, searches are rejected at once.
     pub(crate) fn new(concurrent: usize, queued: usize) -> Self {
-        Self { turns: Arc::new(Semaphore::new(concurrent)), line: Semaphore::new(queued) }
+        Self { permits: Arc::new(Semaphore::new(concurrent)), queue: Semaphore::new(queued) }
     }
 
     /// Acquires a permit, waiting for one if necessary. The search itself holds and drops it, since it continues when the request
@@ -25,8 +25,8 @@ impl SearchLimit {
     /// # Errors
     /// [`Error::Unavailable`] if the queue is full.
     pub(crate) async fn acquire(&self) -> Result<OwnedSemaphorePermit> {
-        let _place = self.line.try_acquire().map_err(|_| too_many())?;
-        Arc::clone(&self.turns).acquire_owned().await.map_err(Error::internal)
+        let _place = self.queue.try_acquire().map_err(|_| too_many())?;
+        Arc::clone(&self.permits).acquire_owned().await.map_err(Error::internal)
     }
 }
 

@@ -58,7 +58,7 @@ impl SessionRepository for Database {
         })
     }
 
-    async fn set_seen(&self, seen: Vec<(SessionId, Timestamp)>) -> Result<()> {
+    async fn store_last_seen(&self, seen: Vec<(SessionId, Timestamp)>) -> Result<()> {
         let mut hours: BTreeMap<i64, Vec<DbId>> = BTreeMap::new();
         for (id, hour) in seen {
             hours.entry(hour.unix_millis()).or_default().push(DbId(id.uuid()));
@@ -67,7 +67,7 @@ impl SessionRepository for Database {
             let hour = DbInstant(Timestamp::from_unix_millis(hour));
             for some in ids.chunks(SEEN_BATCH) {
                 let some = some.to_vec();
-                call!(self, write sessions::set_seen(some, hour))?;
+                call!(self, write sessions::store_last_seen(some, hour))?;
             }
         }
         Ok(())

@@ -156,7 +156,7 @@ impl World {
 /// Returns the request for a page of a feed without a bound of time.
 fn unbounded(from: Position, size: u64) -> FeedRequest {
     let size = PageSize::parse(&size.to_string()).unwrap();
-    FeedRequest { made_before: None, page: PageRequest { from, size } }
+    FeedRequest { created_before: None, page: PageRequest { from, size } }
 }
 
 /// A deterministic generator of pseudo-random numbers.
@@ -200,9 +200,9 @@ impl Model {
     }
 
     /// Returns the expected page of a feed.
-    fn page(&self, viewer: UserId, FeedRequest { made_before, page }: FeedRequest) -> Page<PostId> {
+    fn page(&self, viewer: UserId, FeedRequest { created_before, page }: FeedRequest) -> Page<PostId> {
         let mut positions = self.positions(viewer);
-        positions.retain(|position| made_before.is_none_or(|before| position.at < before));
+        positions.retain(|position| created_before.is_none_or(|before| position.at < before));
         match page.from {
             Position::Start => {}
             Position::After(key) => positions.retain(|position| *position < key),
@@ -236,8 +236,8 @@ fn random_request(dice: &mut Dice, model: &Model) -> FeedRequest {
         2..=4 => Position::After(key),
         _ => Position::Before(key),
     };
-    let made_before = (dice.roll(3) == 0).then(|| instant(dice));
-    FeedRequest { made_before, ..unbounded(from, 1 + dice.roll(30)) }
+    let created_before = (dice.roll(3) == 0).then(|| instant(dice));
+    FeedRequest { created_before, ..unbounded(from, 1 + dice.roll(30)) }
 }
 
 /// Posts are added out of order, deleted, hidden and shown; authors are followed, unfollowed, muted and blocked; feeds are read

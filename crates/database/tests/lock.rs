@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agora_database::{Database, Flavor, Lock, OpenError, Options, Turn, probe};
+use agora_database::{Database, ExclusiveJob, Flavor, Lock, OpenError, Options, probe};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 
@@ -28,7 +28,7 @@ async fn open_as(flavor: Flavor, url: &str) -> Result<Database, OpenError> {
 }
 
 async fn lock(database: &Database) -> Option<Lock> {
-    database.lock(Turn::Sweep).await.unwrap()
+    database.lock(ExclusiveJob::Sweep).await.unwrap()
 }
 
 /// Acquires a lock that was just released. A server may notice the release a moment later.
@@ -93,7 +93,7 @@ async fn another_node_takes_an_expired_lease_and_that_of_a_stopped_node_at_once(
     let other = Arc::new(other);
     let closing = Arc::clone(&other);
     tokio::task::spawn_blocking(move || closing.close()).await.unwrap();
-    assert!(other.lock(Turn::Mail).await.is_err(), "it is closed");
+    assert!(other.lock(ExclusiveJob::Mail).await.is_err(), "it is closed");
     drop(taken);
 }
 

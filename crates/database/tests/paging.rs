@@ -202,7 +202,7 @@ async fn write_concurrently(lists: Lists, list: List, number: u64, changes: watc
         if !stays(goes) {
             lists.remove(list, id(goes, 0)).await;
         }
-        if own.len() > 20 && !list.is_for_good() {
+        if own.len() > 20 && !list.is_permanent() {
             let one = usize::try_from(dice.roll(own.len() as u64)).unwrap();
             lists.remove(list, own.swap_remove(one)).await;
         }
@@ -330,7 +330,7 @@ async fn expect_all_lists_complete_under_writes(node: Database, other: Option<Da
     while indexing.run().await.unwrap().1 {}
     expect_documents_moved_during_a_search_to_be_found(&lists, &others, &gate).await;
     // Replies would be at the same positions as the top-level comments.
-    for list in List::EACH.into_iter().filter(|list| *list != List::Replies) {
+    for list in List::ALL.into_iter().filter(|list| *list != List::Replies) {
         expect_complete_under_writes(&lists, &others, list).await;
     }
 }

@@ -11,8 +11,8 @@ use crate::clock::Timestamp;
 use crate::error::ViolationKind::InvalidFormat;
 use crate::error::{Result, Violation};
 use crate::id::{AuditId, CommentId, IdGenerator, PostId, ProductId, ReportId, UserId};
-use crate::named::named;
-use crate::text::texts;
+use crate::string_enum::string_enum;
+use crate::text::text_types;
 
 /// Who performs an administrative act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl FromStr for Actor {
     }
 }
 
-named! {
+string_enum! {
     /// The kinds of administrative acts.
     Action "Action must be one of those of the audit log" {
         /// A role was granted; the details name it.
@@ -75,7 +75,7 @@ named! {
     }
 }
 
-named! {
+string_enum! {
     /// The kinds of targets.
     TargetKind "Target type must be USER, POST, COMMENT, REPORT, PRODUCT, CATALOG or SERVICE" {
         /// An account.
@@ -172,7 +172,7 @@ pub struct AuditEntry {
     pub details: Option<String>,
 }
 
-texts! {
+text_types! {
     /// Why an administrator hides something, or shows it again: 1 to 1,000 characters after trimming.
     Reason(1000, required "Reason");
 }

@@ -426,7 +426,7 @@ impl FieldErrors {
     }
 
     /// Like [`check`](Self::check), for a field that may be absent.
-    pub fn check_given<T, U>(
+    pub fn check_optional<T, U>(
         &mut self,
         field: FieldName,
         given: Option<T>,

@@ -7,10 +7,10 @@ use crate::clock::Timestamp;
 use crate::entities::Entities;
 use crate::error::Result;
 use crate::id::{CommentId, IdGenerator, NotificationId, PostId, UserId};
-use crate::named::named;
+use crate::string_enum::string_enum;
 use std::collections::BTreeSet;
 
-named! {
+string_enum! {
     /// The kinds of acts that users are notified of.
     #[derive(PartialOrd, Ord)]
     NotificationKind "Type must be like, comment, reply, mention, follow, commentLike or report" {
@@ -84,13 +84,13 @@ impl Act {
     }
 
     /// Returns the notices of a new post, to those it mentions.
-    pub(crate) fn tell_of_post(self, ids: &dyn IdGenerator, entities: &Entities) -> Vec<Notice> {
+    pub(crate) fn post_notices(self, ids: &dyn IdGenerator, entities: &Entities) -> Vec<Notice> {
         self.tell_each(ids, mentioned(entities))
     }
 
     /// Returns the notices of a new comment: to the author of the comment that it answers, to those it mentions, and to the
     /// author of the post.
-    pub(crate) fn tell_of_comment(
+    pub(crate) fn comment_notices(
         self,
         ids: &dyn IdGenerator,
         answered: Option<UserId>,
@@ -102,7 +102,7 @@ impl Act {
     }
 
     /// Returns the notices of a new report, to the first [`MAX_REPORT_NOTICES`] administrators.
-    pub(crate) fn tell_of_report(self, ids: &dyn IdGenerator, admins: impl Iterator<Item = UserId>) -> Vec<Notice> {
+    pub(crate) fn report_notices(self, ids: &dyn IdGenerator, admins: impl Iterator<Item = UserId>) -> Vec<Notice> {
         self.tell_each(ids, admins.take(MAX_REPORT_NOTICES).map(|admin| (admin, NotificationKind::Report)))
     }
 
@@ -166,8 +166,8 @@ mod tests {
     #[test]
     fn actors_are_not_notified_of_their_own_acts() {
         assert_eq!(ACT.tell(&ids(), user(1), Follow), None);
-        assert_eq!(ACT.tell_of_post(&ids(), &mentioning([1])), []);
-        assert_eq!(ACT.tell_of_comment(&ids(), Some(user(1)), &mentioning([1]), user(1)), []);
+        assert_eq!(ACT.post_notices(&ids(), &mentioning([1])), []);
+        assert_eq!(ACT.comment_notices(&ids(), Some(user(1)), &mentioning([1]), user(1)), []);
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
             (None, vec![2, 1], 2, vec![(2, Mention)]),
             (Some(3), vec![2, 3], 1, vec![(3, Reply), (2, Mention)]),
         ] {
-            let notices = ACT.tell_of_comment(&ids(), answered.map(user), &mentioning(mentioned), user(post_author));
+            let notices = ACT.comment_notices(&ids(), answered.map(user), &mentioning(mentioned), user(post_author));
             assert_eq!(recipients(notices), expected);
         }
     }
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn only_the_first_fifty_mentioned_accounts_are_notified() {
         let mentions = [100; 60].into_iter().chain(100..1_000);
-        let notices = ACT.tell_of_post(&ids(), &mentioning(mentions));
+        let notices = ACT.post_notices(&ids(), &mentioning(mentions));
         assert_eq!(recipients(notices), (100..150).map(|n| (n, Mention)).collect::<Vec<_>>());
     }
 

@@ -24,15 +24,15 @@ pub enum Standing {
     /// The viewer follows the user.
     Follower,
     /// One of them blocks the other, and neither follows (`contract`: Safety).
-    Apart,
+    Blocked,
 }
 
 impl Standing {
     /// Returns the standing without regard to blocks: users separated by a block do not follow each other.
     #[must_use]
-    pub const fn blocks_aside(self) -> Self {
+    pub const fn ignoring_blocks(self) -> Self {
         match self {
-            Self::Apart => Self::Stranger,
+            Self::Blocked => Self::Stranger,
             standing @ (Self::Stranger | Self::Follower) => standing,
         }
     }
@@ -40,7 +40,7 @@ impl Standing {
     /// Returns the standing of a viewer, given whether the viewer follows the user and whether either blocks the other.
     pub const fn of(follows: bool, are_apart: bool) -> Self {
         match (are_apart, follows) {
-            (true, _) => Self::Apart,
+            (true, _) => Self::Blocked,
             (false, true) => Self::Follower,
             (false, false) => Self::Stranger,
         }

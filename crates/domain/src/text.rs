@@ -68,7 +68,7 @@ pub fn required(name: &str, text: &str, max: usize) -> Result<String, Violation>
 /// Declares newtypes of text, each with its maximum length in characters. A type with one of the rules `required`, `trimmed`
 /// (possibly empty) or `optional` (`None` when blank) gets its `parse` from the rule, whose messages begin with the name given.
 /// A type without a rule has a `parse` of its own.
-macro_rules! texts {
+macro_rules! text_types {
     ($($(#[$attribute:meta])+ $name:ident($max:literal $(, $rule:ident $label:literal)?);)+) => {$(
         $(#[$attribute])+
         #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,7 +78,7 @@ macro_rules! texts {
             /// The maximum length, in characters.
             pub const MAX_CHARS: usize = $max;
 
-            $($crate::text::texts! { @parse $rule $label })?
+            $($crate::text::text_types! { @parse $rule $label })?
 
             /// Restores a stored value without checking it: it was valid when stored, but rules may have become stricter since.
             pub fn restore(stored: String) -> Self {
@@ -112,7 +112,7 @@ macro_rules! texts {
     };
 }
 
-pub(crate) use texts;
+pub(crate) use text_types;
 
 #[cfg(test)]
 mod tests {

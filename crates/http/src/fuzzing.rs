@@ -84,12 +84,12 @@ pub fn json_requests(body: &[u8]) -> Vec<u16> {
 
 /// Returns the cursor of a position in each kind of list, or `None` for the start.
 pub fn cursors(mac_keys: &MacKeys, position: Position) -> Vec<Option<String>> {
-    List::EACH.into_iter().map(|list| cursor::encode(mac_keys, list, position)).collect()
+    List::ALL.into_iter().map(|list| cursor::encode(mac_keys, list, position)).collect()
 }
 
 /// Decodes a text as a cursor of each kind of list. Yields `None` for a list that it is not a cursor of.
 pub fn positions(mac_keys: &MacKeys, cursor: &str) -> Vec<Option<Position>> {
-    List::EACH.into_iter().map(|list| cursor::decode(mac_keys, list, cursor)).collect()
+    List::ALL.into_iter().map(|list| cursor::decode(mac_keys, list, cursor)).collect()
 }
 
 /// Returns the `Link` header of a list of posts that is requested with this query and has a page before and after

@@ -58,7 +58,7 @@ use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{AppConfig, Server, ServiceRequest, ServiceResponse};
 use actix_web::middleware::{Condition, Next, from_fn};
 use actix_web::{App, HttpRequest};
-pub use core::{EffectiveSetting, LoadLimits, MacKeys, ReplicaServices, Services, Stopping, TrustedProxies};
+pub use core::{EffectiveSetting, LoadLimits, MacKeys, ReplicaServices, Services, ShutdownFlag, TrustedProxies};
 pub use middleware::{CorsOrigins, RemoteParent, Throttling, metrics};
 pub use settings::Settings;
 

@@ -13,7 +13,7 @@ use actix_web::{ResponseError, Route};
 use futures_util::future::LocalBoxFuture;
 use matchit::InsertError;
 
-use crate::core::{ApiError, Paths, Target};
+use crate::core::{ApiError, MatchedRoute, Paths};
 use crate::routes::{Endpoint, endpoints};
 
 /// Creates the table of the paths of all endpoints.
@@ -60,7 +60,7 @@ pub(crate) fn dispatch()
         }
         let paths = Rc::new(paths);
         Ok(fn_service(move |request: ServiceRequest| {
-            match Target::of(request.request()).and_then(|target| paths.get(target.number)) {
+            match MatchedRoute::of(request.request()).and_then(|target| paths.get(target.number)) {
                 Some(methods) => methods.call(request),
                 None => refuse(request, &ApiError::UnknownRoute),
             }
@@ -120,7 +120,7 @@ mod tests {
         ] {
             let request = TestRequest::with_uri(address).to_http_request();
             assert_eq!(paths.find(&request).map(|target| target.path), expected.map(|(path, ..)| path), "{address}");
-            let (name, value) = Target::parameter(&request);
+            let (name, value) = MatchedRoute::parameter(&request);
             let (_, expected_name, expected_value) = expected.unwrap_or_default();
             assert_eq!((name, &*value), (expected_name, expected_value), "{address}");
         }

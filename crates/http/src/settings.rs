@@ -8,8 +8,8 @@ use actix_web::web::{Data, ServiceConfig};
 use tokio::sync::Semaphore;
 
 use crate::core::{
-    Capacity, EffectiveSetting, LoadLimits, MacKeys, REPLAYS, Replica, ReplicaServices, Services, State, Stopping,
-    TrustedProxies,
+    Capacity, EffectiveSetting, LoadLimits, MAX_CONCURRENT_REPLAYS, MacKeys, Replica, ReplicaServices, Services,
+    ShutdownFlag, State, TrustedProxies,
 };
 use crate::endpoints::configuration::Configuration;
 use crate::endpoints::docs::ApiDocs;
@@ -52,7 +52,7 @@ pub struct Settings {
     /// Whether the console for administrators (`/console`) is served.
     pub has_console: bool,
     /// Whether the service is shutting down.
-    pub stopping: Stopping,
+    pub stopping: ShutdownFlag,
     /// The settings in effect, for administrators to read.
     pub configuration: Vec<EffectiveSetting>,
     /// The metrics of requests; `None` if metrics are not exported.
@@ -102,7 +102,7 @@ impl Shared {
                 trusted_proxies: settings.trusted_proxies.clone(),
                 mac_keys: settings.mac_keys.clone(),
                 stopping: settings.stopping.clone(),
-                replays: Semaphore::new(REPLAYS),
+                replays: Semaphore::new(MAX_CONCURRENT_REPLAYS),
             })
         };
         let replica =

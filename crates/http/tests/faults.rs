@@ -22,7 +22,7 @@ use agora_domain::limits::Requester;
 use agora_domain::media::OpenImage;
 use agora_domain::products::CatalogVersion;
 use agora_domain::{Error, Result};
-use agora_http::{LoadLimits, ReplicaServices, Stopping};
+use agora_http::{LoadLimits, ReplicaServices, ShutdownFlag};
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
 use reqwest::Method;
@@ -355,7 +355,7 @@ async fn an_image_whose_bytes_fail_is_cut_off_rather_than_completed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopping_service_is_alive_but_not_ready() {
-    let stopping = Stopping::default();
+    let stopping = ShutdownFlag::default();
     let api = Ports { stopping: stopping.clone(), ..Ports::default() }.start();
     assert_eq!(get(&api, "/health/ready").await.status, 200);
     stopping.begin();

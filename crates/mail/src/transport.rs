@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use agora_domain::mail::{MailTransport, NotTaken, OutgoingMail};
+use agora_domain::mail::{MailTransport, OutgoingMail, SendError};
 use async_trait::async_trait;
 use lettre::Address;
 use lettre::address::Envelope;
@@ -63,13 +63,13 @@ impl Smtp {
     /// Checks that the server can be reached, has a valid certificate, and accepts the credentials. No mail is sent.
     ///
     /// # Errors
-    /// [`NotTaken`].
-    pub async fn probe(&self) -> Result<(), NotTaken> {
+    /// [`SendError`].
+    pub async fn probe(&self) -> Result<(), SendError> {
         self.quit(self.connect().await?);
         Ok(())
     }
 
-    async fn connect(&self) -> Result<AsyncSmtpConnection, NotTaken> {
+    async fn connect(&self) -> Result<AsyncSmtpConnection, SendError> {
         with_timeout(self.timeouts.connect, self.connector.connect()).await
     }
 
@@ -79,8 +79,8 @@ impl Smtp {
         tokio::spawn(async move { timeout(time, connection.quit()).await.is_ok() });
     }
 
-    fn message(&self, mail: &OutgoingMail) -> Result<Message, NotTaken> {
-        let unfit = |what: &str| NotTaken(format!("{what} cannot be put into a mail"));
+    fn message(&self, mail: &OutgoingMail) -> Result<Message, SendError> {
+        let unfit = |what: &str| SendError(format!("{what} cannot be put into a mail"));
         let address: Address = mail.address.as_str().parse().map_err(|_| unfit("the address"))?;
         let text = self.templates.render(mail).ok_or_else(|| unfit("this kind of text"))?;
         // The same for every attempt, so that a mail that arrives twice is recognized as a duplicate.
@@ -94,15 +94,15 @@ impl Smtp {
             .raw_header(automatic)
             .header(ContentType::TEXT_PLAIN)
             .body(text.body)
-            .map_err(|error| NotTaken(error.to_string()))
+            .map_err(|error| SendError(error.to_string()))
     }
 }
 
 /// Awaits a step of a session, and fails if it takes longer than `time`.
-async fn with_timeout<T, E: Display>(time: Duration, work: impl Future<Output = Result<T, E>>) -> Result<T, NotTaken> {
+async fn with_timeout<T, E: Display>(time: Duration, work: impl Future<Output = Result<T, E>>) -> Result<T, SendError> {
     match timeout(time, work).await {
-        Ok(done) => done.map_err(|error| NotTaken(error.to_string())),
-        Err(_) => Err(NotTaken(format!("the server took longer than {} s", time.as_secs()))),
+        Ok(done) => done.map_err(|error| SendError(error.to_string())),
+        Err(_) => Err(SendError(format!("the server took longer than {} s", time.as_secs()))),
     }
 }
 
@@ -130,7 +130,7 @@ async fn send_envelope(connection: &mut AsyncSmtpConnection, envelope: &Envelope
 
 #[async_trait]
 impl MailTransport for Smtp {
-    async fn send(&self, mail: &OutgoingMail) -> Result<(), NotTaken> {
+    async fn send(&self, mail: &OutgoingMail) -> Result<(), SendError> {
         let message = self.message(mail)?;
         // A new connection for each mail: after a timeout, the late reply to one mail would be taken for the reply to the next.
         let mut connection = self.connect().await?;

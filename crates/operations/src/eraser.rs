@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agora_database::{Database, Turn};
+use agora_database::{Database, ExclusiveJob};
 use agora_domain::Result;
 use agora_domain::deletion::{Erasure, ErasurePosition};
 use tokio::time::sleep;
@@ -50,7 +50,7 @@ impl Eraser {
         if self.erasure.next_unerased().await?.is_none() {
             return Ok(());
         }
-        let Some(_lock) = self.database.lock(Turn::Erasure).await? else { return Ok(()) };
+        let Some(_lock) = self.database.lock(ExclusiveJob::Erasure).await? else { return Ok(()) };
         while let Some(user) = self.erasure.next_unerased().await? {
             let (mut things, mut from, started) = (0, ErasurePosition::default(), Instant::now());
             loop {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use agora_domain::Result;
-use agora_domain::media::{Looked, PreviewBackfill};
+use agora_domain::media::{PreviewBackfill, ProcessedImage};
 use agora_domain::search::Indexing;
 use agora_domain::texts::TextBackfill;
 use tokio::time::sleep;
@@ -155,7 +155,7 @@ impl Indexer {
             if progress.is_due(usize::from(made), looked.is_none()) {
                 tracing::info!(images = progress.rows, "made previews of images");
             }
-            let Some(Looked { by, outcome }) = looked else { return Ok(has_all) };
+            let Some(ProcessedImage { by, outcome }) = looked else { return Ok(has_all) };
             if let Err(error) = outcome {
                 has_all = false;
                 tracing::warn!(%by, cause = error.cause(), "could not make the preview of an image");

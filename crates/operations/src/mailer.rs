@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use agora_database::{Database, Turn};
+use agora_database::{Database, ExclusiveJob};
 use agora_domain::Result;
 use agora_domain::mail::{Delivery, MailDelivery};
 use tokio::time::sleep;
@@ -74,7 +74,7 @@ impl Mailer {
         if !self.delivery.is_due().await? {
             return Ok(());
         }
-        let Some(_lock) = self.database.lock(Turn::Mail).await? else { return Ok(()) };
+        let Some(_lock) = self.database.lock(ExclusiveJob::Mail).await? else { return Ok(()) };
         while !interrupt.is_cancelled() {
             let Some(delivery) = self.delivery.deliver_next().await? else { break };
             self.note(&delivery);

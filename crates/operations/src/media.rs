@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agora_config::Config;
-use agora_database::{Database, Turn};
+use agora_database::{Database, ExclusiveJob};
 use agora_domain::accounts::AccountRepository;
 use agora_domain::id::UserId;
 use agora_domain::media::{MediaCheck, MediaReport, Usage};
@@ -56,7 +56,7 @@ async fn compare(
     interrupt: Interrupt,
     say: impl Fn(&str) -> Result<()>,
 ) -> Result<String> {
-    let lock = if delete { database.lock(Turn::Sweep).await.operator_context("the database")? } else { None };
+    let lock = if delete { database.lock(ExclusiveJob::Sweep).await.operator_context("the database")? } else { None };
     ensure!(!delete || lock.is_some(), "a node sweeps just now: try again when that is over");
     let images =
         MediaCheck::new(Arc::new(store), database.clone(), database.clone(), &SystemClock, Sweep::MIN_AGE_MILLIS);

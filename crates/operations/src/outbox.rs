@@ -1,7 +1,7 @@
 //! `agora mail`: lists and retries the mails of the outbox.
 
 use agora_domain::id::MailId;
-use agora_domain::mail::{MailStatus, MailView, OutboxCare};
+use agora_domain::mail::{MailStatus, MailView, OutboxAdmin};
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Subcommand, ValueEnum};
 use uuid::Uuid;
@@ -59,7 +59,7 @@ impl StatusFilter {
 ///
 /// # Errors
 /// What is wrong with the arguments, or with the database.
-pub async fn mail(care: &OutboxCare, command: MailCommand) -> Result<String> {
+pub async fn mail(care: &OutboxAdmin, command: MailCommand) -> Result<String> {
     match command {
         MailCommand::List { status, limit } => list(care, status.statuses(), limit).await,
         MailCommand::Retry { id, .. } => match (id, care.retry_for_operator(id.map(MailId::new)).await?) {
@@ -70,7 +70,7 @@ pub async fn mail(care: &OutboxCare, command: MailCommand) -> Result<String> {
     }
 }
 
-async fn list(care: &OutboxCare, statuses: &[MailStatus], limit: usize) -> Result<String> {
+async fn list(care: &OutboxAdmin, statuses: &[MailStatus], limit: usize) -> Result<String> {
     let mut found = Vec::new();
     for status in statuses {
         found.extend(care.list_for_operator(*status, limit).await?.into_iter().map(|mail| (*status, mail)));

@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Duration;
 
-use agora_database::{Database, Turn};
+use agora_database::{Database, ExclusiveJob};
 use agora_domain::accounts::{Session, SessionRepository};
 use agora_domain::clock::Clock;
 use agora_domain::deletion::Erasure;
 use agora_domain::idempotency::Idempotency;
-use agora_domain::mail::OutboxCare;
+use agora_domain::mail::OutboxAdmin;
 use agora_domain::media::MediaSweep;
 use agora_domain::notifications::NotificationSweep;
 use agora_domain::posts::PostRepository;
@@ -35,7 +35,7 @@ pub struct Sweep {
     /// Deletes old notifications.
     pub notifications: NotificationSweep,
     /// The outbox.
-    pub mail: OutboxCare,
+    pub mail: OutboxAdmin,
     /// The names of deleted accounts.
     pub erasure: Erasure,
     /// The clock that the age of sessions is measured by.
@@ -96,7 +96,7 @@ impl Sweep {
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             interval.tick().await;
-            let is_done = match self.database.lock(Turn::Sweep).await {
+            let is_done = match self.database.lock(ExclusiveJob::Sweep).await {
                 Ok(Some(_lock)) => self.sweep().await,
                 Ok(None) => {
                     tracing::info!("another node sweeps");

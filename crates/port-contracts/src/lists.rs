@@ -93,7 +93,7 @@ pub enum List {
 
 impl List {
     /// Every list.
-    pub const EACH: [Self; 30] = [
+    pub const ALL: [Self; 30] = [
         Self::Accounts,
         Self::Posts,
         Self::PostsByAuthor,
@@ -140,7 +140,7 @@ impl List {
     }
 
     /// Returns whether its entries cannot be removed.
-    pub const fn is_for_good(self) -> bool {
+    pub const fn is_permanent(self) -> bool {
         let are_accounts = matches!(self, Self::Accounts | Self::Directory | Self::FoundPeople);
         are_accounts || matches!(self, Self::AuditLog | Self::Reports | Self::OpenReports)
     }
@@ -231,7 +231,7 @@ impl Lists {
                 db.posts.list_by_tag(&tag, visible, page).await?.map(|view| view.post.id.uuid())
             }
             List::Feed => {
-                let feed = FeedRequest { made_before: None, page };
+                let feed = FeedRequest { created_before: None, page };
                 db.posts.list_followed(Viewer::ordinary(viewer), all, feed).await?.map(|view| view.post.id.uuid())
             }
             List::Likers => db.posts.list_likers(post, ANYBODY, page).await?.map(|liker| liker.id.uuid()),
@@ -404,7 +404,7 @@ impl Lists {
         self.db.search_index.pack().await.unwrap();
     }
 
-    /// Removes the entry with an id from a list, if it is there and its list is not [permanent](List::is_for_good).
+    /// Removes the entry with an id from a list, if it is there and its list is not [permanent](List::is_permanent).
     pub async fn remove(&self, list: List, id: Uuid) {
         let People { author, viewer, host, post, comment, .. } = self.people;
         let (db, user) = (&self.db, UserId::new(id));
@@ -432,8 +432,8 @@ impl Lists {
     }
 
     /// Reads a page of the feed, bounded to posts made before an instant.
-    pub(crate) async fn read_bounded(&self, made_before: Timestamp, page: PageRequest) -> Page<Uuid> {
-        let feed = FeedRequest { made_before: Some(made_before), page };
+    pub(crate) async fn read_bounded(&self, created_before: Timestamp, page: PageRequest) -> Page<Uuid> {
+        let feed = FeedRequest { created_before: Some(created_before), page };
         let page =
             self.db.posts.list_followed(Viewer::ordinary(self.people.viewer), &Visibility::ALL, feed).await.unwrap();
         page.map(|view| view.post.id.uuid())

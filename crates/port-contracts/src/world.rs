@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agora_domain::accounts::{
-    Account, Author, Biography, Confirmed, DisplayName, Email, NewAccount, PasswordHash, Privacy, ProfilePicture,
-    Roles, Session, UserPreview, UserSummary, Username, Viewer,
+    Account, Author, Biography, ConfirmedPassword, DisplayName, Email, NewAccount, PasswordHash, Privacy,
+    ProfilePicture, Roles, Session, UserPreview, UserSummary, Username, Viewer,
 };
 use agora_domain::audit::{Action, Actor, AuditEntry, Target};
 use agora_domain::blocks::{NewBlock, NewMute};
@@ -309,9 +309,9 @@ impl World {
     }
 
     /// Returns the proof that the current password of an account was confirmed; with an empty hash for an unknown account.
-    pub(crate) async fn confirmed(&self, user: UserId) -> Confirmed {
+    pub(crate) async fn confirmed(&self, user: UserId) -> ConfirmedPassword {
         let password = self.db.accounts.find_password(user).await.unwrap();
-        Confirmed { user, password: password.unwrap_or_else(|| PasswordHash::new(String::new())) }
+        ConfirmedPassword { user, password: password.unwrap_or_else(|| PasswordHash::new(String::new())) }
     }
 
     /// Opens a session as after a login with the account's current password; returns whether it was opened.

@@ -45,7 +45,7 @@ impl CachedSessions {
     }
 
     /// Returns the approximate number of cached sessions.
-    pub fn remembered_sessions(&self) -> usize {
+    pub fn cached_sessions(&self) -> usize {
         self.cache.len()
     }
 
@@ -53,12 +53,12 @@ impl CachedSessions {
     ///
     /// # Errors
     /// Those of the repository. What could not be stored is retried by the next call.
-    pub async fn store_seen(&self) -> Result<()> {
+    pub async fn flush_last_seen(&self) -> Result<()> {
         let seen: Vec<_> = self.seen().iter().map(|(id, hour)| (*id, *hour)).collect();
         if seen.is_empty() {
             return Ok(());
         }
-        self.inner.set_seen(seen.clone()).await?;
+        self.inner.store_last_seen(seen.clone()).await?;
         let mut kept = self.seen();
         for (id, hour) in seen {
             if kept.get(&id) == Some(&hour) {
@@ -163,11 +163,11 @@ impl SessionRepository for CachedSessions {
         Ok(found)
     }
 
-    async fn set_seen(&self, seen: Vec<(SessionId, Timestamp)>) -> Result<()> {
-        self.inner.set_seen(seen).await
+    async fn store_last_seen(&self, seen: Vec<(SessionId, Timestamp)>) -> Result<()> {
+        self.inner.store_last_seen(seen).await
     }
 
-    fn note_seen(&self, id: SessionId, hour: Timestamp) {
+    fn record_last_seen(&self, id: SessionId, hour: Timestamp) {
         let mut seen = self.seen();
         if seen.len() < Self::CAPACITY || seen.contains_key(&id) {
             seen.insert(id, hour);
@@ -203,8 +203,8 @@ impl SessionRepository for CachedSessions {
         self.inner.delete_opened_before(at).await
     }
 
-    fn account_changed(&self, account: UserId) {
-        self.inner.account_changed(account);
+    fn invalidate_account(&self, account: UserId) {
+        self.inner.invalidate_account(account);
         drop(self.invalidate_account_on_drop(account));
     }
 }

@@ -22,7 +22,7 @@ use agora_domain::health::Probes;
 use agora_domain::id::IdGenerator;
 use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
-use agora_domain::mail::{AccountMail, MailDelivery, OutboxCare};
+use agora_domain::mail::{AccountMail, MailDelivery, OutboxAdmin};
 use agora_domain::media::{ImagePorts, Media, MediaSweep, PreviewBackfill};
 use agora_domain::notifications::{NotificationSweep, Notifications};
 use agora_domain::overview::Overview;
@@ -255,8 +255,8 @@ impl Adapters {
     }
 
     /// Returns the use cases of the outbox for the operator.
-    pub(crate) fn outbox_care(&self) -> OutboxCare {
-        OutboxCare { outbox: self.database.clone(), clock: Arc::clone(&self.clock) }
+    pub(crate) fn outbox_care(&self) -> OutboxAdmin {
+        OutboxAdmin { outbox: self.database.clone(), clock: Arc::clone(&self.clock) }
     }
 
     /// Returns the background task that sends mail, if a mail server is configured.

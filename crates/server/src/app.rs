@@ -10,7 +10,7 @@ use agora_config::Config;
 use agora_database::{CallMeter, Database, QueryInstrumentation};
 use agora_domain::clock::Clock;
 use agora_domain::events::LiveUpdates;
-use agora_http::{EffectiveSetting, MacKeys, Settings, Stopping};
+use agora_http::{EffectiveSetting, MacKeys, Settings, ShutdownFlag};
 use agora_operations::host::{Bound, reachable};
 use agora_operations::live::{LagMeter, LiveFeed};
 use agora_operations::minutely::every_minute;
@@ -52,7 +52,7 @@ pub struct App {
     pub(crate) server: Server,
     metrics: Option<Server>,
     /// Makes the readiness check fail, from the beginning of a shutdown.
-    pub(crate) stopping: Stopping,
+    pub(crate) stopping: ShutdownFlag,
     /// Stops the service at once when cancelled, requests in flight included: a graceful stop of the server cannot be cut short.
     pub(crate) abort: Interrupt,
     /// The event streams, which are closed when the service is stopped.
@@ -119,7 +119,7 @@ impl App {
             mac_keys,
             has_app: config.app,
             has_console: config.console,
-            stopping: Stopping::default(),
+            stopping: ShutdownFlag::default(),
             configuration: settings,
             metrics: metrics.as_ref().map(|metrics| Arc::clone(&metrics.http)),
             remote_parent: Telemetry::remote_parent(),
@@ -149,7 +149,7 @@ impl App {
             every_minute("could not delete images that nothing may name any more", delete).await;
         });
         background.spawn(async move {
-            every_minute("could not store which sessions were used", || sessions.store_seen()).await;
+            every_minute("could not store which sessions were used", || sessions.flush_last_seen()).await;
         });
         let (mut mail_sender, mail_interrupt) = (JoinSet::new(), Interrupt::default());
         if let Some(mailer) = mailer {

@@ -47,7 +47,7 @@ impl World {
             let comments = viewable.iter().flat_map(|post| &post.comments);
             let comment = comments.into_iter().find(|comment| data["commentId"] == comment.id);
             let is_seen = comment.is_none_or(|comment| self.model.sees(viewer, comment.author));
-            assert!(is_seen, "{viewer} is told of the comment of somebody apart");
+            assert!(is_seen, "{viewer} is notified of a comment by somebody whom a block hides");
         }
         for data in of("like") {
             let post = viewable.iter().find(|post| data["postId"] == post.id).unwrap();

@@ -18,7 +18,7 @@ pub(crate) struct Window {
 impl Window {
     /// Returns the window of a page of a feed, from its position on. It never extends beyond the beginning of the feed.
     pub(crate) fn of(feed: FeedRequest) -> Self {
-        let start = feed.made_before.map(Keyset::before);
+        let start = feed.created_before.map(Keyset::before);
         let (toward, after, until) = match feed.page.from {
             Position::Start => (Toward::Older, start, None),
             Position::After(key) => (Toward::Older, Some(start.map_or(key, |start| start.min(key))), None),
@@ -57,8 +57,8 @@ mod tests {
     /// Returns which of the positions 1 to 9 the window of a page contains. If `is_bounded`, the feed has only posts made before
     /// 7.
     fn positions(from: Position, is_bounded: bool) -> Vec<i64> {
-        let made_before = is_bounded.then(|| Timestamp::from_unix_millis(7));
-        let window = Window::of(FeedRequest { made_before, page: PageRequest { from, ..PageRequest::FIRST } });
+        let created_before = is_bounded.then(|| Timestamp::from_unix_millis(7));
+        let window = Window::of(FeedRequest { created_before, page: PageRequest { from, ..PageRequest::FIRST } });
         (1..10).filter(|n| window.contains(key(*n))).collect()
     }
 
@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn a_window_can_be_cut_before_and_after_a_position() {
-        let of = |from| Window::of(FeedRequest { made_before: None, page: PageRequest { from, ..PageRequest::FIRST } });
+        let of =
+            |from| Window::of(FeedRequest { created_before: None, page: PageRequest { from, ..PageRequest::FIRST } });
         let contained = |window: Window| (1..10).filter(|n| window.contains(key(*n))).collect::<Vec<_>>();
         let (older, newer) = (of(Position::After(key(8))), of(Position::Before(key(2))));
         let until = |window| Window { until: Some(key(5)), ..window };

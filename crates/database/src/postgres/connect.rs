@@ -330,7 +330,7 @@ impl Connector {
 
     /// Returns whether connections lead to another server than at the time `made`. The former server may no longer take writes
     /// and not know of it yet.
-    pub(crate) fn has_moved_since(&self, made: Instant) -> bool {
+    pub(crate) fn has_failed_over_since(&self, made: Instant) -> bool {
         self.servers.len() > 1 && lock(&self.last_switch).is_some_and(|last_switch| made < last_switch)
     }
 

@@ -26,21 +26,21 @@ use super::queries;
 use super::row_write_limit::RowWriteLimit;
 use super::work::{OnUnknownOutcome, Transaction, run_in_pool};
 use crate::error::{Failure, OpenError};
+use crate::exclusive_job::ExclusiveJob;
 use crate::figures::Lane;
 use crate::mutex::lock;
 use crate::options::{Flavor, Options};
 use crate::search_limit::{SearchLimit, too_many};
 use crate::sql_types::DbId;
-use crate::turn::Turn;
 use crate::version::{Backlog, Migrated, Opening};
 
 /// Returns the key of the advisory lock that nodes take for a turn.
-const fn advisory_lock_key(turn: Turn) -> i64 {
+const fn advisory_lock_key(job: ExclusiveJob) -> i64 {
     MIGRATION_LOCK
-        + match turn {
-            Turn::Sweep => 1,
-            Turn::Mail => 2,
-            Turn::Erasure => 3,
+        + match job {
+            ExclusiveJob::Sweep => 1,
+            ExclusiveJob::Mail => 2,
+            ExclusiveJob::Erasure => 3,
         }
 }
 
@@ -259,7 +259,7 @@ impl Postgres {
     }
 
     /// Runs an idempotent write, which is repeated if the connection is lost before its outcome is known.
-    pub(crate) async fn write_again<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
+    pub(crate) async fn write_idempotent<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
         self.write_with(None, Transaction::Explicit, OnUnknownOutcome::Retry, work).await
     }
 
@@ -338,10 +338,10 @@ impl Postgres {
     }
 
     /// Takes the lock of a turn unless another node has it. The returned connection, which is not in the pool, holds the lock.
-    pub(crate) async fn lock(&self, turn: Turn) -> Result<Option<AsyncPgConnection>> {
+    pub(crate) async fn lock(&self, job: ExclusiveJob) -> Result<Option<AsyncPgConnection>> {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
         let taken = async {
-            let lock = sql::<Bool>(&format!("SELECT pg_try_advisory_lock({})", advisory_lock_key(turn)));
+            let lock = sql::<Bool>(&format!("SELECT pg_try_advisory_lock({})", advisory_lock_key(job)));
             let is_taken: bool = lock.get_result(&mut conn).await?;
             if is_taken {
                 conn.batch_execute(DISABLE_IDLE_SESSION_TIMEOUT).await?;
@@ -398,7 +398,7 @@ impl AtRow<'_> {
         self.database.write_with(Some(self.row), Transaction::Explicit, OnUnknownOutcome::Fail, work).await
     }
 
-    pub(crate) async fn write_again<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
+    pub(crate) async fn write_idempotent<T: Send + 'static>(&self, work: impl Work<T>) -> Result<T> {
         self.database.write_with(Some(self.row), Transaction::Explicit, OnUnknownOutcome::Retry, work).await
     }
 

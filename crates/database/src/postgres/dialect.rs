@@ -154,7 +154,7 @@ pub(crate) fn word_in<C: ExpressionMethods + Expression<SqlType = Text>>(
 const PACKING_LOCK: i64 = ADMINS_LOCK + 1;
 
 /// Takes the lock for work on the buckets of the search index, unless somebody else has it. Returns whether it was taken.
-pub(crate) async fn lock_packing(conn: &mut Conn<'_>) -> Outcome<bool> {
+pub(crate) async fn try_lock_buckets(conn: &mut Conn<'_>) -> Outcome<bool> {
     let advisory = format!("SELECT {IS_DISTRIBUTED} OR pg_try_advisory_xact_lock({PACKING_LOCK})");
     if !sql::<Bool>(&advisory).get_result::<bool>(conn).await? {
         return Ok(false);
@@ -165,7 +165,11 @@ pub(crate) async fn lock_packing(conn: &mut Conn<'_>) -> Outcome<bool> {
 
 /// Returns at most `most` of the oldest texts of a kind that are in no bucket, locked against changes by others. A text that
 /// somebody else has locked, to delete it, is skipped.
-pub(crate) async fn lock_oldest(conn: &mut Conn<'_>, kind: i16, most: i64) -> Outcome<Vec<(DbInstant, DbId, String)>> {
+pub(crate) async fn lock_oldest_unpacked(
+    conn: &mut Conn<'_>,
+    kind: i16,
+    most: i64,
+) -> Outcome<Vec<(DbInstant, DbId, String)>> {
     let tail = search_tail::table.filter(search_tail::kind.eq(kind));
     let oldest = tail.order((search_tail::created_at, search_tail::id)).limit(most);
     let columns = (search_tail::created_at, search_tail::id, search_tail::words);

@@ -16,7 +16,7 @@ use super::dialect::{Conn, RunQueryDsl};
 use super::statement::statement;
 use crate::error::Outcome;
 use crate::event_rows::EventRow;
-use crate::event_window::{KEPT, Window};
+use crate::event_window::{MAX_AGE, Window};
 use crate::schema::{event_log, events};
 
 /// How many events one statement reads, numbers or deletes.
@@ -130,7 +130,7 @@ pub(super) async fn delete_old(conn: &mut Conn<'_>) -> Outcome<bool> {
     diesel::sql_query(LIMIT_IDLE_IN_TRANSACTION).execute(conn).await?;
     let log = event_log::table.select(event_log::last_number).for_update().skip_locked();
     let Some(last) = log.get_result::<i64>(conn).await.optional()? else { return Ok(false) };
-    let kept = KEPT.as_secs_f64();
+    let kept = MAX_AGE.as_secs_f64();
     let (count, deleted): (i64, Option<i64>) = DeleteOld { kept }.get_result(conn).await?;
     if let Some(deleted) = deleted {
         let before = event_log::table.filter(event_log::trimmed.lt(deleted));

@@ -142,7 +142,7 @@ fn start_locked_write(fixture: &Fixture, lane: Lane) -> PendingWrite {
         match lane {
             Lane::Statement => database.statement(work).await,
             Lane::Write => database.write(work).await,
-            Lane::Idempotent => database.write_again(work).await,
+            Lane::Idempotent => database.write_idempotent(work).await,
             Lane::Once(attempt) => database.write_once(attempt, work).await,
         }
     });

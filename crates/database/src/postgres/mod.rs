@@ -13,6 +13,7 @@ mod event_reader;
 mod events;
 mod feeds;
 mod gathered;
+mod job_lease;
 mod lease;
 mod likers;
 mod opening;
@@ -29,7 +30,6 @@ mod session;
 mod statement;
 mod statements;
 mod text_in;
-mod turn_lease;
 mod work;
 
 pub(crate) use self::connect::check_url;
@@ -37,6 +37,6 @@ pub use self::connect::url_of_each_server;
 pub(crate) use self::database::Postgres;
 #[cfg(test)]
 pub(crate) use self::database::private_postgres;
+pub(crate) use self::job_lease::Lease;
 pub(crate) use self::opening::{connect_to_probe, connect_to_replica};
 pub(crate) use self::session::Session;
-pub(crate) use self::turn_lease::Lease;

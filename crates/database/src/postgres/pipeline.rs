@@ -73,7 +73,7 @@ impl Pipelines {
         })
     }
 
-    /// Runs work that only reads. If its connection turns out to be lost, or a prepared statement to be outdated, the work is
+    /// Runs work that only reads. If its connection permits out to be lost, or a prepared statement to be outdated, the work is
     /// run again on another connection.
     pub(crate) async fn run<T>(self: &Arc<Self>, work: &dyn Work<T>) -> Result<T> {
         let (begun, mut attempts, mut lost) = (Instant::now(), 0, 0);
@@ -160,7 +160,7 @@ impl Pipelines {
             };
             let has_just_answered = lock(&pipeline.last_answer).elapsed() < self.limits.ping_after_idle;
             let is_alive = has_just_answered || pipeline.is_responsive(self.limits.ping_timeout()).await;
-            if is_alive && !self.connector.has_moved_since(pipeline.made) {
+            if is_alive && !self.connector.has_failed_over_since(pipeline.made) {
                 return Ok((slot, pipeline));
             }
             slot.vacate(&pipeline);

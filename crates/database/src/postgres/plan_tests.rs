@@ -296,7 +296,7 @@ async fn pages(size: u32) -> BTreeMap<String, i64> {
         |conn| notifications::count_unread(conn, visible),
         |conn| notifications::settings(conn, viewer),
         |conn| events::find_comments(conn, vec![thread, id(3, 100)]),
-        |conn| events::find_apart(conn, vec![viewer, author], vec![author, id(1, 3)]),
+        |conn| events::find_blocks(conn, vec![viewer, author], vec![author, id(1, 3)]),
         |conn| events::find_mutes(conn, vec![viewer, author], vec![author, id(1, 3)]),
         |conn| blocks::end_mutes(conn, at),
     }

@@ -67,8 +67,8 @@ impl Manager {
     }
 
     /// Returns whether connections lead to another server than at the time `made`.
-    pub(super) fn has_moved_since(&self, made: Instant) -> bool {
-        self.connector.has_moved_since(made)
+    pub(super) fn has_failed_over_since(&self, made: Instant) -> bool {
+        self.connector.has_failed_over_since(made)
     }
 
     /// Marks all connections: each one last used before now is replaced before it is used again.
@@ -96,7 +96,7 @@ impl managed::Manager for Manager {
         if invalidated_at.is_some_and(|at| last_used < at) {
             return Err(RecycleError::message("another one was lost since it was used"));
         }
-        if self.connector.has_moved_since(metrics.created) {
+        if self.connector.has_failed_over_since(metrics.created) {
             return Err(RecycleError::message("another server has taken over since it was made"));
         }
         if last_used.elapsed() < self.limits.ping_after_idle {

@@ -85,8 +85,8 @@ async fn searches_beyond_the_limit_of_a_replica_run_on_the_primary_and_keep_the_
     let options = Options { wait_timeout: Duration::from_millis(50), ..Options::default() };
     let primary = Arc::new(Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap());
     let replica = Postgres::replica(Arc::clone(&primary), &url, &options).unwrap();
-    let permits = replica.searches.turns.available_permits();
-    let busy = Arc::clone(&replica.searches.turns).acquire_many_owned(u32::try_from(permits).unwrap()).await.unwrap();
+    let permits = replica.searches.permits.available_permits();
+    let busy = Arc::clone(&replica.searches.permits).acquire_many_owned(u32::try_from(permits).unwrap()).await.unwrap();
     let before = replica.connector.epoch();
     assert_eq!(replica.search(|_| Box::pin(async { Ok(7) })).await.unwrap(), 7);
     assert_eq!(replica.connector.epoch(), before);

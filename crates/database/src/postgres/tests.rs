@@ -18,10 +18,10 @@ use super::super::dialect::Conn;
 use super::*;
 use crate::account_filters::DbViewer;
 use crate::error::Outcome;
+use crate::exclusive_job::ExclusiveJob;
 use crate::rows::{CommentRow, Slice, Toward};
 use crate::schema::{AuditRecord, LikeRecord};
 use crate::sql_types::{DbId, DbInstant};
-use crate::turn::Turn;
 
 /// What takes longer than this counts as never happening.
 pub(super) const HANG: Duration = Duration::from_secs(60);
@@ -259,7 +259,7 @@ async fn the_server_does_not_end_an_idle_connection_that_holds_a_lock() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let url = format!("{url}?options=-c%20idle_session_timeout%3D1h");
     let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
-    let mut lock = database.lock(Turn::Sweep).await.unwrap().unwrap();
+    let mut lock = database.lock(ExclusiveJob::Sweep).await.unwrap().unwrap();
     let told = "DO $$ BEGIN ASSERT current_setting('idle_session_timeout') = '0'; END $$";
     lock.batch_execute(told).await.unwrap();
 }
@@ -452,11 +452,11 @@ async fn catalog_searches_get_half_of_the_permits_and_hold_them_until_they_end()
     assert!(given_up.await.unwrap_err().is_cancelled());
 
     let next = search();
-    while database.catalog_searches.line.available_permits() == SEARCH_QUEUE_CAPACITY {
+    while database.catalog_searches.queue.available_permits() == SEARCH_QUEUE_CAPACITY {
         tokio::task::yield_now().await;
     }
     database.search(|_| Box::pin(async { Ok(()) })).await.unwrap();
-    assert_eq!(database.catalog_searches.turns.available_permits(), 0, "the one that nobody waits for goes on");
+    assert_eq!(database.catalog_searches.permits.available_permits(), 0, "the one that nobody waits for goes on");
     let_go.notify_one();
     begun.notified().await;
     let_go.notify_one();

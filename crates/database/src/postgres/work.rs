@@ -170,7 +170,7 @@ async fn close_once_answered(pool: Pool, conn: Object<Manager>) {
     let made = Object::metrics(&conn).created;
     let answered = async { (&*conn).batch_execute("").await };
     let moved = async {
-        while !pool.manager().has_moved_since(made) {
+        while !pool.manager().has_failed_over_since(made) {
             sleep(PING_AFTER_IDLE).await;
         }
     };

@@ -1,6 +1,6 @@
 use agora_domain::Error;
 use agora_domain::accounts::{
-    Account, Confirmed, LoginIdentifier, PasswordChange, ProfileChanges, Role, RoleChange, UpdatedProfile,
+    Account, ConfirmedPassword, LoginIdentifier, PasswordChange, ProfileChanges, Role, RoleChange, UpdatedProfile,
     wrong_password,
 };
 use agora_domain::error::Resource;
@@ -97,7 +97,7 @@ pub(super) async fn lock_account(conn: &mut Conn<'_>, id: DbId) -> Outcome<UserR
 }
 
 /// Locks an account against changes by others, and returns it. Fails if its password is no longer the one that was verified.
-pub(super) async fn lock_confirmed(conn: &mut Conn<'_>, confirmed: Confirmed) -> Outcome<UserRow> {
+pub(super) async fn lock_confirmed(conn: &mut Conn<'_>, confirmed: ConfirmedPassword) -> Outcome<UserRow> {
     let id = DbId(confirmed.user.uuid());
     let row = lock_account(conn, id).await?;
     let is_same = users::password_hash.eq(confirmed.password.as_str().to_owned());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agora_domain::accounts::Confirmed;
+use agora_domain::accounts::ConfirmedPassword;
 use agora_domain::comments::Deletion;
 use agora_domain::deletion::{Erased, ErasurePosition, NAMES_KEPT_MILLIS};
 use agora_domain::notices::NotificationKind;
@@ -30,7 +30,7 @@ const LIKE_BATCH: usize = 100;
 
 /// Deletes an account: it disappears for everybody, however much data belongs to it. Returns its picture, which is no longer in
 /// use.
-pub(crate) async fn delete(conn: &mut Conn<'_>, account: Confirmed, at: DbInstant) -> Outcome<Option<String>> {
+pub(crate) async fn delete(conn: &mut Conn<'_>, account: ConfirmedPassword, at: DbInstant) -> Outcome<Option<String>> {
     let id = DbId(account.user.uuid());
     super::lock_admins(conn, id).await?;
     super::lock_whole_user(conn, id).await?;

@@ -42,7 +42,11 @@ pub(crate) async fn find_comments(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcom
 }
 
 /// Returns the pairs of one of the users and one of the others with a block between them.
-pub(crate) async fn find_apart(conn: &mut Conn<'_>, users: Vec<DbId>, others: Vec<DbId>) -> Outcome<Vec<(DbId, DbId)>> {
+pub(crate) async fn find_blocks(
+    conn: &mut Conn<'_>,
+    users: Vec<DbId>,
+    others: Vec<DbId>,
+) -> Outcome<Vec<(DbId, DbId)>> {
     let these = blocks::table.filter(id_in(blocks::user_id, users));
     let these = these.filter(id_in(blocks::other_id, others));
     Ok(these.select((blocks::user_id, blocks::other_id)).load(conn).await?)

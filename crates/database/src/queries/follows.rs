@@ -65,7 +65,7 @@ pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -
 /// Checks the domain's rule that users with a block between them do not exist for each other.
 async fn ensure_not_blocked(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outcome<()> {
     match find_standing(conn, one, other).await? {
-        None | Some(Standing::Apart) => Err(NO_USER),
+        None | Some(Standing::Blocked) => Err(NO_USER),
         Some(Standing::Stranger | Standing::Follower) => Ok(()),
     }
 }

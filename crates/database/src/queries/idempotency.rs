@@ -72,7 +72,7 @@ async fn delete_oldest(conn: &mut Conn<'_>, caller: DbId) -> Outcome<()> {
         .order(idempotency::begun_at.desc())
         .select(idempotency::attempt)
         .limit(BATCH)
-        .offset(limit(Record::MOST_PER_CALLER))
+        .offset(limit(Record::MAX_PER_CALLER))
         .load(conn)
         .await?;
     if !beyond.is_empty() {

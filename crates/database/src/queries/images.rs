@@ -11,7 +11,7 @@ use super::{Conn, RunQueryDsl, word_in};
 use crate::error::{Failure, Outcome};
 use crate::schema::{PostImageRecord, post_images, posts, unnamed_images, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::transfer::Naming;
+use crate::transfer::ImageReference;
 
 /// Records an image that is about to be stored.
 pub(crate) async fn announce(conn: &mut Conn<'_>, key: String, at: DbInstant) -> Outcome<()> {
@@ -51,7 +51,7 @@ pub(crate) async fn recorded(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<
 }
 
 /// Returns the images of a folder that rows refer to, each with its owner.
-pub(crate) async fn named_in(conn: &mut Conn<'_>, folder: u8) -> Outcome<Vec<(String, DbId)>> {
+pub(crate) async fn referenced_in(conn: &mut Conn<'_>, folder: u8) -> Outcome<Vec<(String, DbId)>> {
     let from = format!("{folder:02x}");
     // After the last folder, `g`, which sorts after all hexadecimal digits.
     let to = folder.checked_add(1).map_or_else(|| "g".to_owned(), |next| format!("{next:02x}"));
@@ -66,7 +66,7 @@ pub(crate) async fn named_in(conn: &mut Conn<'_>, folder: u8) -> Outcome<Vec<(St
 }
 
 /// Returns the images that rows refer to, of those given.
-pub(crate) async fn named_of(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<String>> {
+pub(crate) async fn referenced_of(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<Vec<String>> {
     let first = posts::table
         .filter(word_in(posts::image.assume_not_null(), keys.clone()))
         .select(posts::image.assume_not_null());
@@ -77,17 +77,22 @@ pub(crate) async fn named_of(conn: &mut Conn<'_>, keys: Vec<String>) -> Outcome<
 }
 
 /// Returns a batch of the images that rows of a kind refer to, in the order of their names, after a name.
-pub(crate) async fn named_after(conn: &mut Conn<'_>, by: Naming, after: String, limit: i64) -> Outcome<Vec<String>> {
+pub(crate) async fn named_after(
+    conn: &mut Conn<'_>,
+    by: ImageReference,
+    after: String,
+    limit: i64,
+) -> Outcome<Vec<String>> {
     Ok(match by {
-        Naming::Post => {
+        ImageReference::Post => {
             let named = posts::table.filter(posts::image.gt(after)).order(posts::image).limit(limit);
             named.select(posts::image.assume_not_null()).load(conn).await?
         }
-        Naming::FurtherOfPost => {
+        ImageReference::FurtherOfPost => {
             let named = post_images::table.filter(post_images::key.gt(after)).order(post_images::key).limit(limit);
             named.select(post_images::key).load(conn).await?
         }
-        Naming::User => {
+        ImageReference::User => {
             let named =
                 users::table.filter(users::profile_picture.gt(after)).order(users::profile_picture).limit(limit);
             named.select(users::profile_picture.assume_not_null()).load(conn).await?
@@ -152,7 +157,7 @@ pub(crate) async fn describe(conn: &mut Conn<'_>, post: DbId, key: String, text:
 
 /// Records an image as unreferenced if nothing was stored for it and no row refers to it.
 async fn record_if_unreferenced(conn: &mut Conn<'_>, stored: usize, key: String, at: DbInstant) -> Outcome<()> {
-    if stored == 0 && named_of(conn, vec![key.clone()]).await?.is_empty() {
+    if stored == 0 && referenced_of(conn, vec![key.clone()]).await?.is_empty() {
         record_unreferenced(conn, key, at).await?;
     }
     Ok(())

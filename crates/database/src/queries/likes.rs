@@ -31,7 +31,7 @@ pub(crate) async fn unset_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> O
 }
 
 /// Deletes a like. Fails as if the post did not exist if there is no like.
-pub(crate) async fn take_back_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<()> {
+pub(crate) async fn retract_like(conn: &mut Conn<'_>, post: DbId, user: DbId) -> Outcome<()> {
     if unset_like(conn, post, user).await? { Ok(()) } else { Err(NO_POST) }
 }
 

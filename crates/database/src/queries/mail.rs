@@ -1,10 +1,10 @@
 //! The outbox of mails, and the redemption of the tokens in them.
 
 use agora_domain::Error;
-use agora_domain::accounts::{Confirmed, Email, Username};
+use agora_domain::accounts::{ConfirmedPassword, Email, Username};
 use agora_domain::mail::{
-    Claim, ClaimedMail, DEAD_KEPT_MILLIS, MAILS_AN_HOUR, MailKind, MailStatus, NewMail, PATIENCE_MILLIS,
-    SENT_KEPT_MILLIS, pause_millis,
+    Claim, ClaimedMail, DEAD_KEPT_MILLIS, MAILS_AN_HOUR, MailKind, MailStatus, NewMail, RETRY_PERIOD_MILLIS,
+    SENT_KEPT_MILLIS, retry_delay_millis,
 };
 use diesel::dsl::{case_when, exists};
 use diesel::{BoolExpressionMethods, ExpressionMethods, IntoSql, OptionalExtension, QueryDsl, SelectableHelper};
@@ -31,7 +31,7 @@ const fn after(at: DbInstant, millis: i64) -> DbInstant {
 
 /// Returns the row of a new mail, which is due at once.
 fn row(id: DbId, user_id: Option<DbId>, kind: i16, address: String, created_at: DbInstant) -> MailRow {
-    let (due_at, give_up_at) = (created_at, after(created_at, PATIENCE_MILLIS));
+    let (due_at, give_up_at) = (created_at, after(created_at, RETRY_PERIOD_MILLIS));
     MailRow { id, created_at, user_id, kind, address, status: WAITING, attempts: 0, due_at, give_up_at, failure: None }
 }
 
@@ -75,7 +75,11 @@ pub(crate) async fn create(conn: &mut Conn<'_>, asked: Vec<NewMail>) -> Outcome<
     Ok(())
 }
 
-pub(crate) async fn create_confirmed(conn: &mut Conn<'_>, asked: Vec<NewMail>, confirmed: Confirmed) -> Outcome<()> {
+pub(crate) async fn create_confirmed(
+    conn: &mut Conn<'_>,
+    asked: Vec<NewMail>,
+    confirmed: ConfirmedPassword,
+) -> Outcome<()> {
     lock_confirmed(conn, confirmed).await?;
     create(conn, asked).await
 }
@@ -97,7 +101,7 @@ pub(crate) async fn claim(conn: &mut Conn<'_>, token: String, now: DbInstant) ->
     };
     let attempts = mail.attempts.saturating_add(1);
     let tried = u32::try_from(attempts).unwrap_or(u32::MAX);
-    let due_at = after(now, pause_millis(tried));
+    let due_at = after(now, retry_delay_millis(tried));
     // Another node may have claimed it meanwhile, although only one at a time should send mail.
     let unclaimed = mails::table.filter(mails::id.eq(id).and(mails::due_at.eq(was_due_at)));
     let claimed = diesel::update(unclaimed)
@@ -200,7 +204,7 @@ pub(crate) async fn retry(conn: &mut Conn<'_>, id: Option<DbId>, now: DbInstant)
         mails::status.eq(WAITING),
         mails::attempts.eq(0),
         mails::due_at.eq(now),
-        mails::give_up_at.eq(after(now, PATIENCE_MILLIS)),
+        mails::give_up_at.eq(after(now, RETRY_PERIOD_MILLIS)),
     );
     let mut retried = 0;
     for status in [WAITING, DEAD] {
@@ -277,7 +281,12 @@ pub(crate) async fn verify_email(conn: &mut Conn<'_>, digest: String, now: DbIns
     Ok(true)
 }
 
-pub(crate) async fn set_email(conn: &mut Conn<'_>, account: Confirmed, email: Email, now: DbInstant) -> Outcome<()> {
+pub(crate) async fn set_email(
+    conn: &mut Conn<'_>,
+    account: ConfirmedPassword,
+    email: Email,
+    now: DbInstant,
+) -> Outcome<()> {
     let user = lock_confirmed(conn, account).await?.id;
     store_email(conn, user, &email, false, now).await
 }

@@ -7,8 +7,8 @@
 pub(crate) use super::comments::list_comments;
 pub(crate) use super::dialect::{
     Conn, RunQueryDsl, built, count_all, count_later, database_bytes, has_migrations, id_in, is_packed, lock_admins,
-    lock_all_counters, lock_comment, lock_comments, lock_counters, lock_counters_of, lock_oldest, lock_packing,
-    lock_post, lock_product, lock_report, lock_user, lock_whole_user, number_in, post_in, word_in,
+    lock_all_counters, lock_comment, lock_comments, lock_counters, lock_counters_of, lock_oldest_unpacked, lock_post,
+    lock_product, lock_report, lock_user, lock_whole_user, number_in, post_in, try_lock_buckets, word_in,
 };
 pub(crate) use super::events::record;
 pub(crate) use super::feeds::{feed_positions, in_timeline, list_all, list_by_author, load_feed, read_with_changes};

@@ -20,7 +20,7 @@ use crate::sql_types::DbId;
 ///
 /// The functions in PostgreSQL's schema do not check that the recipient exists, and there no foreign key rejects a notification
 /// without one.
-pub(crate) async fn is_wanted(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
+pub(crate) async fn should_notify(conn: &mut Conn<'_>, notice: &Notice) -> Outcome<bool> {
     let (recipient, actor) = (DbId(notice.recipient.uuid()), DbId(notice.actor.uuid()));
     let follows = exists(follows::table.find((recipient, actor)));
     let (is_muted, is_blocked) =
@@ -43,7 +43,7 @@ pub(crate) fn told(notice: &Notice, id: NotificationId) -> Event {
 pub(crate) async fn tell(conn: &mut Conn<'_>, notices: &[Notice]) -> Outcome<()> {
     // One row at a time: a statement with several rows would be prepared again for each execution.
     for notice in notices {
-        if is_wanted(conn, notice).await? {
+        if should_notify(conn, notice).await? {
             diesel::insert_into(notifications::table).values(row(notice)).execute(conn).await?;
             super::record(conn, told(notice, notice.id)).await?;
         }

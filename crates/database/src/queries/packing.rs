@@ -7,7 +7,7 @@ use diesel::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper, define_sql_function,
 };
 
-use super::{Conn, RunQueryDsl, is_packed, lock_oldest, lock_packing, number_in, word_in};
+use super::{Conn, RunQueryDsl, is_packed, lock_oldest_unpacked, number_in, try_lock_buckets, word_in};
 use crate::error::Outcome;
 use crate::feeds::limit;
 use crate::schema::{search_buckets, search_deletions, search_postings, search_tail, search_texts};
@@ -56,11 +56,11 @@ pub(crate) async fn count_to_pack(conn: &mut Conn<'_>, kind: Kind, packing: Pack
 
 /// Moves at most `count` of the oldest texts in the tail of a kind into a new bucket, unless another transaction is packing.
 pub(crate) async fn pack(conn: &mut Conn<'_>, kind: Kind, count: i64) -> Outcome<()> {
-    if !lock_packing(conn).await? {
+    if !try_lock_buckets(conn).await? {
         return Ok(());
     }
     let number = next_number(conn, kind).await?;
-    let oldest = lock_oldest(conn, kind_code(kind), count).await?;
+    let oldest = lock_oldest_unpacked(conn, kind_code(kind), count).await?;
     let packed = PackedBucket::of(kind, number, oldest);
     let Some(PackedBucket { row, postings, ids }) = packed else { return Ok(()) };
     let (kind, newest_at, first) = (row.kind, row.newest_at, row.bucket * BUCKET);
@@ -108,7 +108,7 @@ pub(crate) async fn find_deletion(conn: &mut Conn<'_>, before: DbInstant) -> Out
 /// Removes the documents of a bucket that were deleted before an instant from its postings. Returns `false`, and changes nothing,
 /// if another transaction is changing buckets.
 pub(crate) async fn forget(conn: &mut Conn<'_>, (kind, bucket): (i16, i64), before: DbInstant) -> Outcome<bool> {
-    if !lock_packing(conn).await? {
+    if !try_lock_buckets(conn).await? {
         return Ok(false);
     }
     let deletions = of_bucket!(search_deletions, kind, bucket).filter(search_deletions::deleted_at.lt(before));

@@ -11,7 +11,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryD
 use super::comments::ERASURE_BATCH;
 use super::hidden::has_no_hidden;
 use super::likes::NO_POST;
-pub(crate) use super::likes::{list_likers, set_like, take_back_like, unset_like};
+pub(crate) use super::likes::{list_likers, retract_like, set_like, unset_like};
 use super::texts;
 use super::views::{author_followed_by, bookmarked_by, liked_by, view};
 use super::{Conn, RunQueryDsl, built, id_in, insert_post, likers, with_likers};

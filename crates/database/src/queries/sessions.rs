@@ -120,7 +120,7 @@ pub(crate) async fn list(
 }
 
 /// Stores that sessions were last used at an hour, except those that were used later.
-pub(crate) async fn set_seen(conn: &mut Conn<'_>, ids: Vec<DbId>, hour: DbInstant) -> Outcome<()> {
+pub(crate) async fn store_last_seen(conn: &mut Conn<'_>, ids: Vec<DbId>, hour: DbInstant) -> Outcome<()> {
     let is_earlier = sessions::last_seen_at.is_null().or(sessions::last_seen_at.lt(hour));
     let seen = sessions::table.filter(id_in(sessions::id, ids)).filter(is_earlier);
     diesel::update(seen).set(sessions::last_seen_at.eq(Some(hour))).execute(conn).await?;

@@ -19,10 +19,10 @@ use super::workers::Workers;
 use super::{migrate, queries};
 use crate::error::OpenError;
 use crate::event_window::Window;
+use crate::exclusive_job::ExclusiveJob;
 use crate::figures::{Lane, WriteGroups};
 use crate::mutex::lock;
 use crate::search_limit::SearchLimit;
-use crate::turn::Turn;
 use crate::version;
 use crate::version::{Backlog, Migrated, Opening};
 
@@ -189,8 +189,8 @@ impl Sqlite {
 
     /// Takes the lock of a turn unless another handle on the same file has it, in this process or another. The lock is released
     /// when the returned file is dropped.
-    pub(crate) fn lock(&self, turn: Turn) -> agora_domain::Result<Option<File>> {
-        lock_companion(&self.file, turn.name()).map_err(Error::unavailable)
+    pub(crate) fn lock(&self, job: ExclusiveJob) -> agora_domain::Result<Option<File>> {
+        lock_companion(&self.file, job.name()).map_err(Error::unavailable)
     }
 
     /// Returns how busy the readers and the writer are.

@@ -109,12 +109,16 @@ pub(crate) async fn counted_by_triggers(_: &mut Conn<'_>) -> Outcome<()> {
 pub(crate) use self::{counted_by_triggers as count_all, counted_by_triggers as count_later};
 
 /// Takes the lock for work on the buckets of the search index, which is always free: there is one writer.
-pub(crate) async fn lock_packing(_: &mut Conn<'_>) -> Outcome<bool> {
+pub(crate) async fn try_lock_buckets(_: &mut Conn<'_>) -> Outcome<bool> {
     Ok(true)
 }
 
 /// Returns at most `most` of the oldest texts of a kind that are in no bucket.
-pub(crate) async fn lock_oldest(conn: &mut Conn<'_>, kind: i16, most: i64) -> Outcome<Vec<(DbInstant, DbId, String)>> {
+pub(crate) async fn lock_oldest_unpacked(
+    conn: &mut Conn<'_>,
+    kind: i16,
+    most: i64,
+) -> Outcome<Vec<(DbInstant, DbId, String)>> {
     let tail = search_tail::table.filter(search_tail::kind.eq(kind));
     let oldest = tail.order((search_tail::created_at, search_tail::id)).limit(most);
     let columns = (search_tail::created_at, search_tail::id, search_tail::words);

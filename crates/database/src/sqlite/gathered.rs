@@ -6,7 +6,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, NullableExpressionMethods
 
 use super::dialect::{Conn, RunQueryDsl};
 use super::events::record;
-use super::queries::notices::{is_wanted, told};
+use super::queries::notices::{should_notify, told};
 use crate::error::Outcome;
 use crate::notices::{Gathered, gathered_row, kind_code};
 use crate::prepared::prepared;
@@ -16,7 +16,7 @@ use crate::sql_types::{DbId, DbInstant};
 /// Adds a like or a follow to the recipient's notification of the day.
 pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<Notice>) -> Outcome<()> {
     let Some(notice) = notice else { return Ok(()) };
-    if !is_wanted(conn, &notice).await? {
+    if !should_notify(conn, &notice).await? {
         return Ok(());
     }
     let actor = DbId(notice.actor.uuid());

@@ -6,7 +6,7 @@ use std::{io, iter};
 
 use super::connect::{create, give_to_owner};
 use crate::error::OpenError;
-use crate::turn::Turn;
+use crate::exclusive_job::ExclusiveJob;
 
 /// The name of the lock that gives the right to serve the database.
 const SERVICE: &str = "service";
@@ -14,7 +14,7 @@ const SERVICE: &str = "service";
 /// Returns the paths of the files of a SQLite database, whether or not they exist: the database itself, whose path must not
 /// contain links, and those next to it.
 pub fn files(database: &Path) -> Vec<PathBuf> {
-    let names = ["wal", "shm", SERVICE].into_iter().chain(Turn::ALL.map(Turn::name));
+    let names = ["wal", "shm", SERVICE].into_iter().chain(ExclusiveJob::ALL.map(ExclusiveJob::name));
     iter::once(database.to_owned()).chain(names.map(|name| beside(database, name))).collect()
 }
 

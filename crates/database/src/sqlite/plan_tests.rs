@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use agora_domain::accounts::{Confirmed, PasswordHash, Viewer};
+use agora_domain::accounts::{ConfirmedPassword, PasswordHash, Viewer};
 use agora_domain::audit::{Action, Actor};
 use agora_domain::audit_log::AuditFilter;
 use agora_domain::clock::Timestamp;
@@ -32,7 +32,7 @@ use crate::schema;
 use crate::schema::{search_tail, search_texts};
 use crate::search_index::{Among, BucketPlace, Buckets, Contains, Packing, kind_code};
 use crate::sql_types::{DbId, DbInstant};
-use crate::transfer::Naming;
+use crate::transfer::ImageReference;
 use crate::values::{TextFilter, VisiblePosts};
 use crate::version::MIGRATIONS;
 
@@ -207,7 +207,7 @@ fn texts_that_are_no_longer_searched_are_found_by_an_index() {
 #[test]
 fn data_of_a_deleted_account_is_found_by_an_index() {
     let now = DbInstant(Timestamp::from_unix_millis(1));
-    let account = Confirmed { user: UserId::new(id(1).0), password: PasswordHash::new(String::new()) };
+    let account = ConfirmedPassword { user: UserId::new(id(1).0), password: PasswordHash::new(String::new()) };
     expect_searches(&steps(|conn| complete(deletion::delete(conn, account.clone(), now))), true);
     let erased = steps(|conn| {
         complete(deletion::delete(conn, account.clone(), now))?;
@@ -338,16 +338,17 @@ fn images_are_found_by_their_keys_and_those_without_a_preview_by_a_partial_index
     let next = steps(|conn| complete(images::without_small_picture(conn, id(3))));
     assert_eq!(next, ["SEARCH users USING INDEX users_without_small_picture (id<?)"]);
     let keys = || vec!["ab".to_owned(), "cd".to_owned()];
-    for steps in
-        [steps(|conn| complete(images::named_in(conn, 7))), steps(|conn| complete(images::named_of(conn, keys())))]
-    {
+    for steps in [
+        steps(|conn| complete(images::referenced_in(conn, 7))),
+        steps(|conn| complete(images::referenced_of(conn, keys()))),
+    ] {
         assert!(steps.iter().any(|step| step.contains("INDEX post_images_by_key (key")), "{steps:?}");
         assert!(!steps.iter().any(|step| step.starts_with("SCAN") && !step.contains("json_each")), "{steps:?}");
     }
     for (by, index) in [
-        (Naming::Post, "posts USING COVERING INDEX posts_image (image>?)"),
-        (Naming::FurtherOfPost, "post_images USING COVERING INDEX post_images_by_key (key>?)"),
-        (Naming::User, "users USING COVERING INDEX users_profile_picture (profile_picture>?)"),
+        (ImageReference::Post, "posts USING COVERING INDEX posts_image (image>?)"),
+        (ImageReference::FurtherOfPost, "post_images USING COVERING INDEX post_images_by_key (key>?)"),
+        (ImageReference::User, "users USING COVERING INDEX users_profile_picture (profile_picture>?)"),
     ] {
         let steps = steps(|conn| complete(images::named_after(conn, by, "ab".to_owned(), 500)));
         assert_eq!(steps, [format!("SEARCH {index}")]);

@@ -273,11 +273,11 @@ async fn reads_of_the_catalog_leave_a_thread_to_other_lists_until_they_end() {
     assert!(given_up.await.unwrap_err().is_cancelled());
 
     let (next_begun, next_let_go, next) = part();
-    while sqlite.catalog.line.available_permits() == LIST_QUEUE_CAPACITY {
+    while sqlite.catalog.queue.available_permits() == LIST_QUEUE_CAPACITY {
         tokio::task::yield_now().await;
     }
     assert_eq!(sqlite.list(users).await.unwrap(), 0);
-    assert_eq!(sqlite.catalog.turns.available_permits(), 0, "the one that nobody waits for goes on");
+    assert_eq!(sqlite.catalog.permits.available_permits(), 0, "the one that nobody waits for goes on");
     let_go.send(()).unwrap();
     next_begun.await.unwrap();
     next_let_go.send(()).unwrap();

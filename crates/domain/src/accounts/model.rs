@@ -9,8 +9,8 @@ use crate::clock::Timestamp;
 use crate::error::{Disallowed, Error, FieldErrors, Forbidden, Result};
 use crate::id::{SessionId, UserId};
 use crate::media::ImageKey;
-use crate::named::named;
-use crate::text::texts;
+use crate::string_enum::string_enum;
+use crate::text::text_types;
 
 /// A user's account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -220,7 +220,7 @@ impl Session {
     }
 }
 
-texts! {
+text_types! {
     /// The user agent of the client with which a user logs in: up to 200 characters, without control characters.
     UserAgent(200);
 }
@@ -364,7 +364,7 @@ impl Admin {
     }
 }
 
-named! {
+string_enum! {
     /// Whether a role is added or removed.
     RoleAction "Action must be ADD or REMOVE" {
         /// Add the role; nothing happens when the account has it.

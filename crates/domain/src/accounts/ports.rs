@@ -29,7 +29,7 @@ pub struct UpdatedProfile {
 /// An account whose password the caller has confirmed. The operation that needed it is carried out only if the account's
 /// hash is still the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Confirmed {
+pub struct ConfirmedPassword {
     /// The account.
     pub user: UserId,
     /// The hash against which the password was verified.
@@ -70,7 +70,7 @@ pub trait AccountRepository: Send + Sync {
     async fn find_id(&self, identifier: &LoginIdentifier) -> Result<Option<UserId>>;
 
     /// Returns the ids of those of the accounts with these username [keys](super::Username::key) that exist, by key, without
-    /// people who are [apart](crate::relation::Standing::Apart) from `author`.
+    /// people who are [separated by a block](crate::relation::Standing::Blocked) from `author`.
     async fn find_ids(&self, username_keys: &[String], author: UserId) -> Result<BTreeMap<String, UserId>>;
 
     /// Returns what a login is checked against; `None` when there is no such account.
@@ -139,10 +139,10 @@ pub trait SessionRepository: Send + Sync {
     async fn list(&self, user: UserId, opened_after: Timestamp, page: PageRequest) -> Result<Page<SessionView>>;
 
     /// Stores the hour in which each session was last used; a later hour that is stored already stays.
-    async fn set_seen(&self, seen: Vec<(SessionId, Timestamp)>) -> Result<()>;
+    async fn store_last_seen(&self, seen: Vec<(SessionId, Timestamp)>) -> Result<()>;
 
     /// Remembers the hour in which a session was used, to be stored later. It may be lost when the process ends.
-    fn note_seen(&self, _id: SessionId, _hour: Timestamp) {}
+    fn record_last_seen(&self, _id: SessionId, _hour: Timestamp) {}
 
     /// Ends a session; no error when it has ended already.
     async fn revoke(&self, id: SessionId, at: Timestamp) -> Result<()>;
@@ -162,7 +162,7 @@ pub trait SessionRepository: Send + Sync {
 
     /// Called after an account's roles, state or sessions were changed. An adapter that caches MUST invalidate them before
     /// it returns; others do nothing.
-    fn account_changed(&self, _account: UserId) {}
+    fn invalidate_account(&self, _account: UserId) {}
 }
 
 /// Hashes passwords. MUST NOT block the calling thread, and MUST bound how many hashes run at once, how many wait, and how

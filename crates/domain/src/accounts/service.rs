@@ -278,7 +278,7 @@ impl Accounts {
         let changes = ProfileChanges { display_name, biography, privacy, profile_picture };
         match self.accounts.update_profile(caller.id(), &changes, self.clock.now()).await {
             Ok(updated) => {
-                self.images.drop_unnamed(updated.replaced_picture).await;
+                self.images.delete_unreferenced(updated.replaced_picture).await;
                 Ok(updated.account)
             }
             Err(error) => {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    AccountRepository, Caller, Confirmed, Credentials, Login, Member, Password, PasswordAttempt, PasswordChange,
-    PasswordHash, PasswordHasher, Session, SessionRepository, SessionView, Ticket, TokenClaims, TokenIssuer,
-    VerifiedToken,
+    AccountRepository, Caller, ConfirmedPassword, Credentials, Login, Member, Password, PasswordAttempt,
+    PasswordChange, PasswordHash, PasswordHasher, Session, SessionRepository, SessionView, Ticket, TokenClaims,
+    TokenIssuer, VerifiedToken,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, FieldName, Resource, Result, Violation, ViolationKind};
@@ -60,7 +60,7 @@ pub(crate) struct InvalidateSessionsOnDrop<'a>(pub(crate) &'a dyn SessionReposit
 
 impl Drop for InvalidateSessionsOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.account_changed(self.1);
+        self.0.invalidate_account(self.1);
     }
 }
 
@@ -86,7 +86,7 @@ impl PasswordChecks {
         user: UserId,
         client: ClientAddress,
         current: &PasswordAttempt,
-    ) -> Result<Confirmed> {
+    ) -> Result<ConfirmedPassword> {
         let failures = Counted::WrongPasswords(user, client);
         self.limits.check(&failures)?;
         let requester = Requester { account: Some(user), address: client };
@@ -97,7 +97,7 @@ impl PasswordChecks {
         }
         // Checked again, so that concurrent guesses learn no more than sequential ones.
         self.limits.check(&failures)?;
-        Ok(Confirmed { user, password: verified })
+        Ok(ConfirmedPassword { user, password: verified })
     }
 }
 
@@ -195,7 +195,7 @@ impl Authentication {
         let state = self.sessions.find(token.claims.session).await?.ok_or(Error::InvalidToken)?;
         let caller = Caller::of(state).filter(|caller| caller.user == token.claims.user).ok_or(Error::InvalidToken)?;
         if let Some(hour) = state.hour_to_record(self.clock.now()) {
-            self.sessions.note_seen(state.session.id, hour);
+            self.sessions.record_last_seen(state.session.id, hour);
         }
         Ok(Authenticated { caller, token_expires_at: token.expires_at })
     }

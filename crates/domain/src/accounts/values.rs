@@ -6,11 +6,11 @@ use email_address::{EmailAddress, Options};
 
 use crate::error::ViolationKind::{InvalidFormat, Required, TooLong, TooShort};
 use crate::error::{Result, Violation};
-use crate::named::named;
+use crate::string_enum::string_enum;
 use crate::text;
-use crate::text::texts;
+use crate::text::text_types;
 
-texts! {
+text_types! {
     /// A name chosen by a user: 1 to 50 characters after trimming, no control characters, no `@` (so that it is never
     /// taken for an email address), and no blank before or after its visible characters. Unique without regard to letter
     /// case.
@@ -235,7 +235,7 @@ impl LoginIdentifier {
     }
 }
 
-named! {
+string_enum! {
     /// A permission level of an account. Roles are listed in this order.
     Role "Role must be ADMIN or USER" {
         /// Access to all resources and actions.

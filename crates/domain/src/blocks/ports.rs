@@ -13,8 +13,8 @@ use crate::people::Person;
 /// Keeps who blocks and who mutes whom. Each method is one atomic change or one consistent read, and the number of queries of
 /// a read does not depend on how many blocks and mutes there are.
 ///
-/// Two users of whom one blocks the other are [apart](crate::relation::Standing::Apart). Lists leave out people who are apart
-/// from the viewer, unless the viewer sees all. Timelines, feeds, bookmarks and searches also leave out the posts of people
+/// A block [separates](crate::relation::Standing::Blocked) two users, whichever of them blocks the other. Lists leave out people
+/// whom a block separates from the viewer, unless the viewer sees all. Timelines, feeds, bookmarks and searches also leave out the posts of people
 /// whom the viewer mutes.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
@@ -42,8 +42,8 @@ pub trait BlockRepository: Send + Sync {
     /// Removes a mute; returns whether there was one.
     async fn unmute(&self, muter: UserId, muted: UserId) -> Result<bool>;
 
-    /// Returns the users whom the viewer mutes, newest mute first, each with the end of the mute; none who is apart from the
-    /// viewer, and disabled accounts only if the viewer sees all.
+    /// Returns the users whom the viewer mutes, newest mute first, each with the end of the mute, without those whom a
+    /// block separates from the viewer; disabled accounts only if the viewer sees all.
     async fn list_muted(&self, viewer: Viewer, page: PageRequest) -> Result<Page<(Person, Option<Timestamp>)>>;
 
     /// Removes some of the mutes that have ended by an instant, few enough not to hold up other requests; returns how many,

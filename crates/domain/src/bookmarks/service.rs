@@ -44,7 +44,7 @@ impl Bookmarks {
     pub async fn unset(&self, caller: &Member, post: PostId) -> Result<()> {
         let access = self.posts.find_access(post, caller.id()).await?.ok_or(Error::NotFound(Resource::Post))?;
         access.ensure_shown(caller)?;
-        if self.bookmarks.unset(post, caller.id()).await? { Ok(()) } else { access.ensure_not_apart(caller) }
+        if self.bookmarks.unset(post, caller.id()).await? { Ok(()) } else { access.ensure_not_blocked(caller) }
     }
 
     /// Returns the posts that the caller has bookmarked and may view now, newest bookmark first.

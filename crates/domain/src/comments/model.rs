@@ -5,15 +5,15 @@ use crate::clock::Timestamp;
 use crate::entities::Entities;
 use crate::error::{Error, Forbidden, Resource, Result};
 use crate::id::{CommentId, PostId, UserId};
-use crate::named::named;
 use crate::notices::Notice;
 use crate::posts::{Audience, HIDDEN, PostAccess};
 use crate::relation::Standing;
-use crate::text::texts;
+use crate::string_enum::string_enum;
+use crate::text::text_types;
 
 const NO_COMMENT: Error = Error::NotFound(Resource::Comment);
 
-texts! {
+text_types! {
     /// The content of a comment: 1 to 500 characters (Unicode scalar values) after trimming.
     CommentText(500, required "Content");
 }
@@ -82,8 +82,8 @@ pub struct CommentAccess {
 impl CommentAccess {
     /// Returns the same facts without regard to blocks.
     #[must_use]
-    pub fn blocks_aside(self) -> Self {
-        Self { standing: self.standing.blocks_aside(), post: self.post.blocks_aside(), ..self }
+    pub fn ignoring_blocks(self) -> Self {
+        Self { standing: self.standing.ignoring_blocks(), post: self.post.ignoring_blocks(), ..self }
     }
 
     /// Ensures that `viewer` may view the comment, which every read and like requires.
@@ -114,7 +114,7 @@ impl CommentAccess {
     /// the top of its thread or its post is hidden, unless the viewer is the author of whatever is hidden or an ADMIN.
     pub fn ensure_there(&self, viewer: &Member) -> Result<()> {
         self.ensure_shown(viewer)?;
-        self.ensure_not_apart(viewer)
+        self.ensure_not_blocked(viewer)
     }
 
     /// The part of [`ensure_there`](Self::ensure_there) that concerns hidden comments, threads and posts.
@@ -135,9 +135,9 @@ impl CommentAccess {
     ///
     /// # Errors
     /// Those of [`ensure_there`](Self::ensure_there).
-    pub fn ensure_not_apart(&self, viewer: &Member) -> Result<()> {
-        let is_apart = Audience::of(viewer, self.author, self.standing) == Audience::Apart;
-        if is_apart || self.post.ensure_not_apart(viewer).is_err() {
+    pub fn ensure_not_blocked(&self, viewer: &Member) -> Result<()> {
+        let is_apart = Audience::of(viewer, self.author, self.standing) == Audience::Blocked;
+        if is_apart || self.post.ensure_not_blocked(viewer).is_err() {
             return Err(NO_COMMENT);
         }
         Ok(())
@@ -189,7 +189,7 @@ pub enum CommentTarget {
     NewestOn(PostId),
 }
 
-named! {
+string_enum! {
     /// The order in which a post's comments are listed.
     #[derive(Default)]
     CommentOrder "Order must be oldest or newest" {

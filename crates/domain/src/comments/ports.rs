@@ -21,7 +21,7 @@ use crate::relation::NewRelation;
 /// comments or likes there are.
 ///
 /// Lists of comments are ordered by [`Comment::created_at`](super::Comment::created_at), then by id. All lists leave out,
-/// unless the viewer sees everything, people separated from the viewer by a [block](crate::relation::Standing::Apart), hidden
+/// unless the viewer sees everything, people separated from the viewer by a [block](crate::relation::Standing::Blocked), hidden
 /// comments of others, and replies in hidden threads of others.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]

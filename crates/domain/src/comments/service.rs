@@ -104,7 +104,7 @@ impl Comments {
         let now = self.clock.now();
         let id = CommentId::new(self.ids.generate());
         let act = Act { actor: author.id(), subject: Subject::Comment(on.id, id), at: now };
-        let notices = act.tell_of_comment(&*self.ids, answered.map(|answered| answered.author), &entities, on.author);
+        let notices = act.comment_notices(&*self.ids, answered.map(|answered| answered.author), &entities, on.author);
         let (author, is_hidden) = (author.id(), false);
         let comment = Comment { id, post: on.id, author, content, created_at: now, updated_at: now, is_hidden };
         let comment = NewComment { comment, reply, entities: Some(entities), notices };
@@ -250,7 +250,7 @@ impl Comments {
     pub async fn unlike(&self, caller: &Member, id: CommentId) -> Result<()> {
         let access = self.access(caller, id).await?;
         access.ensure_shown(caller)?;
-        if access.ensure_not_apart(caller).is_err() {
+        if access.ensure_not_blocked(caller).is_err() {
             // Users can take back their likes despite blocks. Without a like, the comment does not exist for them.
             return if self.comments.unset_like(id, caller.id()).await? { Ok(()) } else { Err(NO_COMMENT) };
         }

@@ -111,17 +111,17 @@ fn audiences() -> [(&'static str, Member, Standing, &'static [Visibility]); 6] {
     [
         ("author", member(POST_AUTHOR, Roles::USER), Standing::Stranger, &Visibility::ALL),
         ("ADMIN", member(OTHER, ADMIN), Standing::Stranger, &Visibility::ALL),
-        ("ADMIN apart", member(OTHER, ADMIN), Standing::Apart, &Visibility::ALL),
+        ("blocked ADMIN", member(OTHER, ADMIN), Standing::Blocked, &Visibility::ALL),
         ("follower", member(OTHER, Roles::USER), Standing::Follower, &[Visibility::Public, Visibility::Followers]),
         ("stranger", member(OTHER, Roles::USER), Standing::Stranger, &[Visibility::Public]),
-        ("apart", member(OTHER, Roles::USER), Standing::Apart, &[]),
+        ("blocked", member(OTHER, Roles::USER), Standing::Blocked, &[]),
     ]
 }
 
 /// Returns whether `error` is the one for a viewer of this relation to the author of a post that they may not view.
 fn is_expected_rejection(error: &Error, standing: Standing) -> bool {
     match standing {
-        Standing::Apart => matches!(error, Error::NotFound(Resource::Post)),
+        Standing::Blocked => matches!(error, Error::NotFound(Resource::Post)),
         Standing::Stranger | Standing::Follower => matches!(error, Error::Forbidden(Forbidden::PostNotVisible)),
     }
 }

@@ -42,7 +42,7 @@ impl Deletion {
         let confirmed = self.checks.confirm(user, client, current).await?;
         let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
         let picture = self.deletions.delete(&confirmed, self.clock.now()).await?;
-        self.images.drop_unnamed(picture).await;
+        self.images.delete_unreferenced(picture).await;
         Ok(())
     }
 }
@@ -74,7 +74,7 @@ impl Erasure {
     /// Those of the repository. An image that cannot be deleted is left to the sweep.
     pub async fn erase(&self, user: UserId, from: ErasurePosition) -> Result<Erased> {
         let mut erased = self.deletions.erase(user, from, self.clock.now()).await?;
-        self.images.drop_unnamed(std::mem::take(&mut erased.images)).await;
+        self.images.delete_unreferenced(std::mem::take(&mut erased.images)).await;
         Ok(erased)
     }
 

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{
-    Account, Caller, Confirmed, MockAccountRepository, MockPasswordHasher, MockSessionRepository, PasswordAttempt,
-    PasswordChecks, PasswordHash, Role, Roles,
+    Account, Caller, ConfirmedPassword, MockAccountRepository, MockPasswordHasher, MockSessionRepository,
+    PasswordAttempt, PasswordChecks, PasswordHash, Role, Roles,
 };
 use crate::clock::Timestamp;
 use crate::error::{Disallowed, Error, FieldName};
@@ -64,9 +64,9 @@ fn image(n: u128) -> ImageKey {
 #[tokio::test]
 async fn the_right_password_deletes_the_account_and_invalidates_cached_sessions() {
     let (mut deletions, mut sessions) = (MockDeletionRepository::new(), MockSessionRepository::new());
-    let confirmed = Confirmed { user: ALICE, password: PasswordHash::new("hash".to_owned()) };
+    let confirmed = ConfirmedPassword { user: ALICE, password: PasswordHash::new("hash".to_owned()) };
     deletions.expect_delete().once().with(eq(confirmed), eq(NOW)).returning(|_, _| Ok(Some(image(1))));
-    sessions.expect_account_changed().once().with(eq(ALICE)).return_const(());
+    sessions.expect_invalidate_account().once().with(eq(ALICE)).return_const(());
     let deletion = deletion(deletions, sessions, &[image(1)]);
     deletion.delete(&alice(), client(), &attempt("right")).await.unwrap();
 }

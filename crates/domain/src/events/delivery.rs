@@ -164,7 +164,7 @@ impl LiveUpdates {
     }
 
     async fn blocks(&self, listeners: &BTreeSet<UserId>, others: &BTreeSet<UserId>) -> Result<Pairs> {
-        pairs(listeners, others, |some, others| self.ports.audience.find_apart(some, others)).await
+        pairs(listeners, others, |some, others| self.ports.audience.find_blocks(some, others)).await
     }
 
     /// Returns, by recipient, which of the notifications the recipient sees and how many are unread.

@@ -84,9 +84,9 @@ pub trait EventAudience: Send + Sync {
     /// Returns the states of those of the comments that exist.
     async fn find_comments(&self, ids: Vec<CommentId>) -> Result<Vec<CommentState>>;
 
-    /// Returns the pairs of a user and one of the others where either [blocks](crate::relation::Standing::Apart) the other: the
+    /// Returns the pairs of a user and one of the others where either [blocks](crate::relation::Standing::Blocked) the other: the
     /// user, then the other.
-    async fn find_apart(&self, users: Vec<UserId>, others: Vec<UserId>) -> Result<Vec<(UserId, UserId)>>;
+    async fn find_blocks(&self, users: Vec<UserId>, others: Vec<UserId>) -> Result<Vec<(UserId, UserId)>>;
 
     /// Returns the pairs of a user who mutes one of the others: muter, then muted.
     async fn find_mutes(&self, muters: Vec<UserId>, muted: Vec<UserId>) -> Result<Vec<(UserId, UserId)>>;

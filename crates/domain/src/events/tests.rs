@@ -200,7 +200,7 @@ impl World {
             let is_queried = followers.contains(&BOB) && followed.contains(&ADA);
             Ok(if is_queried && setting.follows { vec![(BOB, ADA)] } else { vec![] })
         });
-        audience.expect_find_apart().returning(move |users, others| {
+        audience.expect_find_blocks().returning(move |users, others| {
             let setting = of_blocks();
             let are_queried = |other| users.contains(&BOB) && others.contains(&other);
             let blocked = [(setting.is_ada_blocked, ADA), (setting.is_cleo_blocked, CLEO)];

@@ -20,7 +20,7 @@ pub trait FollowRepository: Send + Sync {
     /// toggles, none of which fails, the state MUST be that of their parity.
     ///
     /// This and the next two MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no user `followed`, or
-    /// one who is [apart](Standing::Apart) from the follower. This and the next one MUST fail with
+    /// a [block](Standing::Blocked) separates the two. This and the next one MUST fail with
     /// [`TOO_MANY_FOLLOWED`](super::TOO_MANY_FOLLOWED) when the follower would follow more than
     /// [`MAX_FOLLOWED`](super::MAX_FOLLOWED) users, however many relations are turned on concurrently.
     async fn toggle(
@@ -37,8 +37,8 @@ pub trait FollowRepository: Send + Sync {
     /// Turns the relation off; nothing happens when it is off already. A relation across a block is always off.
     async fn unset(&self, follower: UserId, followed: UserId) -> Result<()>;
 
-    /// Returns the followers of a user, newest relation first. This and the next list leave out people who are apart from the
-    /// viewer, unless the viewer sees all.
+    /// Returns the followers of a user, newest relation first. This and the next list leave out people whom a block
+    /// separates from the viewer, unless the viewer sees all.
     async fn list_followers(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<UserSummary>>;
 
     /// Returns the users whom a user follows, newest relation first.

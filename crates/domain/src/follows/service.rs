@@ -37,7 +37,7 @@ pub(crate) fn ensure_may_list(caller: &Member, user: UserId, standing: Option<St
     match Audience::of(caller, user, standing) {
         Audience::Privileged | Audience::Follower => Ok(()),
         Audience::Stranger => Err(Error::Forbidden(Forbidden::NotFollower)),
-        Audience::Apart => Err(Error::NotFound(Resource::User)),
+        Audience::Blocked => Err(Error::NotFound(Resource::User)),
     }
 }
 

@@ -65,7 +65,7 @@ async fn a_repeated_toggle_returns_the_first_outcome_and_does_nothing() {
     });
     assert!(first.toggle(&alice(), BOB, Attempt::First(attempt)).await.unwrap());
     for on in [true, false] {
-        let again = Attempt::Again(Outcome::FollowToggled(on));
+        let again = Attempt::Replay(Outcome::FollowToggled(on));
         assert_eq!(follows(|_| ()).toggle(&alice(), BOB, again).await.unwrap(), on);
     }
 }
@@ -127,8 +127,8 @@ async fn follow_lists_are_for_the_user_the_followers_and_admin() {
         ("ADMIN", member(ALICE, Roles::ADMIN_AND_USER), Some(Standing::Stranger), "shown"),
         ("ADMIN without USER", member(ALICE, ADMIN), Some(Standing::Stranger), "shown"),
         ("a stranger", member(ALICE, Roles::USER), Some(Standing::Stranger), "forbidden"),
-        ("somebody apart", member(ALICE, Roles::USER), Some(Standing::Apart), "not found"),
-        ("ADMIN apart", member(ALICE, ADMIN), Some(Standing::Apart), "shown"),
+        ("a blocked member", member(ALICE, Roles::USER), Some(Standing::Blocked), "not found"),
+        ("blocked ADMIN", member(ALICE, ADMIN), Some(Standing::Blocked), "shown"),
         ("anybody, of an unknown user", member(ALICE, Roles::USER), None, "not found"),
         ("ADMIN, of an unknown user", member(ALICE, ADMIN), None, "not found"),
     ] {

@@ -108,7 +108,7 @@ pub enum Attempt {
     /// [abandoned](super::Idempotency::abandon).
     First(AttemptId),
     /// The request was carried out before, with this outcome: nothing more is to be done.
-    Again(Outcome),
+    Replay(Outcome),
 }
 
 impl Attempt {
@@ -116,14 +116,14 @@ impl Attempt {
     pub const fn id(self) -> Option<AttemptId> {
         match self {
             Self::First(id) => Some(id),
-            Self::Unnamed | Self::Again(_) => None,
+            Self::Unnamed | Self::Replay(_) => None,
         }
     }
 
     /// Returns the outcome, if the request was carried out before.
     pub const fn outcome(self) -> Option<Outcome> {
         match self {
-            Self::Again(outcome) => Some(outcome),
+            Self::Replay(outcome) => Some(outcome),
             Self::Unnamed | Self::First(_) => None,
         }
     }
@@ -153,26 +153,26 @@ pub enum Lookup {
 
 impl Record {
     /// How long a record is kept, in milliseconds: 24 hours.
-    pub const KEPT_MILLIS: i64 = 24 * 60 * 60 * 1000;
+    pub const RETENTION_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
     /// The maximum number of records of one account, of which the newest are kept.
-    pub const MOST_PER_CALLER: usize = 1_000;
+    pub const MAX_PER_CALLER: usize = 1_000;
 
     /// The age at which an attempt without an outcome is given up for lost, in milliseconds: twice as long as any request
     /// may take, so that the clocks of nodes may differ. It is also how far in the future an attempt may have begun.
-    pub const LOST_MILLIS: i64 = 60 * 1000;
+    pub const ATTEMPT_TIMEOUT_MILLIS: i64 = 60 * 1000;
 
     /// Returns what a request with these fingerprints finds at `now`: the rule of what a retry gets. `None` means that the
     /// record no longer counts, and the request replaces it.
     pub fn meet(self, fingerprints: Fingerprints, now: Timestamp) -> Option<Lookup> {
         let is_older_than = |millis| self.begun_at.plus_millis(millis) <= now;
         // Begun when the clock was far ahead: it would seem to be in progress until that time.
-        let is_from_the_future = now.plus_millis(Self::LOST_MILLIS) <= self.begun_at;
+        let is_from_the_future = now.plus_millis(Self::ATTEMPT_TIMEOUT_MILLIS) <= self.begun_at;
         match self.outcome {
-            _ if is_older_than(Self::KEPT_MILLIS) => None,
+            _ if is_older_than(Self::RETENTION_MILLIS) => None,
             _ if !fingerprints.contain(self.fingerprint) => Some(Lookup::Differs),
             Some(outcome) => Some(Lookup::Done(outcome)),
-            None if is_older_than(Self::LOST_MILLIS) || is_from_the_future => None,
+            None if is_older_than(Self::ATTEMPT_TIMEOUT_MILLIS) || is_from_the_future => None,
             None => Some(Lookup::Running),
         }
     }

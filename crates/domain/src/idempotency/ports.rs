@@ -25,7 +25,7 @@ pub enum Begun {
 pub trait IdempotencyRepository: Send + Sync {
     /// Records an attempt, under its own fingerprint, unless [`Record::meet`](super::Record::meet) finds something under
     /// the name. An attempt that is on record already is the first, as before. Of concurrent attempts, on any nodes, exactly
-    /// one is the first. Of one account, the newest [`Record::MOST_PER_CALLER`](super::Record::MOST_PER_CALLER) records that
+    /// one is the first. Of one account, the newest [`Record::MAX_PER_CALLER`](super::Record::MAX_PER_CALLER) records that
     /// have an outcome are kept, or somewhat more.
     async fn begin(
         &self,

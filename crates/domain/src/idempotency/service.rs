@@ -32,7 +32,7 @@ impl Idempotency {
         }
         match begun? {
             Begun::First => Ok(Attempt::First(attempt)),
-            Begun::Found(Lookup::Done(outcome)) => Ok(Attempt::Again(outcome)),
+            Begun::Found(Lookup::Done(outcome)) => Ok(Attempt::Replay(outcome)),
             Begun::Found(Lookup::Differs) => Err(Error::KeyReused),
             Begun::Found(Lookup::Running) => Err(Error::Conflict(Conflict::Running)),
         }
@@ -52,6 +52,6 @@ impl Idempotency {
     /// # Errors
     /// Those of the repository.
     pub async fn sweep(&self) -> Result<usize> {
-        self.records.delete_begun_before(self.clock.now().plus_millis(-Record::KEPT_MILLIS)).await
+        self.records.delete_begun_before(self.clock.now().plus_millis(-Record::RETENTION_MILLIS)).await
     }
 }

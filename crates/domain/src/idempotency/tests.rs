@@ -30,8 +30,8 @@ fn a_key_is_1_to_255_visible_ascii_characters() {
 
 #[test]
 fn a_retry_finds_the_outcome_for_a_day() {
-    let day = Record::KEPT_MILLIS;
-    for age in [0, 1, Record::LOST_MILLIS, day - 1] {
+    let day = Record::RETENTION_MILLIS;
+    for age in [0, 1, Record::ATTEMPT_TIMEOUT_MILLIS, day - 1] {
         assert_eq!(record(age, Some(DONE)).meet(ONE, NOW), Some(Lookup::Done(DONE)), "{age}");
     }
     assert_eq!(record(day, Some(DONE)).meet(ONE, NOW), None);
@@ -40,10 +40,10 @@ fn a_retry_finds_the_outcome_for_a_day() {
 #[test]
 fn a_different_request_under_the_name_is_detected_for_a_day_whatever_the_outcome_of_the_first() {
     for outcome in [None, Some(DONE)] {
-        for age in [0, Record::LOST_MILLIS, Record::KEPT_MILLIS - 1] {
+        for age in [0, Record::ATTEMPT_TIMEOUT_MILLIS, Record::RETENTION_MILLIS - 1] {
             assert_eq!(record(age, outcome).meet(OTHER, NOW), Some(Lookup::Differs), "{age}");
         }
-        assert_eq!(record(Record::KEPT_MILLIS, outcome).meet(OTHER, NOW), None);
+        assert_eq!(record(Record::RETENTION_MILLIS, outcome).meet(OTHER, NOW), None);
     }
 }
 
@@ -60,7 +60,7 @@ fn a_request_is_recognized_by_either_of_its_fingerprints() {
 
 #[test]
 fn an_attempt_without_an_outcome_runs_until_it_is_given_up_for_lost() {
-    let lost = Record::LOST_MILLIS;
+    let lost = Record::ATTEMPT_TIMEOUT_MILLIS;
     assert_eq!(record(0, None).meet(ONE, NOW), Some(Lookup::Running));
     assert_eq!(record(lost - 1, None).meet(ONE, NOW), Some(Lookup::Running));
     assert_eq!(record(-5, None).meet(ONE, NOW), Some(Lookup::Running), "begun by a node whose clock is ahead");
@@ -93,7 +93,7 @@ async fn begin(begun: Begun) -> crate::Result<Attempt> {
 #[tokio::test]
 async fn the_first_attempt_is_carried_out_and_later_ones_get_what_is_on_record() {
     assert_eq!(begin(Begun::First).await.unwrap(), Attempt::First(ATTEMPT));
-    assert_eq!(begin(Begun::Found(Lookup::Done(DONE))).await.unwrap(), Attempt::Again(DONE));
+    assert_eq!(begin(Begun::Found(Lookup::Done(DONE))).await.unwrap(), Attempt::Replay(DONE));
     assert!(matches!(begin(Begun::Found(Lookup::Differs)).await, Err(Error::KeyReused)));
     assert!(matches!(begin(Begun::Found(Lookup::Running)).await, Err(Error::Conflict(Conflict::Running))));
 }
@@ -110,7 +110,7 @@ async fn an_attempt_is_abandoned_when_recording_it_failed() {
 #[tokio::test]
 async fn records_older_than_a_day_are_swept() {
     let mut records = MockIdempotencyRepository::new();
-    let cutoff = NOW.plus_millis(-Record::KEPT_MILLIS);
+    let cutoff = NOW.plus_millis(-Record::RETENTION_MILLIS);
     records.expect_delete_begun_before().once().withf(move |at| *at == cutoff).returning(|_| Ok(3));
     assert_eq!(idempotency(records).sweep().await.unwrap(), 3);
 }

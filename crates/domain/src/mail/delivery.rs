@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Claim, ClaimedMail, MailKind, MailStatus, MailTokens, MailTransport, MailView, NotTaken, Outbox, OutgoingMail,
+    Claim, ClaimedMail, MailKind, MailStatus, MailTokens, MailTransport, MailView, Outbox, OutgoingMail, SendError,
 };
 use crate::accounts::Admin;
 use crate::clock::Clock;
@@ -72,7 +72,7 @@ impl MailDelivery {
                 self.outbox.set_sent(id, now).await?;
                 Ok(Some(Delivery::Sent))
             }
-            Err(NotTaken(failure)) => {
+            Err(SendError(failure)) => {
                 let is_dead = now >= give_up_at;
                 self.outbox.set_failed(id, &failure, is_dead, now).await?;
                 Ok(Some(Delivery::Failed { id, kind, attempts, is_dead }))
@@ -85,14 +85,14 @@ impl MailDelivery {
 pub const MAILS_LISTED: usize = 100;
 
 /// Administration of the outbox, by the operator and by administrators.
-pub struct OutboxCare {
+pub struct OutboxAdmin {
     /// Stores the mails.
     pub outbox: Arc<dyn Outbox>,
     /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
-impl OutboxCare {
+impl OutboxAdmin {
     /// Returns the first [`MAILS_LISTED`] mails with a status, in the order in which they are due.
     ///
     /// # Errors

@@ -9,13 +9,13 @@ use crate::error::{Error, FieldName, Result, Violation};
 use crate::id::{MailId, UserId};
 use crate::limits::Allowance;
 pub use crate::limits::MAILS_AN_HOUR;
-use crate::named::named;
+use crate::string_enum::string_enum;
 
 const MINUTE_MILLIS: i64 = 60 * 1000;
 const HOUR_MILLIS: i64 = 60 * MINUTE_MILLIS;
 const DAY_MILLIS: i64 = 24 * HOUR_MILLIS;
 
-named! {
+string_enum! {
     /// The kinds of mails.
     MailKind "Kind must be one of those of the outbox" {
         /// Has a token that sets a new password, for a user who forgot theirs.
@@ -45,14 +45,14 @@ impl MailKind {
     }
 }
 
-named! {
+string_enum! {
     /// The status of a mail.
     MailStatus "Status must be waiting, sent or dead" {
         /// Not sent yet.
         Waiting = "waiting",
         /// Accepted by the mail server.
         Sent = "sent",
-        /// Given up after [`PATIENCE_MILLIS`].
+        /// Given up after [`RETRY_PERIOD_MILLIS`].
         Dead = "dead",
     }
 }
@@ -98,7 +98,7 @@ pub struct ClaimedMail {
 }
 
 /// For how long sending a mail is retried before it is given up: 2 days.
-pub const PATIENCE_MILLIS: i64 = 2 * DAY_MILLIS;
+pub const RETRY_PERIOD_MILLIS: i64 = 2 * DAY_MILLIS;
 
 /// For how long a sent mail is kept, so that an operator can see it: 1 day.
 pub const SENT_KEPT_MILLIS: i64 = DAY_MILLIS;
@@ -107,7 +107,7 @@ pub const SENT_KEPT_MILLIS: i64 = DAY_MILLIS;
 pub const DEAD_KEPT_MILLIS: i64 = 30 * DAY_MILLIS;
 
 /// Returns the delay before the next attempt: exponential backoff, from 5 s after the first attempt up to an hour.
-pub fn pause_millis(attempts: u32) -> i64 {
+pub fn retry_delay_millis(attempts: u32) -> i64 {
     let doubled = 1_i64.checked_shl(attempts.saturating_sub(1)).filter(|times| *times > 0);
     doubled.and_then(|times| times.checked_mul(5_000)).map_or(HOUR_MILLIS, |pause| pause.min(HOUR_MILLIS))
 }

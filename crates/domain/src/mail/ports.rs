@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{ClaimedMail, MailKind, MailStatus, MailToken, MailView, NewMail, TokenDigest};
-use crate::accounts::{Confirmed, Email, LoginIdentifier, PasswordHash, Username};
+use crate::accounts::{ConfirmedPassword, Email, LoginIdentifier, PasswordHash, Username};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::id::{MailId, UserId};
@@ -38,13 +38,13 @@ pub trait Outbox: Send + Sync {
 
     /// Does the same as [`create`](Self::create) for a caller who has confirmed the password. MUST fail with
     /// [`wrong_password`](crate::accounts::wrong_password) when the password has changed since.
-    async fn create_confirmed(&self, mails: &[NewMail], confirmed: &Confirmed) -> Result<()>;
+    async fn create_confirmed(&self, mails: &[NewMail], confirmed: &ConfirmedPassword) -> Result<()>;
 
     /// Returns whether a mail is due.
     async fn is_due(&self, now: Timestamp) -> Result<bool>;
 
     /// Claims the mail that has been due for longest: counts the attempt, schedules the next one
-    /// ([`pause_millis`](super::pause_millis)), and, if its kind has a token, stores the digest of the token that the mail will
+    /// ([`retry_delay_millis`](super::retry_delay_millis)), and, if its kind has a token, stores the digest of the token that the mail will
     /// carry. A request to reset a password becomes a mail, or is dropped.
     async fn claim(&self, token: &TokenDigest, now: Timestamp) -> Result<Claim>;
 
@@ -85,7 +85,7 @@ pub trait TokenRedemption: Send + Sync {
     /// Changes the address of an account to an unverified one, and invalidates password resets through the previous address. MUST
     /// fail with [`Conflict::Email`](crate::error::Conflict) when another account has the address, and with
     /// [`wrong_password`](crate::accounts::wrong_password) when the password has changed since it was confirmed.
-    async fn set_email(&self, account: &Confirmed, email: &Email, now: Timestamp) -> Result<()>;
+    async fn set_email(&self, account: &ConfirmedPassword, email: &Email, now: Timestamp) -> Result<()>;
 }
 
 /// Generates and digests tokens.
@@ -118,12 +118,12 @@ pub struct OutgoingMail {
 
 /// The reason that a mail was not accepted, in words for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotTaken(pub String);
+pub struct SendError(pub String);
 
 /// Passes mails to a mail server.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait MailTransport: Send + Sync {
     /// Passes a mail to the server, within a bounded time.
-    async fn send(&self, mail: &OutgoingMail) -> std::result::Result<(), NotTaken>;
+    async fn send(&self, mail: &OutgoingMail) -> std::result::Result<(), SendError>;
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::accounts::{
-    Account, Admin, Confirmed, Email, LoginIdentifier, Member, MockAccountRepository, MockPasswordHasher,
+    Account, Admin, ConfirmedPassword, Email, LoginIdentifier, Member, MockAccountRepository, MockPasswordHasher,
     MockSessionRepository, Password, PasswordAttempt, PasswordChecks, PasswordHash, Roles,
 };
 use crate::clock::Timestamp;
@@ -43,8 +43,8 @@ fn alice(email_verified: bool) -> Account {
 }
 
 /// Alice, whose password is "right".
-fn confirmed() -> Confirmed {
-    Confirmed { user: ALICE, password: PasswordHash::new("hash".to_owned()) }
+fn confirmed() -> ConfirmedPassword {
+    ConfirmedPassword { user: ALICE, password: PasswordHash::new("hash".to_owned()) }
 }
 
 fn token() -> MailToken {
@@ -123,7 +123,7 @@ fn expect_invalid_token<T: std::fmt::Debug>(outcome: crate::Result<T>) {
 
 #[test]
 fn the_retry_delay_doubles_up_to_an_hour() {
-    let pauses: Vec<_> = [0, 1, 2, 3, 10, 11, 63, 64, 65, u32::MAX].into_iter().map(pause_millis).collect();
+    let pauses: Vec<_> = [0, 1, 2, 3, 10, 11, 63, 64, 65, u32::MAX].into_iter().map(retry_delay_millis).collect();
     let hour = 3_600_000;
     assert_eq!(pauses, [5_000, 5_000, 10_000, 20_000, 2_560_000, hour, hour, hour, hour, hour]);
 }
@@ -187,7 +187,7 @@ async fn a_valid_token_sets_the_password_and_invalidates_cached_sessions() {
             .once()
             .with(eq(digest()), eq(new), eq(NOW))
             .returning(move |_, _, _| Ok(is_still_good));
-        ports.sessions.expect_account_changed().once().with(eq(ALICE)).return_const(());
+        ports.sessions.expect_invalidate_account().once().with(eq(ALICE)).return_const(());
         let reset = ports.account_mail(true).reset_password(client(), &token(), &password()).await;
         if is_still_good { reset.unwrap() } else { expect_invalid_token(reset) }
     }
@@ -301,7 +301,7 @@ async fn deliver(
     let taken = Arc::clone(&sent);
     transport.expect_send().returning(move |mail| {
         taken.lock().unwrap().push(mail.clone());
-        response.map_err(|why| NotTaken(why.to_owned()))
+        response.map_err(|why| SendError(why.to_owned()))
     });
     let delivery = MailDelivery {
         outbox: Arc::new(outbox),
@@ -359,7 +359,7 @@ async fn administrators_list_a_limited_number_of_mails_and_retry_one_that_was_no
     let mut found = vec![0, 1];
     let one = Some(MailId::new(NEW_ID));
     outbox.expect_retry().times(2).with(eq(one), eq(NOW)).returning(move |_, _| Ok(found.pop().unwrap()));
-    let care = OutboxCare { outbox: Arc::new(outbox), clock: clock(NOW) };
+    let care = OutboxAdmin { outbox: Arc::new(outbox), clock: clock(NOW) };
     assert_eq!(care.list(&admin(), MailStatus::Dead).await.unwrap(), []);
     care.retry(&admin(), MailId::new(NEW_ID)).await.unwrap();
     let missing = care.retry(&admin(), MailId::new(NEW_ID)).await;

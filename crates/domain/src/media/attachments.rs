@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::{CleanImage, ImageKey, Preview};
 use crate::error::{Error, FieldName, Violation, ViolationKind};
 use crate::id::MediaId;
-use crate::text::texts;
+use crate::text::text_types;
 
-texts! {
+text_types! {
     /// A description of an image for people who cannot see it: at most 1,500 characters. A blank one counts as none.
     AltText(1500, optional "Alt text");
 }

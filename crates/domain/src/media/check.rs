@@ -112,7 +112,7 @@ impl MediaCheck {
         while let Some(object) = objects.try_next().await? {
             unreferenced.entry(object.key.clone()).or_insert_with(|| StoredFiles::of(object.key.clone())).add(&object);
         }
-        let referenced = self.references.named_in(folder).await?;
+        let referenced = self.references.referenced_in(folder).await?;
         let mut missing = Vec::new();
         for (key, owner) in referenced {
             match unreferenced.remove(&key).filter(|files| files.has_original) {
@@ -141,7 +141,7 @@ impl MediaCheck {
         let keys: Vec<ImageKey> = objects.iter().map(|object| object.key.clone()).collect();
         // The record is read first: an image leaves it in the transaction that adds a reference, so it is found in one of them.
         let on_record: HashSet<ImageKey> = self.unreferenced.recorded(&keys).await?.into_iter().collect();
-        let referenced: HashSet<ImageKey> = self.references.named_of(&keys).await?.into_iter().collect();
+        let referenced: HashSet<ImageKey> = self.references.referenced_of(&keys).await?.into_iter().collect();
         let mut deletable = Vec::new();
         for object in objects {
             if referenced.contains(&object.key) {
@@ -179,7 +179,7 @@ impl MediaCheck {
         let mut gone: Vec<(ImageKey, UserId)> = absent.into_iter().flatten().collect();
         if !gone.is_empty() {
             let keys: Vec<ImageKey> = gone.iter().map(|(key, _)| key.clone()).collect();
-            let referenced: HashSet<ImageKey> = self.references.named_of(&keys).await?.into_iter().collect();
+            let referenced: HashSet<ImageKey> = self.references.referenced_of(&keys).await?.into_iter().collect();
             gone.retain(|(key, _)| referenced.contains(key));
         }
         Ok(gone)

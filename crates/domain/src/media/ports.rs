@@ -100,10 +100,10 @@ pub trait UnreferencedImages: Send + Sync {
 pub trait ImageReferences: Send + Sync {
     /// Returns the images that posts and profiles reference and whose keys begin with this byte, each with its owner, in any
     /// order.
-    async fn named_in(&self, folder: u8) -> Result<Vec<(ImageKey, UserId)>>;
+    async fn referenced_in(&self, folder: u8) -> Result<Vec<(ImageKey, UserId)>>;
 
     /// Returns which of the images, a few hundred at most, are referenced by rows, in any order.
-    async fn named_of(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>>;
+    async fn referenced_of(&self, keys: &[ImageKey]) -> Result<Vec<ImageKey>>;
 }
 
 /// The images that have no preview or thumbnail yet.

@@ -40,7 +40,7 @@ impl fmt::Display for ShownBy {
 
 /// An image that the backfill has processed.
 #[derive(Debug)]
-pub struct Looked {
+pub struct ProcessedImage {
     /// The owner of the image.
     pub by: ShownBy,
     /// `Ok` if the image is done. An image that is missing, or beyond the present limits, may succeed another time.
@@ -61,17 +61,17 @@ impl PreviewBackfill {
     ///
     /// # Errors
     /// Those of the backlog.
-    pub async fn run(&self, last: Option<ShownBy>) -> Result<Option<Looked>> {
+    pub async fn run(&self, last: Option<ShownBy>) -> Result<Option<ProcessedImage>> {
         let (of_post, user) = match last {
             None => (self.backlog.next(None).await?, None),
             Some(ShownBy::Post(post)) => (self.backlog.next(Some(post)).await?, None),
             Some(ShownBy::User(user)) => (None, Some(user)),
         };
         if let Some((post, key)) = of_post {
-            return Ok(Some(Looked { by: ShownBy::Post(post), outcome: self.backfill_post(post, &key).await }));
+            return Ok(Some(ProcessedImage { by: ShownBy::Post(post), outcome: self.backfill_post(post, &key).await }));
         }
         let Some((user, key)) = self.backlog.next_picture(user).await? else { return Ok(None) };
-        Ok(Some(Looked { by: ShownBy::User(user), outcome: self.backfill_user(user, &key).await }))
+        Ok(Some(ProcessedImage { by: ShownBy::User(user), outcome: self.backfill_user(user, &key).await }))
     }
 
     async fn backfill_post(&self, post: PostId, key: &ImageKey) -> Result<()> {

@@ -162,13 +162,13 @@ impl Images {
     /// they are on record.
     pub(crate) async fn take_back(&self, keys: impl Keys, error: Error) -> Error {
         if error.is_rejection() {
-            self.drop_unnamed(keys).await;
+            self.delete_unreferenced(keys).await;
         }
         error
     }
 
     /// Deletes images that no row references, and then their record. After a failure, both are left to the sweep.
-    pub(crate) async fn drop_unnamed(&self, keys: impl Keys) {
+    pub(crate) async fn delete_unreferenced(&self, keys: impl Keys) {
         let dropped = keys.into_iter().map(async |key| {
             if self.ports.store.delete(&key).await.is_ok() {
                 let _ = self.ports.unnamed.forget(&[key]).await;

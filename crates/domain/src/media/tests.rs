@@ -241,7 +241,7 @@ impl ImageStore for HangingStore {
 fn images_are_deleted_concurrently() {
     let store = Arc::new(HangingStore::default());
     let images = images_in(Arc::clone(&store) as Arc<dyn ImageStore>, MockUnreferencedImages::new());
-    assert!(images.drop_unnamed([1, 2, 3, 4].map(key)).now_or_never().is_none());
+    assert!(images.delete_unreferenced([1, 2, 3, 4].map(key)).now_or_never().is_none());
     assert_eq!(store.deletions.load(Ordering::Relaxed), 4);
 }
 
@@ -249,5 +249,5 @@ fn images_are_deleted_concurrently() {
 async fn an_image_that_cannot_be_deleted_stays_on_record() {
     let mut store = MockImageStore::new();
     store.expect_delete().once().returning(|_| Err(Error::unavailable("no answer")));
-    images(store, MockUnreferencedImages::new()).drop_unnamed([key(1)]).await;
+    images(store, MockUnreferencedImages::new()).delete_unreferenced([key(1)]).await;
 }

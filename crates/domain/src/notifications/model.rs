@@ -7,8 +7,8 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::id::{CommentId, NotificationId, PostId};
 use crate::media::ImageKey;
-use crate::named::named;
 use crate::notices::NotificationKind;
+use crate::string_enum::string_enum;
 
 /// How many actors a notification shows at most, the newest ones; its list of actors has the others.
 pub const SHOWN_ACTORS: usize = 3;
@@ -17,7 +17,7 @@ pub const SHOWN_ACTORS: usize = 3;
 pub const MAX_NOTIFICATIONS: usize = 1_000;
 
 /// How long a notification is kept after it was made: 90 days (`contract`: Notifications).
-pub const KEPT_MILLIS: i64 = 90 * 24 * 60 * 60 * 1000;
+pub const RETENTION_MILLIS: i64 = 90 * 24 * 60 * 60 * 1000;
 
 /// A notification. Likes and follows are grouped: one notification covers all those of a day (UTC) with the same subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub struct CommentExcerpt {
     pub content: Excerpt,
 }
 
-named! {
+string_enum! {
     /// Whose acts of one kind a user is notified of.
     #[derive(Default)]
     NotificationPolicy "Policy must be everyone, following or none" {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{KEPT_MILLIS, Notification, NotificationPolicy, NotificationRepository, NotificationSettings};
+use super::{Notification, NotificationPolicy, NotificationRepository, NotificationSettings, RETENTION_MILLIS};
 use crate::accounts::{Member, UserPreview};
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Resource, Result};
@@ -97,7 +97,7 @@ impl NotificationSweep {
     /// # Errors
     /// Those of the repository.
     pub async fn run(&self) -> Result<usize> {
-        let before = self.clock.now().plus_millis(-KEPT_MILLIS);
+        let before = self.clock.now().plus_millis(-RETENTION_MILLIS);
         let mut deleted = 0;
         loop {
             match self.notifications.delete_made_before(before).await? {

@@ -96,7 +96,7 @@ async fn the_sweep_continues_until_nothing_is_left() {
     for (after, rows, last) in [(None, 3, Some(ADA)), (Some(ADA), 0, None)] {
         mock.expect_trim().once().in_sequence(&mut sequence).with(eq(after)).returning(move |_| Ok((rows, last)));
     }
-    let clock = clock(before.plus_millis(KEPT_MILLIS));
+    let clock = clock(before.plus_millis(RETENTION_MILLIS));
     let sweep = NotificationSweep { notifications: Arc::new(mock), clock };
     assert_eq!(sweep.run().await.unwrap(), 523);
 }

@@ -108,7 +108,7 @@ impl Person {
     /// Returns whether a search for users finds the user. It finds enabled accounts that are discoverable and not separated
     /// from the viewer by a block; ADMIN finds all that are enabled (`contract`: Search).
     pub fn is_found_by(&self, viewer: &Member) -> bool {
-        let is_public = self.discoverable && self.audience(viewer) != Audience::Apart;
+        let is_public = self.discoverable && self.audience(viewer) != Audience::Blocked;
         self.enabled && (is_public || viewer.is_admin())
     }
 
@@ -127,7 +127,7 @@ impl Person {
 
     /// Returns what a viewer sees of the user in lists; `None` if there is nothing to see, and if a block separates the two.
     pub fn listed_for(self, viewer: &Member) -> Option<Profile> {
-        let is_apart = self.audience(viewer) == Audience::Apart;
+        let is_apart = self.audience(viewer) == Audience::Blocked;
         self.seen_by(viewer).filter(|_| !is_apart)
     }
 

@@ -26,7 +26,7 @@ pub trait PeopleRepository: Send + Sync {
     /// Returns the enabled accounts that are discoverable, newest first: by the instant of registration, then by id, both
     /// descending.
     ///
-    /// This list and the next two leave out disabled accounts, and people [separated](crate::relation::Standing::Apart) from
+    /// This list and the next two leave out disabled accounts, and people [separated](crate::relation::Standing::Blocked) from
     /// the viewer by a block. A viewer who sees all gets both in the next two, and in this one the latter alone.
     async fn list_discoverable(&self, viewer: Viewer, page: PageRequest) -> Result<Page<Person>>;
 

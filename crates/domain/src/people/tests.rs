@@ -158,8 +158,8 @@ async fn follow_lists_are_for_the_user_the_followers_and_admin() {
         ("a follower", alice(), Some(Standing::Follower), "shown"),
         ("ADMIN", member(ALICE, ADMIN), Some(Standing::Stranger), "shown"),
         ("a stranger", alice(), Some(Standing::Stranger), "forbidden"),
-        ("somebody apart", alice(), Some(Standing::Apart), "not found"),
-        ("ADMIN apart", member(ALICE, ADMIN), Some(Standing::Apart), "shown"),
+        ("a blocked member", alice(), Some(Standing::Blocked), "not found"),
+        ("blocked ADMIN", member(ALICE, ADMIN), Some(Standing::Blocked), "shown"),
         ("anybody, of an unknown user", alice(), None, "not found"),
     ] {
         let shown = usize::from(expected == "shown");

@@ -7,12 +7,12 @@ use crate::error::ViolationKind::Required;
 use crate::error::{Error, FieldErrors, FieldName, Forbidden, Resource, Result, Violation};
 use crate::id::{PostId, UserId};
 use crate::media::{Attachment, AttachmentsEdit, ImageKey, MediaIds};
-use crate::named::named;
 use crate::relation::Standing;
-use crate::text::texts;
+use crate::string_enum::string_enum;
+use crate::text::text_types;
 use crate::version::{Versions, next_version};
 
-texts! {
+text_types! {
     /// The text of a post: at most 5,000 characters, trimmed and otherwise stored as sent. Only a post with an image may have an
     /// empty one.
     #[derive(Default)]
@@ -26,7 +26,7 @@ impl PostText {
     }
 }
 
-named! {
+string_enum! {
     /// Who may view a post, besides its author and every ADMIN.
     #[derive(Default)]
     Visibility "Visibility must be PUBLIC, FOLLOWERS or PRIVATE" {
@@ -50,7 +50,7 @@ pub enum Audience {
     /// Anybody else.
     Stranger,
     /// Separated from the author by a block, in either direction: the author's posts do not exist for them.
-    Apart,
+    Blocked,
 }
 
 impl Audience {
@@ -60,7 +60,7 @@ impl Audience {
             _ if viewer.id() == author || viewer.is_admin() => Self::Privileged,
             Standing::Follower => Self::Follower,
             Standing::Stranger => Self::Stranger,
-            Standing::Apart => Self::Apart,
+            Standing::Blocked => Self::Blocked,
         }
     }
 
@@ -70,7 +70,7 @@ impl Audience {
             Self::Privileged => &Visibility::ALL,
             Self::Follower => &[Visibility::Public, Visibility::Followers],
             Self::Stranger => &[Visibility::Public],
-            Self::Apart => &[],
+            Self::Blocked => &[],
         }
     }
 }
@@ -191,8 +191,8 @@ pub struct PostAccess {
 impl PostAccess {
     /// Returns the same facts without regard to blocks.
     #[must_use]
-    pub fn blocks_aside(self) -> Self {
-        Self { standing: self.standing.blocks_aside(), ..self }
+    pub fn ignoring_blocks(self) -> Self {
+        Self { standing: self.standing.ignoring_blocks(), ..self }
     }
 
     /// Ensures that `viewer` may view the post, which every read, like and comment requires.
@@ -215,7 +215,7 @@ impl PostAccess {
     /// neither its author nor an ADMIN.
     pub fn ensure_there(&self, viewer: &Member) -> Result<()> {
         self.ensure_shown(viewer)?;
-        self.ensure_not_apart(viewer)
+        self.ensure_not_blocked(viewer)
     }
 
     /// The part of [`ensure_there`](Self::ensure_there) that concerns hidden posts.
@@ -233,9 +233,9 @@ impl PostAccess {
     ///
     /// # Errors
     /// Those of [`ensure_there`](Self::ensure_there).
-    pub fn ensure_not_apart(&self, viewer: &Member) -> Result<()> {
+    pub fn ensure_not_blocked(&self, viewer: &Member) -> Result<()> {
         match self.audience(viewer) {
-            Audience::Apart => Err(Error::NotFound(Resource::Post)),
+            Audience::Blocked => Err(Error::NotFound(Resource::Post)),
             Audience::Privileged | Audience::Follower | Audience::Stranger => Ok(()),
         }
     }

@@ -37,7 +37,7 @@ impl FoundPost {
 pub struct FeedRequest {
     /// Restricts the feed to posts made before this instant; `None` for all posts. It holds for every page of the feed, in
     /// whichever direction the client pages.
-    pub made_before: Option<Timestamp>,
+    pub created_before: Option<Timestamp>,
     /// The page of the feed.
     pub page: PageRequest,
 }
@@ -72,7 +72,7 @@ pub struct PostHiding {
 ///
 /// Lists of posts are sorted newest first: by [`Post::created_at`], then by id, both descending. Lists over all or several
 /// authors leave out those whom the viewer mutes and, unless the viewer sees everything, those separated from the viewer by
-/// a [block](Standing::Apart). Lists of likers leave out the latter, with the same exception.
+/// a [block](Standing::Blocked). Lists of likers leave out the latter, with the same exception.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait PostRepository: Send + Sync {
@@ -150,7 +150,7 @@ pub trait PostRepository: Send + Sync {
 
     /// Turns the like of `user` off. If it is off already, this MUST fail with [`Error::NotFound`](crate::Error::NotFound) and
     /// store no outcome for `attempt`.
-    async fn take_back_like(&self, post: PostId, user: UserId, attempt: Option<AttemptId>) -> Result<()>;
+    async fn retract_like(&self, post: PostId, user: UserId, attempt: Option<AttemptId>) -> Result<()>;
 
     /// Returns the users who like a post, newest like first.
     async fn list_likers(&self, post: PostId, viewer: Viewer, page: PageRequest) -> Result<Page<Liker>>;

@@ -93,7 +93,7 @@ impl Posts {
         let now = self.clock.now();
         let id = PostId::new(self.ids.generate());
         let act = Act { actor: author.id(), subject: Subject::Post(id), at: now };
-        let notices = act.tell_of_post(&*self.ids, &entities);
+        let notices = act.post_notices(&*self.ids, &entities);
         let entities = Some(entities);
         let (author, is_hidden) = (author.id(), false);
         let (created_at, updated_at) = (now, now);
@@ -130,7 +130,7 @@ impl Posts {
         let standing = self.follows.find_standing(viewer.id(), author).await?;
         let audience = standing.map(|standing| Audience::of(viewer, author, standing));
         let audience =
-            audience.filter(|audience| *audience != Audience::Apart).ok_or(Error::NotFound(Resource::User))?;
+            audience.filter(|audience| *audience != Audience::Blocked).ok_or(Error::NotFound(Resource::User))?;
         self.posts.list_by_author(author, audience.may_view(), viewer.viewer(), page).await
     }
 
@@ -203,7 +203,7 @@ impl Posts {
         let edit = PostEdit { text, entities, visibility, attachments, versions };
         match self.posts.edit(id, viewer, &edit, self.clock.now()).await {
             Ok(edited) => {
-                self.images.drop_unnamed(edited.replaced_images).await;
+                self.images.delete_unreferenced(edited.replaced_images).await;
                 Ok(edited.view)
             }
             Err(error) => Err(self.images.take_back(new_key, error).await),
@@ -217,7 +217,7 @@ impl Posts {
     pub async fn delete(&self, caller: &Member, id: PostId) -> Result<()> {
         self.access(caller, id).await?.ensure_author(caller)?;
         let deleted = self.posts.delete(id, self.clock.now()).await?;
-        self.images.drop_unnamed(keys_of(deleted.attachments)).await;
+        self.images.delete_unreferenced(keys_of(deleted.attachments)).await;
         Ok(())
     }
 
@@ -269,11 +269,11 @@ impl Posts {
         match outcome {
             Ok(true) => {
                 let kept = after.iter().filter(|it| *hidden && before.contains(it)).count();
-                self.images.drop_unnamed(only_in(&before, &after)).await;
+                self.images.delete_unreferenced(only_in(&before, &after)).await;
                 Ok(kept)
             }
             Ok(false) => {
-                self.images.drop_unnamed(only_in(&after, &before)).await;
+                self.images.delete_unreferenced(only_in(&after, &before)).await;
                 Ok(0)
             }
             Err(error) => Err(self.images.take_back(only_in(&after, &before), error).await),
@@ -291,8 +291,8 @@ impl Posts {
         let access = self.access(caller, id).await?;
         access.ensure_shown(caller)?;
         // Users can take back their likes despite blocks (`contract`: Safety). Without a like, the post does not exist for them.
-        if access.ensure_not_apart(caller).is_err() {
-            return self.posts.take_back_like(id, caller.id(), attempt.id()).await.map(|()| false);
+        if access.ensure_not_blocked(caller).is_err() {
+            return self.posts.retract_like(id, caller.id(), attempt.id()).await.map(|()| false);
         }
         access.ensure_may_view(caller)?;
         self.posts.toggle_like(id, caller.id(), self.new_like(caller, access), attempt.id()).await
@@ -314,8 +314,8 @@ impl Posts {
     pub async fn unlike(&self, caller: &Member, id: PostId) -> Result<()> {
         let access = self.access(caller, id).await?;
         access.ensure_shown(caller)?;
-        if access.ensure_not_apart(caller).is_err() {
-            return self.posts.take_back_like(id, caller.id(), None).await;
+        if access.ensure_not_blocked(caller).is_err() {
+            return self.posts.retract_like(id, caller.id(), None).await;
         }
         access.ensure_may_view(caller)?;
         self.posts.unset_like(id, caller.id()).await.map(drop)

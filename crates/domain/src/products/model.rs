@@ -9,10 +9,10 @@ use crate::error::ViolationKind::{InvalidFormat, Mismatch, OutOfRange};
 use crate::error::{Error, FieldName, Result, Violation};
 use crate::id::ProductId;
 use crate::text;
-use crate::text::texts;
+use crate::text::text_types;
 use crate::version::{Versions, next_version};
 
-texts! {
+text_types! {
     /// A stock keeping unit: 1 to 64 characters, unique in any letter case.
     Sku(64, required "SKU");
     /// A product's name: 1 to 200 characters.
@@ -292,7 +292,7 @@ impl CatalogVersion {
     }
 }
 
-texts! {
+text_types! {
     /// The text of a product filter, in any letter case: 1 to 100 characters, since longer ones would make the search costly.
     SearchText(100, required "Search text");
 }

@@ -10,11 +10,11 @@ use crate::error::ViolationKind::NotAllowed;
 use crate::error::{Error, Violation};
 use crate::id::{CommentId, PostId, ReportId, UserId};
 use crate::limits::{Allowance, Limit};
-use crate::named::named;
-use crate::text::texts;
+use crate::string_enum::string_enum;
+use crate::text::text_types;
 use uuid::Uuid;
 
-named! {
+string_enum! {
     /// The kinds of things that can be reported.
     ReportTargetKind "Target type must be POST, COMMENT or USER" {
         /// A post.
@@ -26,7 +26,7 @@ named! {
     }
 }
 
-named! {
+string_enum! {
     /// The reasons for a report.
     ReportCategory "Category must be SPAM, ABUSE, ILLEGAL or OTHER" {
         /// It is unwanted advertising.
@@ -40,7 +40,7 @@ named! {
     }
 }
 
-named! {
+string_enum! {
     /// The status of a report.
     ReportStatus "Status must be OPEN, RESOLVED or REJECTED" {
         /// Not decided yet.
@@ -92,7 +92,7 @@ impl ReportTarget {
     }
 }
 
-texts! {
+text_types! {
     /// What the reporter adds to the category: up to 1,000 characters. A blank text counts as none.
     ReportComment(1000, optional "Comment");
     /// The note of the administrator who decides on a report: up to 1,000 characters. A blank text counts as none.

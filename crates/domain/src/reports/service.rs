@@ -57,7 +57,7 @@ impl Reports {
         let (id, now) = (ReportId::new(self.ids.generate()), self.clock.now());
         let admins = self.accounts.list_admins().await?;
         let admins = admins.iter().filter(|admin| admin.enabled).map(|admin| admin.id).filter(|id| *id != reported);
-        let notices = Act { actor: reporter.id(), subject, at: now }.tell_of_report(&*self.ids, admins);
+        let notices = Act { actor: reporter.id(), subject, at: now }.report_notices(&*self.ids, admins);
         let (status, note) = (ReportStatus::Open, None);
         let report = Report { id, created_at: now, reporter: reporter.id(), target, category, comment, status, note };
         self.reports.create(&report, &notices, attempt.id()).await
@@ -70,13 +70,13 @@ impl Reports {
             ReportTarget::Post(id) => {
                 let access = self.posts.find_access(id, reporter.id()).await?;
                 let access = access.ok_or(Error::NotFound(Resource::Post))?;
-                access.blocks_aside().ensure_may_view(reporter)?;
+                access.ignoring_blocks().ensure_may_view(reporter)?;
                 Ok((Subject::Post(id), access.author))
             }
             ReportTarget::Comment(id) => {
                 let access = self.comments.find_access(CommentTarget::Comment(id), reporter.id()).await?;
                 let access = access.ok_or(Error::NotFound(Resource::Comment))?;
-                access.blocks_aside().ensure_may_view(reporter)?;
+                access.ignoring_blocks().ensure_may_view(reporter)?;
                 Ok((Subject::Comment(access.post.id, id), access.author))
             }
             ReportTarget::User(id) => {

@@ -138,9 +138,9 @@ async fn reporters_may_report_only_what_they_may_view_with_blocks_disregarded() 
     };
     for (visibility, standing, is_allowed) in [
         (Visibility::Public, Standing::Stranger, true),
-        (Visibility::Public, Standing::Apart, true),
+        (Visibility::Public, Standing::Blocked, true),
         (Visibility::Followers, Standing::Follower, true),
-        (Visibility::Followers, Standing::Apart, false),
+        (Visibility::Followers, Standing::Blocked, false),
         (Visibility::Private, Standing::Follower, false),
     ] {
         let mut ports = Ports::default();
@@ -153,7 +153,7 @@ async fn reporters_may_report_only_what_they_may_view_with_blocks_disregarded() 
         let mut ports = Ports::default();
         ports.comments.expect_find_access().returning(move |_, _| {
             let (post, parent, is_hidden, hidden_thread) = (access(visibility, standing), None, false, None);
-            let standing = Standing::Apart;
+            let standing = Standing::Blocked;
             Ok(Some(CommentAccess { id: COMMENT, author: BOB, parent, standing, is_hidden, hidden_thread, post }))
         });
         assert_eq!(create(ports, ReportTarget::Comment(COMMENT)).await.is_ok(), is_allowed);
@@ -184,7 +184,7 @@ async fn a_hidden_post_cannot_be_reported_and_a_retried_request_returns_the_earl
     for (outcome, before) in
         [(Outcome::ReportCreated(id), Reported::Created(id)), (Outcome::ReportFound(id), Reported::AlreadyOpen(id))]
     {
-        let again = Attempt::Again(outcome);
+        let again = Attempt::Replay(outcome);
         let reported = Ports::default().build().create(&alice(), fields(ReportTarget::Post(POST)), again).await;
         assert_eq!(reported.unwrap(), before);
     }

@@ -45,7 +45,7 @@ pub trait SearchRepository: Send + Sync {
     async fn find_posts(&self, wanted: &PostSearch, page: PageRequest) -> Result<Page<PostView>>;
 
     /// Returns enabled accounts that are discoverable and not separated from the viewer by a
-    /// [block](crate::relation::Standing::Apart). For a viewer who sees everything, they need only be enabled.
+    /// [block](crate::relation::Standing::Blocked). For a viewer who sees everything, they need only be enabled.
     async fn find_people(&self, wanted: &PeopleSearch, page: PageRequest) -> Result<Page<Person>>;
 
     /// Returns the products that have the needles.

@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 
 /// The path that a request matched, with the position of its parameter. It is kept in the request's extensions.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Target {
+pub(crate) struct MatchedRoute {
     /// The index of the path in the table.
     pub(crate) number: usize,
     /// The path, with its parameter in braces.
@@ -18,7 +18,7 @@ pub(crate) struct Target {
     end: usize,
 }
 
-impl Target {
+impl MatchedRoute {
     /// Returns the target of a request, if its path matched one.
     pub(crate) fn of(request: &HttpRequest) -> Option<Self> {
         request.extensions().get::<Self>().copied()
@@ -60,12 +60,12 @@ impl Paths {
     }
 
     /// Finds the path that a request matches, and stores it in the request's extensions.
-    pub(crate) fn find(&self, request: &HttpRequest) -> Option<Target> {
+    pub(crate) fn find(&self, request: &HttpRequest) -> Option<MatchedRoute> {
         let found = self.0.at(normalized_path(request)).ok()?;
         let &(number, path) = found.value;
         let begin = path.find('{').unwrap_or_default();
         let end = begin + found.params.iter().next().map_or(0, |(_, value)| value.len());
-        let target = Target { number, path, begin, end };
+        let target = MatchedRoute { number, path, begin, end };
         request.extensions_mut().insert(target);
         Some(target)
     }

@@ -19,7 +19,7 @@ use agora_domain::health::Probes;
 use agora_domain::id::{IdGenerator, UserId};
 use agora_domain::idempotency::Idempotency;
 use agora_domain::limits::Limits;
-use agora_domain::mail::{AccountMail, OutboxCare};
+use agora_domain::mail::{AccountMail, OutboxAdmin};
 use agora_domain::media::{ImageKey, Media, Rendition};
 use agora_domain::notifications::Notifications;
 use agora_domain::overview::Overview;
@@ -34,7 +34,7 @@ use tokio::sync::Semaphore;
 use crate::core::{MacKeys, TrustedProxies};
 
 /// How many event streams may replay missed events at a time: each replay queries the database.
-pub(crate) const REPLAYS: usize = 8;
+pub(crate) const MAX_CONCURRENT_REPLAYS: usize = 8;
 
 /// The use cases.
 pub struct Services {
@@ -47,7 +47,7 @@ pub struct Services {
     /// Verification and changes of email addresses, and password resets.
     pub account_mail: AccountMail,
     /// The queue of mails to be sent, as administrators see it.
-    pub outbox: OutboxCare,
+    pub outbox: OutboxAdmin,
     /// Posts and likes.
     pub posts: Posts,
     /// Posts that users have bookmarked.
@@ -100,9 +100,9 @@ pub struct ReplicaServices {
 
 /// A shared flag that shutdown has begun. From then on the readiness probe fails.
 #[derive(Debug, Clone, Default)]
-pub struct Stopping(Arc<AtomicBool>);
+pub struct ShutdownFlag(Arc<AtomicBool>);
 
-impl Stopping {
+impl ShutdownFlag {
     /// Records that shutdown has begun.
     pub fn begin(&self) {
         self.0.store(true, Ordering::Release);
@@ -139,7 +139,7 @@ pub(crate) struct State {
     pub(crate) request_time: Duration,
     pub(crate) trusted_proxies: TrustedProxies,
     pub(crate) mac_keys: MacKeys,
-    pub(crate) stopping: Stopping,
+    pub(crate) stopping: ShutdownFlag,
     /// A permit for each event stream that replays missed events.
     pub(crate) replays: Semaphore,
 }

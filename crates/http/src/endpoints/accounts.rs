@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::core::{Client, State, schema};
-use crate::middleware::CarriedOutAs;
-use crate::request::{Auth, Body, Field, SentBy, optional, required};
+use crate::middleware::RequestAttempt;
+use crate::request::{Auth, Body, ClientUserAgent, Field, optional, required};
 use crate::response::{Done, HandlerResult, Unauthorized, done, json};
 
 /// An account to register.
@@ -64,7 +64,7 @@ struct Registered {
 pub(crate) async fn register(
     state: Data<State>,
     Client(client): Client,
-    CarriedOutAs(attempt): CarriedOutAs,
+    RequestAttempt(attempt): RequestAttempt,
     body: Body,
 ) -> HandlerResult {
     let registration = body.valid_json::<RegisterRequest>().await?.into_registration()?;
@@ -113,7 +113,7 @@ struct Token {
 pub(crate) async fn login(
     state: Data<State>,
     Client(client): Client,
-    SentBy(user_agent): SentBy,
+    ClientUserAgent(user_agent): ClientUserAgent,
     body: Body,
 ) -> HandlerResult {
     let login = body.valid_json::<LoginRequest>().await?.into_login(user_agent)?;

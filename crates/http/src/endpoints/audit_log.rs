@@ -58,10 +58,10 @@ pub(crate) async fn list(request: ListRequest, admin: Auth<Admin>) -> HandlerRes
 
 fn filtered_page(query: &Query) -> Result<(AuditFilter, PageRequest), ApiError> {
     let mut errors = FieldErrors::default();
-    let actor = errors.check_given(FieldName::AuditActor, query.get(FieldName::AuditActor), str::parse);
-    let target = errors.check_given(FieldName::AuditTarget, query.get(FieldName::AuditTarget), |given| {
+    let actor = errors.check_optional(FieldName::AuditActor, query.get(FieldName::AuditActor), str::parse);
+    let target = errors.check_optional(FieldName::AuditTarget, query.get(FieldName::AuditTarget), |given| {
         parse_uuid(given).ok_or_else(|| Violation::new(ViolationKind::InvalidFormat, "target must be a UUID"))
     });
-    let action = errors.check_given(FieldName::Action, query.get(FieldName::Action), str::parse);
+    let action = errors.check_optional(FieldName::Action, query.get(FieldName::Action), str::parse);
     Ok((AuditFilter { actor, target, action }, query.short_page_with(List::AuditLog, errors)?))
 }

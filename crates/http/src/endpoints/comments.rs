@@ -13,7 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
 
 use crate::core::{State, schema};
-use crate::middleware::CarriedOutAs;
+use crate::middleware::RequestAttempt;
 use crate::request::{Auth, Body, Field, List, Paging, PathId, optional, required};
 use crate::response::{
     CommentBody, CommentsAnswer, Done, Entry, HandlerResult, ListRequest, NotFound, PostBody, Rendered, SUCCESS,
@@ -90,7 +90,7 @@ impl CommentChange {
 pub(crate) async fn create(
     state: Data<State>,
     caller: Auth<Member>,
-    CarriedOutAs(attempt): CarriedOutAs,
+    RequestAttempt(attempt): RequestAttempt,
     body: Body,
 ) -> HandlerResult {
     let NewComment { post_id, content } = body.valid_json().await?;

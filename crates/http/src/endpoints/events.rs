@@ -23,7 +23,7 @@ use url::form_urlencoded;
 use utoipa::ToSchema;
 
 use crate::core::{ApiError, EventStream, State, schema};
-use crate::request::{Auth, StreamParameters, Until, parameters};
+use crate::request::{Auth, AuthenticatedUntil, StreamParameters, parameters};
 use crate::response::{Events, HandlerResult, Instant, NotFound, SUCCESS, answers, ok};
 use crate::transport::Connection;
 
@@ -62,7 +62,7 @@ struct TicketBody {
 pub(crate) async fn issue_ticket(
     state: Data<State>,
     caller: Auth<Member>,
-    Until(authenticated): Until,
+    AuthenticatedUntil(authenticated): AuthenticatedUntil,
 ) -> HandlerResult {
     let issued = state.services.authentication.issue_ticket(&caller, authenticated.token_expires_at)?;
     let (ticket, expires_at) = issued;
@@ -84,7 +84,7 @@ pub(crate) async fn issue_ticket(
 pub(crate) async fn stream(
     state: Data<State>,
     caller: Auth<Member>,
-    Until(authenticated): Until,
+    AuthenticatedUntil(authenticated): AuthenticatedUntil,
     request: HttpRequest,
 ) -> HandlerResult {
     let parameters = Parameters::of(&request)?;
@@ -101,9 +101,9 @@ pub(crate) async fn stream(
         connection.begin_stream();
     }
     // Without this check, a client that has disconnected would be noticed only at the next write.
-    let has_left = move || connection.as_ref().is_some_and(|connection| connection.has_left());
+    let is_disconnected = move || connection.as_ref().is_some_and(|connection| connection.is_disconnected());
     let mut chunks = Box::pin(chunks(state, subscription, queue, messages));
-    let chunks = poll_fn(move |cx| if has_left() { Poll::Ready(None) } else { chunks.as_mut().poll_next(cx) });
+    let chunks = poll_fn(move |cx| if is_disconnected() { Poll::Ready(None) } else { chunks.as_mut().poll_next(cx) });
     let mut response = headers(HttpResponse::Ok()).streaming(chunks);
     if request.version() < Version::HTTP_11 {
         // HTTP/1.0 has no chunked encoding: the stream ends with the connection.

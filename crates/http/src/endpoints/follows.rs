@@ -5,7 +5,7 @@ use agora_domain::accounts::{Member, UserSummary};
 use agora_domain::id::UserId;
 
 use crate::core::State;
-use crate::middleware::CarriedOutAs;
+use crate::middleware::RequestAttempt;
 use crate::request::{Auth, List, Paging, PathId};
 use crate::response::{
     Entry, FollowAnswer, FollowsAnswer, HandlerResult, ListRequest, NotFound, Rendered, UserSummaryBody,
@@ -24,7 +24,7 @@ const UNFOLLOWED: &str = "Unfollowed user successfully";
 pub(crate) async fn toggle(
     state: Data<State>,
     caller: Auth<Member>,
-    CarriedOutAs(attempt): CarriedOutAs,
+    RequestAttempt(attempt): RequestAttempt,
     id: PathId<UserId>,
 ) -> HandlerResult {
     let follows = state.services.follows.toggle(&caller, id.0, attempt).await?;

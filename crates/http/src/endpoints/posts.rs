@@ -12,7 +12,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::core::{ApiError, State, schema, schema_variants, spelling};
-use crate::middleware::CarriedOutAs;
+use crate::middleware::RequestAttempt;
 use crate::request::{
     Auth, Body, FeedPaging, Field, FormBody, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId, PathTag,
     RequestedBy, ShortPaging, Submission, optional,
@@ -121,7 +121,7 @@ pub(crate) async fn create(
     state: Data<State>,
     caller: Auth<Member>,
     RequestedBy(requester): RequestedBy,
-    CarriedOutAs(attempt): CarriedOutAs,
+    RequestAttempt(attempt): RequestAttempt,
     body: Body,
 ) -> HandlerResult {
     let fields = post_fields(body, state.max_image_bytes).await?;
@@ -246,7 +246,7 @@ const UNLIKED: &str = "Post unliked successfully";
 pub(crate) async fn toggle_like(
     state: Data<State>,
     caller: Auth<Member>,
-    CarriedOutAs(attempt): CarriedOutAs,
+    RequestAttempt(attempt): RequestAttempt,
     id: PathId<PostId>,
 ) -> HandlerResult {
     let likes = state.services.posts.toggle_like(&caller, id.0, attempt).await?;

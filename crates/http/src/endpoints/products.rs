@@ -20,7 +20,7 @@ use utoipa::openapi::{RefOr, Schema};
 use uuid::Uuid;
 
 use crate::core::{ApiError, State, schema, schema_variants};
-use crate::middleware::CarriedOutAs;
+use crate::middleware::RequestAttempt;
 use crate::request::{
     Auth, Body, CategoryFilter, Field, IfMatch, IfMatchHeader, IfNoneMatch, List, Paging, PathId, PathText, TextFilter,
     VariantInput, optional, violations,
@@ -193,9 +193,9 @@ fn filter_value(request: &ListRequest, field: FieldName) -> Option<&str> {
 /// Parses the filter and the page that are requested.
 fn filtered_page(request: &ListRequest, category: Option<&str>) -> Result<(ProductFilter, PageRequest), ApiError> {
     let mut errors = FieldErrors::default();
-    let category = errors.check_given(FieldName::Category, category, Category::parse);
+    let category = errors.check_optional(FieldName::Category, category, Category::parse);
     let text =
-        errors.check_given(FieldName::SearchText, filter_value(request, FieldName::SearchText), SearchText::parse);
+        errors.check_optional(FieldName::SearchText, filter_value(request, FieldName::SearchText), SearchText::parse);
     let page = request.query.page_with(List::Products, errors)?;
     Ok((ProductFilter::new(category.as_ref(), text.as_ref()), page))
 }
@@ -261,7 +261,7 @@ pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: 
 pub(crate) async fn create(
     state: Data<State>,
     admin: Auth<Admin>,
-    CarriedOutAs(attempt): CarriedOutAs,
+    RequestAttempt(attempt): RequestAttempt,
     body: Body,
 ) -> HandlerResult {
     let (given, errors) = body.json::<ProductRequest>().await?.into_parts()?;

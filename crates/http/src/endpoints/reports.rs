@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::core::{ApiError, State, schema};
-use crate::middleware::CarriedOutAs;
+use crate::middleware::RequestAttempt;
 use crate::request::{Auth, Body, Field, List, PathId, Query, ReportFilter, ShortPaging, optional, required};
 use crate::response::{
     Done, Entry, HandlerResult, Instant, ListRequest, MiniBody, NotFound, Rendered, SUCCESS, answers, done, empty_list,
@@ -109,7 +109,7 @@ impl NewReport {
 pub(crate) async fn create(
     state: Data<State>,
     caller: Auth<Member>,
-    CarriedOutAs(attempt): CarriedOutAs,
+    RequestAttempt(attempt): RequestAttempt,
     body: Body,
 ) -> HandlerResult {
     let fields = body.valid_json::<NewReport>().await?.fields()?;
@@ -136,7 +136,7 @@ pub(crate) async fn list(request: ListRequest, admin: Auth<Admin>) -> HandlerRes
 
 fn filtered_page(query: &Query) -> Result<(Option<ReportStatus>, PageRequest), ApiError> {
     let mut errors = FieldErrors::default();
-    let status = errors.check_given(FieldName::Status, query.get(FieldName::Status), str::parse);
+    let status = errors.check_optional(FieldName::Status, query.get(FieldName::Status), str::parse);
     Ok((status, query.short_page_with(List::Reports, errors)?))
 }
 

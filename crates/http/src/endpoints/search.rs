@@ -7,7 +7,7 @@ use agora_domain::error::{FieldName, Violation, ViolationKind};
 use agora_domain::id::UserId;
 use agora_domain::page::PageRequest;
 use agora_domain::products::Product;
-use agora_domain::search::Query as SearchedFor;
+use agora_domain::search::Query as SearchTerms;
 use utoipa::openapi::schema::AnyOfBuilder;
 use utoipa::openapi::{ArrayBuilder, Ref, RefOr, Schema};
 
@@ -43,7 +43,7 @@ enum Kind {
 /// The parsed parameters of a search.
 struct Search {
     kind: Kind,
-    query: SearchedFor,
+    query: SearchTerms,
     author: Option<UserId>,
     page: PageRequest,
 }
@@ -78,9 +78,9 @@ fn parse_search(query: &Query) -> Result<Search, ApiError> {
     let mut errors = FieldErrors::default();
     let kind = errors.check(FieldName::Kind, kind(query.get(FieldName::Kind).unwrap_or_default()));
     let text = query.get(FieldName::SearchText).unwrap_or_default();
-    let text = errors.check(FieldName::SearchText, SearchedFor::parse(text));
+    let text = errors.check(FieldName::SearchText, SearchTerms::parse(text));
     let author = query.get(FieldName::SearchAuthor).filter(|_| matches!(kind, Some(Kind::Posts)));
-    let author = errors.check_given(FieldName::SearchAuthor, author, |given| {
+    let author = errors.check_optional(FieldName::SearchAuthor, author, |given| {
         let malformed = || Violation::new(ViolationKind::InvalidFormat, "from must be a UUID");
         parse_uuid(given).map(UserId::new).ok_or_else(malformed)
     });

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::comments::COMMENT_CREATED;
 use crate::core::{ApiError, State, schema};
-use crate::middleware::CarriedOutAs;
+use crate::middleware::RequestAttempt;
 use crate::request::{
     Auth, Body, CommentAuthorQuery, CommentPaging, Field, List, PathId, Query, ShortPaging, optional, parse_uuid,
     required,
@@ -45,7 +45,7 @@ pub(crate) struct NewThreadedComment {
 pub(crate) async fn create(
     state: Data<State>,
     caller: Auth<Member>,
-    CarriedOutAs(attempt): CarriedOutAs,
+    RequestAttempt(attempt): RequestAttempt,
     id: PathId<PostId>,
     body: Body,
 ) -> HandlerResult {
@@ -69,7 +69,7 @@ pub(crate) async fn list(request: ListRequest, caller: Auth<Member>, id: PathId<
 
 fn comment_page(query: &Query) -> Result<(CommentOrder, PageRequest), ApiError> {
     let mut errors = FieldErrors::default();
-    let order = errors.check_given(FieldName::Order, query.get(FieldName::Order), str::parse);
+    let order = errors.check_optional(FieldName::Order, query.get(FieldName::Order), str::parse);
     Ok((order.unwrap_or_default(), query.short_page_with(List::Comments, errors)?))
 }
 

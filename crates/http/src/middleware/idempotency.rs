@@ -91,7 +91,7 @@ async fn record_and_call(
         Err(_elapsed) => Err(ApiError::TimedOut),
     };
     match (&mut outcome, attempt) {
-        (Ok(Ok(response)), Attempt::Again(_)) if !response.status().is_server_error() => {
+        (Ok(Ok(response)), Attempt::Replay(_)) if !response.status().is_server_error() => {
             response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
         }
         // The handler has stored its outcome in the transaction of its writes.
@@ -148,9 +148,9 @@ pub(crate) fn parts<'a>(boundary: Option<&str>, body: &'a [u8]) -> impl Iterator
 }
 
 /// The attempt that a request is: the first or a later one under its key, or [`Attempt::Unnamed`] without a key.
-pub(crate) struct CarriedOutAs(pub(crate) Attempt);
+pub(crate) struct RequestAttempt(pub(crate) Attempt);
 
-extractor!(CarriedOutAs, |request| Ok(Self(request.extensions().get().copied().unwrap_or(Attempt::Unnamed))));
+extractor!(RequestAttempt, |request| Ok(Self(request.extensions().get().copied().unwrap_or(Attempt::Unnamed))));
 
 #[cfg(test)]
 mod tests {

@@ -16,7 +16,7 @@ mod traffic;
 pub(crate) use self::account_concurrency::{AccountConcurrency, AccountPermit};
 pub(crate) use self::compress::{CompressionLimit, Precompressed};
 pub use self::cors::CorsOrigins;
-pub(crate) use self::idempotency::CarriedOutAs;
+pub(crate) use self::idempotency::RequestAttempt;
 pub(crate) use self::metrics::HttpMetrics;
 pub use self::rate_limit::Throttling;
 pub(crate) use self::rate_limit::{RateLimiter, Refusals};

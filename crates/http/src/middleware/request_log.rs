@@ -15,8 +15,8 @@ use tracing::field::Empty;
 use tracing::{Instrument, Level, Span};
 
 use crate::core::{
-    Causes, Client, LogSampler, Paths, RequestContext, RequestId, State, Target, is_health_probe, security_headers,
-    shared,
+    Causes, Client, LogSampler, MatchedRoute, Paths, RequestContext, RequestId, State, is_health_probe,
+    security_headers, shared,
 };
 use crate::middleware::load_shedding::{ResponseBody, close_if_unusable};
 use crate::middleware::{HttpMetrics, Traffic};
@@ -185,7 +185,7 @@ impl Drop for CancelledRequestGuard<'_> {
 /// Writes a line of the access log: the caller, the endpoint and the status, or that the client disconnected. It has the route
 /// instead of the URI, which may contain confidential data.
 fn log_access(state: &State, request: &HttpRequest, id: RequestId, status: Option<StatusCode>, time: Duration) {
-    let (method, route) = (request.method(), Target::of(request).map_or("-", |target| target.path));
+    let (method, route) = (request.method(), MatchedRoute::of(request).map_or("-", |target| target.path));
     let (status, abandoned) = (status.map(|status| status.as_u16()), status.is_none().then_some(true));
     let milliseconds = (time.as_secs_f64() * 1000.0 * 1000.0).round() / 1000.0;
     let user = request.extensions().get::<Caller>().map(|caller| tracing::field::display(caller.user.uuid()));

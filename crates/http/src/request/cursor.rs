@@ -31,7 +31,7 @@ pub(crate) enum List {
 
 impl List {
     /// All kinds of lists.
-    pub(crate) const EACH: [Self; 16] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Sessions,
         Self::Users,
         Self::Posts,
@@ -60,7 +60,7 @@ const END: u8 = 3;
 const MAC_BYTES: usize = 8;
 
 // The list is encoded in four bits.
-const _: () = assert!(List::EACH.len() <= 16);
+const _: () = assert!(List::ALL.len() <= 16);
 
 /// The layout: one byte for the list and the kind, the instant in milliseconds, the identifier, the MAC.
 const BYTES: usize = 1 + 8 + 16 + MAC_BYTES;

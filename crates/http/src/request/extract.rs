@@ -9,7 +9,7 @@ use agora_domain::entities::Hashtag;
 use agora_domain::limits::Requester;
 use uuid::Uuid;
 
-use crate::core::{ApiError, Client, State, Target, extractor, shared};
+use crate::core::{ApiError, Client, MatchedRoute, State, extractor, shared};
 
 /// The authenticated caller: a [`Caller`], or a [`Member`] or an [`Admin`] if the endpoint requires the role.
 pub(crate) struct Auth<C>(C);
@@ -27,9 +27,9 @@ fn caller(request: &HttpRequest) -> Result<Caller, ApiError> {
 }
 
 /// The authenticated caller, with the time until which the token is valid.
-pub(crate) struct Until(pub(crate) Authenticated);
+pub(crate) struct AuthenticatedUntil(pub(crate) Authenticated);
 
-extractor!(Until, |request| {
+extractor!(AuthenticatedUntil, |request| {
     request.extensions().get::<Authenticated>().copied().map(Self).ok_or(ApiError::NoToken)
 });
 
@@ -50,15 +50,15 @@ extractor!(RequestedBy, |request| {
 pub(crate) struct PathId<T>(pub(crate) T);
 
 extractor!(PathId<T> where T: From<Uuid>, |request| {
-    let (name, value) = Target::parameter(request);
+    let (name, value) = MatchedRoute::parameter(request);
     let id = parse_uuid(&value).ok_or_else(|| ApiError::Malformed(format!("{name} must be a UUID")))?;
     Ok(Self(id.into()))
 });
 
 /// The `User-Agent` of the client, if it sent one.
-pub(crate) struct SentBy(pub(crate) Option<UserAgent>);
+pub(crate) struct ClientUserAgent(pub(crate) Option<UserAgent>);
 
-extractor!(SentBy, |request| {
+extractor!(ClientUserAgent, |request| {
     let header = request.headers().get(header::USER_AGENT);
     Ok(Self(header.and_then(|value| UserAgent::of(&String::from_utf8_lossy(value.as_bytes())))))
 });
@@ -67,14 +67,14 @@ extractor!(SentBy, |request| {
 pub(crate) struct PathTag(pub(crate) Hashtag);
 
 extractor!(PathTag, |request| {
-    let (_, value) = Target::parameter(request);
+    let (_, value) = MatchedRoute::parameter(request);
     Ok(Self(Hashtag::parse(&value).map_err(|violation| ApiError::Malformed(violation.to_string()))?))
 });
 
 /// The text in the path, which is its only parameter.
 pub(crate) struct PathText(pub(crate) String);
 
-extractor!(PathText, |request| Ok(Self(Target::parameter(request).1.into_owned())));
+extractor!(PathText, |request| Ok(Self(MatchedRoute::parameter(request).1.into_owned())));
 
 /// Parses a UUID in the notation of the contract: 36 characters with hyphens, in any letter case.
 pub(crate) fn parse_uuid(text: &str) -> Option<Uuid> {

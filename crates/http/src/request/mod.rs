@@ -14,7 +14,9 @@ pub(crate) mod preconditions;
 pub(crate) use self::body::{Body, ContentType, parse_object};
 pub(crate) use self::body_deadline::{BodyDeadline, await_body, is_too_slow, with_deadline};
 pub(crate) use self::cursor::List;
-pub(crate) use self::extract::{Auth, PathId, PathTag, PathText, RequestedBy, SentBy, Until, parse_uuid};
+pub(crate) use self::extract::{
+    Auth, AuthenticatedUntil, ClientUserAgent, PathId, PathTag, PathText, RequestedBy, parse_uuid,
+};
 pub(crate) use self::field::{Field, VariantInput, optional, required, violations};
 pub(crate) use self::multipart::{FormBody, Submission};
 pub(crate) use self::paging::Query;

@@ -64,10 +64,10 @@ impl Query {
     /// Parses `size`, `cursor` and `createAt` of the following feed. Its posts were made before `createAt`.
     pub(crate) fn feed_page(&self) -> Result<FeedRequest, ApiError> {
         let mut errors = FieldErrors::default();
-        let made_before = errors.check_given(FieldName::MadeBefore, self.get(FieldName::MadeBefore), |given| {
+        let created_before = errors.check_optional(FieldName::MadeBefore, self.get(FieldName::MadeBefore), |given| {
             parse_instant(given).ok_or_else(|| invalid("createAt must be an RFC 3339 time or a date"))
         });
-        Ok(FeedRequest { page: self.short_page_with(List::Posts, errors)?, made_before })
+        Ok(FeedRequest { page: self.short_page_with(List::Posts, errors)?, created_before })
     }
 
     /// Like [`page`](Self::page), with errors of other parameters to be reported together.
@@ -86,8 +86,8 @@ impl Query {
         default: PageSize,
         mut errors: FieldErrors,
     ) -> Result<PageRequest, ApiError> {
-        let size = errors.check_given(FieldName::PageSize, self.get(FieldName::PageSize), PageSize::parse);
-        let from = errors.check_given(FieldName::Position, self.get(FieldName::Position), |given| {
+        let size = errors.check_optional(FieldName::PageSize, self.get(FieldName::PageSize), PageSize::parse);
+        let from = errors.check_optional(FieldName::Position, self.get(FieldName::Position), |given| {
             cursor::decode(&self.mac_keys, list, given).ok_or_else(|| invalid("cursor is not one of this list"))
         });
         errors.into_result()?;

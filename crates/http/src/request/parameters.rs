@@ -10,7 +10,7 @@ use agora_domain::page::PageSize;
 use agora_domain::people::UserIds;
 use agora_domain::products::{Category, SearchText};
 use agora_domain::reports::ReportStatus;
-use agora_domain::search::Query as SearchedFor;
+use agora_domain::search::Query as SearchTerms;
 use serde_json::json;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -70,7 +70,7 @@ groups! {
             "q",
             "What they have: words in any order, each a whole word but the last one, which may go on; `\"words\"` side by \
              side; `#tag`.",
-            text().min_length(Some(1)).max_length(Some(SearchedFor::MAX_CHARS)).examples([json!("good morning")]),
+            text().min_length(Some(1)).max_length(Some(SearchTerms::MAX_CHARS)).examples([json!("good morning")]),
         )),
         query("from", "Only posts of the user with this id. Of users and products nothing.", text().format(format("uuid"))),
     ];

@@ -69,7 +69,7 @@ pub(crate) struct Connection {
     /// Whether a response is not rendered yet, or not sent yet.
     owes_answer: Cell<bool>,
     /// Whether the client closed its sending side before it was answered.
-    has_left: Cell<bool>,
+    is_disconnected: Cell<bool>,
     /// Whether the response is an event stream, which ends only when the client disconnects.
     is_stream: Cell<bool>,
     /// The waker of the reader, woken when the response was sent.
@@ -92,7 +92,7 @@ impl Connection {
             body: Cell::new(Body::Over),
             is_unread: Cell::new(false),
             owes_answer: Cell::new(false),
-            has_left: Cell::new(false),
+            is_disconnected: Cell::new(false),
             is_stream: Cell::new(false),
             reader: Cell::new(None),
             stalled: Cell::new(None),
@@ -153,13 +153,13 @@ impl Connection {
 
     /// Records that the client closed its sending side.
     pub(crate) fn mark_left(&self) {
-        self.has_left.set(true);
+        self.is_disconnected.set(true);
     }
 
     /// Returns whether the client closed its sending side. It may still read: whether it does is unknown until a response was
     /// sent to its end.
-    pub(crate) fn has_left(&self) -> bool {
-        self.has_left.get()
+    pub(crate) fn is_disconnected(&self) -> bool {
+        self.is_disconnected.get()
     }
 
     /// Returns whether the body of the current request is malformed, so that nothing after it can be parsed.

@@ -71,7 +71,7 @@ async fn a_deletion_is_completed_after_its_client_disconnects() {
     let (hasher, mut calls) = SteppedHasher::new(|| Err(Error::unavailable(SECRET)));
     let mut ports = Ports { passwords: Arc::new(SteppedVerifier(hasher.clone())), ..with_member() };
     ports.accounts.expect_find_password().returning(|_| Ok(Some(PasswordHash::new("stored".to_owned()))));
-    ports.sessions.expect_account_changed().return_const(());
+    ports.sessions.expect_invalidate_account().return_const(());
     let (deleted, mut was_deleted) = mpsc::unbounded_channel();
     ports.deletions.expect_delete().once().returning(move |_, _| {
         deleted.send(()).unwrap();

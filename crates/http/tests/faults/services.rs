@@ -22,7 +22,7 @@ use agora_domain::health::{MockProbe, Probes};
 use agora_domain::id::MockIdGenerator;
 use agora_domain::idempotency::{Idempotency, MockIdempotencyRepository};
 use agora_domain::limits::{Limits, MockCounters, Window};
-use agora_domain::mail::{AccountMail, MockMailTokens, MockOutbox, MockTokenRedemption, OutboxCare};
+use agora_domain::mail::{AccountMail, MockMailTokens, MockOutbox, MockTokenRedemption, OutboxAdmin};
 use agora_domain::media::{ImagePorts, Media, MockImageCleaner, MockImageStore, MockUnreferencedImages};
 use agora_domain::notifications::{MockNotificationRepository, Notifications};
 use agora_domain::overview::{MockOverviewRepository, Overview};
@@ -31,7 +31,7 @@ use agora_domain::posts::{MockPostRepository, Posts};
 use agora_domain::products::{MockProductRepository, Products};
 use agora_domain::reports::{MockReportRepository, Reports};
 use agora_domain::search::{MockSearchRepository, Search};
-use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, Stopping, Throttling, TrustedProxies};
+use agora_http::{CorsOrigins, LoadLimits, MacKeys, Services, Settings, ShutdownFlag, Throttling, TrustedProxies};
 use uuid::Uuid;
 
 /// The ports that tests may replace. A mock without expectations panics when it is called.
@@ -47,7 +47,7 @@ pub(super) struct Ports {
     pub(super) idempotency: MockIdempotencyRepository,
     pub(super) passwords: Arc<dyn PasswordHasher>,
     pub(super) images: MockProbe,
-    pub(super) stopping: Stopping,
+    pub(super) stopping: ShutdownFlag,
     pub(super) request_time: Duration,
     pub(super) load: LoadLimits,
 }
@@ -75,7 +75,7 @@ impl Default for Ports {
             idempotency: MockIdempotencyRepository::new(),
             passwords: Arc::new(MockPasswordHasher::new()),
             images: available(),
-            stopping: Stopping::default(),
+            stopping: ShutdownFlag::default(),
             request_time: Duration::from_secs(20),
             load: LoadLimits::default(),
         }
@@ -185,7 +185,7 @@ impl Ports {
                 ids: ids.clone(),
             },
             overview: Overview { repository: Arc::new(MockOverviewRepository::new()), clock: clock.clone() },
-            outbox: OutboxCare { outbox: Arc::new(MockOutbox::new()), clock: clock.clone() },
+            outbox: OutboxAdmin { outbox: Arc::new(MockOutbox::new()), clock: clock.clone() },
             comments: Comments {
                 comments: Arc::new(MockCommentRepository::new()),
                 posts,
@@ -228,7 +228,7 @@ pub(super) fn settings(public_url: &str) -> Settings {
         mac_keys: MacKeys::new(b"a secret"),
         has_app: true,
         has_console: true,
-        stopping: Stopping::default(),
+        stopping: ShutdownFlag::default(),
         configuration: Vec::new(),
         metrics: None,
         remote_parent: None,

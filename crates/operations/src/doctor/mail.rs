@@ -1,7 +1,7 @@
 //! Checks whether the mail server can be reached, has a valid certificate, and accepts the credentials.
 
 use agora_config::{Loaded, SETTINGS};
-use agora_domain::mail::NotTaken;
+use agora_domain::mail::SendError;
 
 use super::{Finding, failed, ok, unclear};
 use crate::open;
@@ -14,7 +14,7 @@ pub(super) async fn finding(loaded: &Loaded) -> Finding {
         Ok(None) => ok("none is sent: AGORA_SMTP_URL is not set"),
         Ok(Some(server)) => match server.probe().await {
             Ok(()) => ok("the server can be reached, and would take mail"),
-            Err(NotTaken(why)) => failed(format!("cannot talk to the server: {why}: correct AGORA_SMTP_URL")),
+            Err(SendError(why)) => failed(format!("cannot talk to the server: {why}: correct AGORA_SMTP_URL")),
         },
         Err(error) => failed(format!("{error:#}")),
     }

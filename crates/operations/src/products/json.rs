@@ -90,7 +90,7 @@ fn parse_row(json: &str) -> Result<ParsedRow, BadRow> {
     row.edit.sku = row.text(FieldName::Sku, json.sku, Sku::parse);
     row.edit.name = row.text(FieldName::Name, json.name, ProductName::parse);
     row.edit.description = row.text(FieldName::Description, json.description, Description::parse);
-    row.edit.price = row.errors.check_given(FieldName::Price, json.price, |literal| Price::parse(literal.get()));
+    row.edit.price = row.errors.check_optional(FieldName::Price, json.price, |literal| Price::parse(literal.get()));
     row.edit.category = row.text(FieldName::Category, json.category, Category::parse);
     let stock = |raw: Box<RawValue>| row.value(FieldName::Stock, raw.get(), "a whole number", Stock::parse);
     row.edit.stock = json.stock.and_then(stock);

@@ -136,8 +136,8 @@ async fn save_images(
             while let Some(keys) = named.try_next().await.operator_context(SOURCE)? {
                 for key in keys {
                     match saved.get_mut(&key) {
-                        Some(named_in) => {
-                            *named_in = round;
+                        Some(referenced_in) => {
+                            *referenced_in = round;
                             if lacks_thumbnail.contains(&key) {
                                 without_thumbnail.push(key);
                             }
@@ -180,7 +180,7 @@ async fn save_images(
         }
         if let Some(snapshot) = kept.filter(|_| is_settled || round >= MAX_ROUNDS) {
             let total = saved.len();
-            saved.retain(|_, named_in| *named_in != round);
+            saved.retain(|_, referenced_in| *referenced_in != round);
             let (named, unnamed) = (total - saved.len(), saved.into_keys().collect());
             return Ok(SavedImages { snapshot, named, unnamed, lost, deleted });
         }

@@ -49,11 +49,11 @@ pub async fn each_image_of_a_post_is_referenced_and_recorded_when_released(db: R
     let four: Vec<Attachment> = [(); 4].map(|()| described(w.new_image())).into();
     let post = w.post_with(ada, |post| post.attachments.clone_from(&four)).await;
     let named = async || {
-        let named = db.named_images.named_of(&keys(&four).into_iter().collect::<Vec<_>>()).await.unwrap();
+        let named = db.named_images.referenced_of(&keys(&four).into_iter().collect::<Vec<_>>()).await.unwrap();
         let mut folders = HashSet::new();
         for key in keys(&four) {
             let folder = u8::from_str_radix(&key.as_str()[..2], 16).unwrap();
-            folders.extend(db.named_images.named_in(folder).await.unwrap());
+            folders.extend(db.named_images.referenced_in(folder).await.unwrap());
         }
         folders.retain(|(key, _)| keys(&four).contains(key));
         let owners: HashSet<UserId> = folders.iter().map(|(_, owner)| *owner).collect();

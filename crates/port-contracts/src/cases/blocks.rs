@@ -41,12 +41,12 @@ pub async fn a_block_applies_to_both_users_until_it_is_removed(db: Repositories)
     assert!(!db.blocks.unblock(ada, bob).await.unwrap());
     for _ in 0..2 {
         w.block(ada, bob).await;
-        assert_eq!(standing(&db, ada, bob).await, [Standing::Apart; 2]);
+        assert_eq!(standing(&db, ada, bob).await, [Standing::Blocked; 2]);
         assert_eq!(blocking(&db, ada, bob).await, [true, false]);
         assert_eq!(standing(&db, ada, cleo).await, [Standing::Stranger; 2]);
     }
     assert!(!db.blocks.unblock(bob, ada).await.unwrap(), "it is the other's");
-    assert_eq!(standing(&db, ada, bob).await, [Standing::Apart; 2]);
+    assert_eq!(standing(&db, ada, bob).await, [Standing::Blocked; 2]);
     assert!(db.blocks.unblock(ada, bob).await.unwrap());
     assert_eq!(standing(&db, ada, bob).await, [Standing::Stranger; 2]);
     assert_eq!(blocking(&db, ada, bob).await, [false, false]);
@@ -62,7 +62,7 @@ pub async fn mutual_blocks_are_independent_and_one_suffices(db: Repositories) {
         assert_eq!(blocking(&db, ada, bob).await, [true, true]);
         assert!(db.blocks.unblock(first, second).await.unwrap());
         assert_eq!(blocking(&db, first, second).await, [false, true]);
-        assert_eq!(standing(&db, ada, bob).await, [Standing::Apart; 2]);
+        assert_eq!(standing(&db, ada, bob).await, [Standing::Blocked; 2]);
         assert!(db.blocks.unblock(second, first).await.unwrap());
         assert_eq!(standing(&db, ada, bob).await, [Standing::Stranger; 2]);
     }
@@ -111,7 +111,7 @@ pub async fn a_block_wins_over_concurrent_follows(db: Repositories) {
             task
         });
         concurrently(follows.collect::<Vec<_>>()).await;
-        assert_eq!(standing(&db, ada, bob).await, [Standing::Apart; 2]);
+        assert_eq!(standing(&db, ada, bob).await, [Standing::Blocked; 2]);
         for user in [ada, bob] {
             let found = db.people.find(user, user).await.unwrap().unwrap();
             assert_eq!((found.follower_count, found.followed_count), (0, 0));
@@ -170,7 +170,7 @@ impl Gathering {
     async fn timelines(&self, viewer: Viewer) -> Shown {
         let (db, tag) = (&self.db, Hashtag::parse("party").unwrap());
         let visible = VisibleTo { viewer, followed: &Visibility::ALL, others: &[Visibility::Public] };
-        let feed = FeedRequest { made_before: None, page: PageRequest::FIRST };
+        let feed = FeedRequest { created_before: None, page: PageRequest::FIRST };
         let found = PostSearch { needles: Needles::of(&Query::parse("#party").unwrap(), None), viewer };
         vec![
             ("public", authors(pages(1, async |page| db.posts.list_public(viewer, page).await).await)),
@@ -369,8 +369,8 @@ pub async fn blocked_and_muted_users_are_listed_newest_first_and_keep_their_posi
         }
         let muted = pages(2, async |page| db.blocks.list_muted(viewer, page).await).await;
         let muted: Vec<_> = muted.into_iter().map(|(person, until)| (person.id, until)).collect();
-        let apart = vec![(disabled, end), (bob, end), (ada, None)];
-        assert_eq!(muted, if sees_all { apart } else { vec![] }, "those apart are shown by the other list alone");
+        let all = vec![(disabled, end), (bob, end), (ada, None)];
+        assert_eq!(muted, if sees_all { all } else { vec![] }, "the other list alone shows users separated by a block");
     }
     for user in [ada, bob] {
         assert!(db.blocks.unblock(host, user).await.unwrap());
@@ -391,7 +391,7 @@ pub async fn a_mute_expires_at_its_end(db: Repositories) {
         w.post(user).await;
     }
     let feed = async || {
-        let feed = FeedRequest { made_before: None, page: PageRequest::FIRST };
+        let feed = FeedRequest { created_before: None, page: PageRequest::FIRST };
         authors(db.posts.list_followed(Viewer::ordinary(host), &Visibility::ALL, feed).await.unwrap().items)
     };
     let end = async |now: i64| {
@@ -463,9 +463,9 @@ pub async fn blocks_and_mutes_are_found_for_many_listeners(db: Repositories) {
         pairs.sort_unstable();
         pairs
     };
-    let apart = db.event_audience.find_apart(all.clone(), all.clone()).await.unwrap();
-    assert_eq!(sorted(apart), [(ada, bob), (bob, ada)]);
-    assert_eq!(db.event_audience.find_apart(vec![bob], vec![ada, cleo]).await.unwrap(), [(bob, ada)]);
+    let blocks = db.event_audience.find_blocks(all.clone(), all.clone()).await.unwrap();
+    assert_eq!(sorted(blocks), [(ada, bob), (bob, ada)]);
+    assert_eq!(db.event_audience.find_blocks(vec![bob], vec![ada, cleo]).await.unwrap(), [(bob, ada)]);
     assert_eq!(db.event_audience.find_mutes(all.clone(), all).await.unwrap(), [(cleo, ada)]);
     assert_eq!(db.event_audience.find_mutes(vec![ada], vec![cleo]).await.unwrap(), []);
 }

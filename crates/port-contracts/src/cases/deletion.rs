@@ -278,7 +278,7 @@ async fn expect_gone(db: &Repositories, Lives { ada, bob, cleo, root, posts, pos
         assert_eq!(db.posts.find(post.id, viewer).await.unwrap().unwrap().view.liked_by.len(), 1);
         let mut lists = vec![
             db.posts.list_public(viewer, first).await.unwrap().items,
-            db.posts.list_followed(viewer, all, FeedRequest { made_before: None, page: first }).await.unwrap().items,
+            db.posts.list_followed(viewer, all, FeedRequest { created_before: None, page: first }).await.unwrap().items,
             db.posts.list_by_tag(&Hashtag::parse("morning").unwrap(), visible, first).await.unwrap().items,
             db.bookmarks.list(visible, first).await.unwrap().items,
         ];

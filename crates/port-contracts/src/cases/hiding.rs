@@ -55,7 +55,7 @@ pub async fn a_hidden_post_is_listed_only_to_its_author_and_administrators(db: R
             let first = PageRequest::FIRST;
             let (followed, all) =
                 (if own.len() == 1 { &own[..1] } else { own }, VisibleTo { viewer, followed: own, others });
-            let feed = FeedRequest { made_before: None, page: first };
+            let feed = FeedRequest { created_before: None, page: first };
             let tag = Hashtag::parse(visibility.as_str()).unwrap();
             let needles = Needles::of(&Query::parse(&words).unwrap(), None);
             [

@@ -75,7 +75,7 @@ pub async fn an_attempt_finds_the_earlier_one_of_the_same_name(db: Repositories)
 pub async fn only_the_newest_requests_of_an_account_stay_on_record(db: Repositories) {
     let w = World::new(&db);
     let [ada, bob] = w.users().await;
-    let most = Record::MOST_PER_CALLER;
+    let most = Record::MAX_PER_CALLER;
     let key = |n: usize| format!("key {n}").replace(' ', "-");
     let done = async |caller, n: usize| {
         let (begun, attempt) = begin_at(&db, &w, &name(Some(caller), "POST /", &key(n)), at(n as i64)).await;
@@ -113,9 +113,9 @@ pub async fn an_accepted_old_fingerprint_matches_as_well(db: Repositories) {
     let done = carry_out(&db, &w, first, ada, bob).await;
     assert_eq!(changing(9, at(1)).await, Begun::Found(done));
     // The attempt that replaces it is recorded with its own fingerprint.
-    assert_eq!(changing(9, at(Record::KEPT_MILLIS)).await, Begun::First);
-    assert_eq!(changing(9, at(Record::KEPT_MILLIS)).await, Begun::Found(Lookup::Running));
-    assert_eq!(begin_at(&db, &w, &key, at(Record::KEPT_MILLIS)).await.0, Begun::Found(Lookup::Differs));
+    assert_eq!(changing(9, at(Record::RETENTION_MILLIS)).await, Begun::First);
+    assert_eq!(changing(9, at(Record::RETENTION_MILLIS)).await, Begun::Found(Lookup::Running));
+    assert_eq!(begin_at(&db, &w, &key, at(Record::RETENTION_MILLIS)).await.0, Begun::Found(Lookup::Differs));
 }
 
 pub async fn the_outcome_of_an_attempt_is_permanent(db: Repositories) {
@@ -170,11 +170,16 @@ pub async fn one_of_several_concurrent_replacements_is_the_first(db: Repositorie
     let w = World::new(&db);
     let key = name(None, "POST /", "key");
     begin(&db, &w, "key").await;
-    let begun = concurrently((0..16).map(|_| {
-        let (db, attempt, name) = (db.clone(), attempt(&w), key.clone());
-        async move { db.idempotency.begin(&name, CONTENT, attempt, at(Record::LOST_MILLIS)).await.unwrap() }
-    }))
-    .await;
+    let begun =
+        concurrently(
+            (0..16).map(|_| {
+                let (db, attempt, name) = (db.clone(), attempt(&w), key.clone());
+                async move {
+                    db.idempotency.begin(&name, CONTENT, attempt, at(Record::ATTEMPT_TIMEOUT_MILLIS)).await.unwrap()
+                }
+            }),
+        )
+        .await;
     assert_eq!(begun.iter().filter(|begun| **begun == Begun::First).count(), 1, "{begun:?}");
 }
 
@@ -183,14 +188,14 @@ pub async fn lost_and_expired_attempts_are_replaced(db: Repositories) {
     let [ada, bob] = w.users().await;
     let key = name(None, "POST /", "key");
     let first = begin(&db, &w, "key").await;
-    assert_eq!(begin_at(&db, &w, &key, at(Record::LOST_MILLIS - 1)).await.0, Begun::Found(Lookup::Running));
-    let (begun, second) = begin_at(&db, &w, &key, at(Record::LOST_MILLIS)).await;
+    assert_eq!(begin_at(&db, &w, &key, at(Record::ATTEMPT_TIMEOUT_MILLIS - 1)).await.0, Begun::Found(Lookup::Running));
+    let (begun, second) = begin_at(&db, &w, &key, at(Record::ATTEMPT_TIMEOUT_MILLIS)).await;
     assert_eq!(begun, Begun::First);
     assert_refused(db.follows.toggle(ada, bob, w.new_relation(), Some(first)).await);
     let done = Begun::Found(carry_out(&db, &w, second, ada, bob).await);
-    let begun_at = Record::LOST_MILLIS;
-    assert_eq!(begin_at(&db, &w, &key, at(begun_at + Record::KEPT_MILLIS - 1)).await.0, done);
-    assert_eq!(begin_at(&db, &w, &key, at(begun_at + Record::KEPT_MILLIS)).await.0, Begun::First);
+    let begun_at = Record::ATTEMPT_TIMEOUT_MILLIS;
+    assert_eq!(begin_at(&db, &w, &key, at(begun_at + Record::RETENTION_MILLIS - 1)).await.0, done);
+    assert_eq!(begin_at(&db, &w, &key, at(begun_at + Record::RETENTION_MILLIS)).await.0, Begun::First);
 }
 
 pub async fn records_begun_before_an_instant_are_deleted(db: Repositories) {
@@ -233,7 +238,7 @@ pub async fn every_write_of_an_attempt_stores_its_outcome(db: Repositories) {
         assert_eq!(db.posts.toggle_like(post, bob, w.new_relation(), begun(key).await).await.unwrap(), on);
     }
     w.like(post, bob).await;
-    db.posts.take_back_like(post, bob, begun("taken-back").await).await.unwrap();
+    db.posts.retract_like(post, bob, begun("taken-back").await).await.unwrap();
     for (key, on) in [("follow", true), ("unfollow", false)] {
         assert_eq!(db.follows.toggle(bob, ada, w.new_relation(), begun(key).await).await.unwrap(), on);
     }
@@ -273,7 +278,7 @@ pub async fn a_refused_write_stores_no_outcome(db: Repositories) {
     let like = begun("like").await;
     assert_fails!(db.posts.toggle_like(w.id(), ada, w.new_relation(), like).await, Error::NotFound(Resource::Post));
     let (post, taken_back) = (w.post(ada).await.id, begun("taken-back").await);
-    assert_fails!(db.posts.take_back_like(post, ada, taken_back).await, Error::NotFound(Resource::Post));
+    assert_fails!(db.posts.retract_like(post, ada, taken_back).await, Error::NotFound(Resource::Post));
     let comment = begun("comment").await;
     assert_fails!(db.comments.create(&w.new_comment(w.id(), ada), comment).await, Error::NotFound(Resource::Post));
     let follow = begun("follow").await;
@@ -326,7 +331,11 @@ pub async fn an_attempt_and_its_replacement_write_once_between_them(db: Reposito
             async move {
                 let begun = match replaces {
                     false => Begun::First,
-                    true => db.idempotency.begin(&named, CONTENT, attempt, at(Record::LOST_MILLIS)).await.unwrap(),
+                    true => db
+                        .idempotency
+                        .begin(&named, CONTENT, attempt, at(Record::ATTEMPT_TIMEOUT_MILLIS))
+                        .await
+                        .unwrap(),
                 };
                 match begun {
                     Begun::First => db.posts.toggle_like(post, fan, like, Some(attempt)).await.is_ok(),

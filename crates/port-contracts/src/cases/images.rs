@@ -318,7 +318,7 @@ pub async fn referenced_images_are_found_by_key_prefix_with_their_owners(db: Rep
         (0xa0, vec![]),
         (0xff, vec![(first.clone(), ada), (last.clone(), ben)]),
     ] {
-        let mut named = db.named_images.named_in(folder).await.unwrap();
+        let mut named = db.named_images.referenced_in(folder).await.unwrap();
         named.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
         assert_eq!(named, expected, "{folder:x}");
     }
@@ -337,6 +337,6 @@ pub async fn referenced_and_recorded_keys_are_distinguished(db: Repositories) {
     let unknown = w.new_image();
     let keys = [&posted, &shown, &marked, &recorded, &unknown].map(Clone::clone);
     let keys_of = |keys: Vec<ImageKey>| keys.into_iter().collect::<HashSet<_>>();
-    assert_eq!(keys_of(db.named_images.named_of(&keys).await.unwrap()), set(&[&posted, &shown]));
+    assert_eq!(keys_of(db.named_images.referenced_of(&keys).await.unwrap()), set(&[&posted, &shown]));
     assert_eq!(keys_of(db.images.recorded(&keys).await.unwrap()), set(&[&marked, &recorded]));
 }

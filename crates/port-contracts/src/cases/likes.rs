@@ -76,7 +76,7 @@ pub async fn liking_an_unknown_post_is_not_found(db: Repositories) {
         assert_fails!(db.posts.toggle_like(post, ada, like, None).await, Error::NotFound(Resource::Post));
         assert_fails!(db.posts.set_like(post, ada, like).await, Error::NotFound(Resource::Post));
         assert_fails!(db.posts.unset_like(post, ada).await, Error::NotFound(Resource::Post));
-        assert_fails!(db.posts.take_back_like(post, ada, None).await, Error::NotFound(Resource::Post));
+        assert_fails!(db.posts.retract_like(post, ada, None).await, Error::NotFound(Resource::Post));
     }
 }
 

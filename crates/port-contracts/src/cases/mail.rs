@@ -9,8 +9,8 @@ use agora_domain::error::{Conflict, FieldName, Resource};
 use agora_domain::id::{SessionId, UserId};
 use agora_domain::limits::Allowance;
 use agora_domain::mail::{
-    Claim, ClaimedMail, DEAD_KEPT_MILLIS, MAILS_AN_HOUR, MailKind, MailStatus, NewMail, PATIENCE_MILLIS,
-    SENT_KEPT_MILLIS, TokenDigest, pause_millis,
+    Claim, ClaimedMail, DEAD_KEPT_MILLIS, MAILS_AN_HOUR, MailKind, MailStatus, NewMail, RETRY_PERIOD_MILLIS,
+    SENT_KEPT_MILLIS, TokenDigest, retry_delay_millis,
 };
 
 use crate::Repositories;
@@ -68,18 +68,18 @@ pub async fn the_longest_due_mail_is_claimed_first_and_due_again_after_a_pause(d
         address: mail.address.clone(),
         username: ada.username.clone(),
         attempts,
-        give_up_at: mail.created_at.plus_millis(PATIENCE_MILLIS),
+        give_up_at: mail.created_at.plus_millis(RETRY_PERIOD_MILLIS),
     };
     assert_eq!(claim(&db, "1", at(5_000)).await, expected(&first, 1));
     assert_eq!(claim(&db, "2", at(5_000)).await, expected(&second, 1));
     assert_eq!(db.outbox.claim(&digest("3"), at(5_000)).await.unwrap(), Claim::Nothing);
-    let again = 5_000 + pause_millis(1);
+    let again = 5_000 + retry_delay_millis(1);
     assert!(!db.outbox.is_due(at(again - 1)).await.unwrap());
     assert_eq!(claim(&db, "4", at(again)).await, expected(&first, 2));
     db.outbox.set_sent(first.id, at(again)).await.unwrap();
     assert_eq!(claim(&db, "5", at(again)).await, expected(&second, 2));
-    assert_eq!(db.outbox.claim(&digest("6"), at(again + pause_millis(2) - 1)).await.unwrap(), Claim::Nothing);
-    assert_eq!(claim(&db, "7", at(again + pause_millis(2))).await, expected(&second, 3));
+    assert_eq!(db.outbox.claim(&digest("6"), at(again + retry_delay_millis(2) - 1)).await.unwrap(), Claim::Nothing);
+    assert_eq!(claim(&db, "7", at(again + retry_delay_millis(2))).await, expected(&second, 3));
 }
 
 pub async fn the_mails_of_one_request_are_stored_all_or_none(db: Repositories) {
@@ -190,7 +190,7 @@ pub async fn reset_requests_that_waited_long_are_limited_as_well(db: Repositorie
     }
     assert_eq!(mailed, MAILS_AN_HOUR.most);
     db.outbox.request_reset(w.id(), &identifier(&ada), at(10 * HOUR)).await.unwrap();
-    let late = at(10 * HOUR + PATIENCE_MILLIS);
+    let late = at(10 * HOUR + RETRY_PERIOD_MILLIS);
     assert_eq!(db.outbox.claim(&digest("late"), late).await.unwrap(), Claim::Dropped, "nobody waits for it any more");
 }
 
@@ -203,15 +203,15 @@ pub async fn a_failed_mail_shows_why_until_it_is_sent_or_deleted(db: Repositorie
     db.outbox.set_failed(mail.id, "no\0 such mailbox", false, at(20)).await.unwrap();
     let view = db.outbox.list(MailStatus::Waiting, 1).await.unwrap().remove(0);
     assert_eq!((view.id, view.kind, view.address), (mail.id, mail.kind, ada.email.as_str().to_owned()));
-    assert_eq!((view.created_at, view.attempts, view.due_at), (at(0), 1, at(10 + pause_millis(1))));
+    assert_eq!((view.created_at, view.attempts, view.due_at), (at(0), 1, at(10 + retry_delay_millis(1))));
     assert_eq!(view.failure.as_deref(), Some("no such mailbox"));
     // A mail that took longer than its pause queues behind those that became due meanwhile.
-    let again = at(10 + pause_millis(1));
+    let again = at(10 + retry_delay_millis(1));
     claim(&db, "1b", again).await;
     let end = again.plus_millis(10 * MINUTE);
     db.outbox.set_failed(mail.id, "took longer", false, end).await.unwrap();
     assert_eq!(db.outbox.list(MailStatus::Waiting, 1).await.unwrap()[0].due_at, end);
-    let late = at(PATIENCE_MILLIS);
+    let late = at(RETRY_PERIOD_MILLIS);
     claim(&db, "2", late).await;
     db.outbox.set_failed(mail.id, &"é".repeat(10_000), true, late).await.unwrap();
     assert!(!db.outbox.is_due(late.plus_millis(DEAD_KEPT_MILLIS)).await.unwrap(), "it is given up");
@@ -221,7 +221,7 @@ pub async fn a_failed_mail_shows_why_until_it_is_sent_or_deleted(db: Repositorie
     assert_eq!(db.outbox.retry(Some(w.id()), late).await.unwrap(), 0);
     assert_eq!(db.outbox.retry(Some(mail.id), late).await.unwrap(), 1);
     let again = claim(&db, "3", late).await;
-    assert_eq!((again.attempts, again.give_up_at), (1, late.plus_millis(PATIENCE_MILLIS)));
+    assert_eq!((again.attempts, again.give_up_at), (1, late.plus_millis(RETRY_PERIOD_MILLIS)));
     db.outbox.set_sent(mail.id, late).await.unwrap();
     assert_eq!(db.outbox.list(MailStatus::Sent, 1).await.unwrap().remove(0).failure, None);
     assert_eq!(db.outbox.retry(Some(mail.id), late).await.unwrap(), 0, "it was sent");

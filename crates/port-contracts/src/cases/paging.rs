@@ -41,7 +41,7 @@ fn shown(page: &Page<Uuid>) -> &[Uuid] {
 
 pub async fn every_list_reads_the_same_from_both_ends(db: Repositories) {
     let lists = Lists::new(&db).await;
-    for list in List::EACH {
+    for list in List::ALL {
         let places = places(list, 11);
         let whole = fill(&lists, list, &places).await;
         let added: Vec<_> = whole.iter().copied().filter(|id| places.iter().any(|place| place.id == *id)).collect();
@@ -55,13 +55,13 @@ pub async fn every_list_reads_the_same_from_both_ends(db: Repositories) {
 
 pub async fn paging_continues_from_an_entry_that_was_removed(db: Repositories) {
     let lists = Lists::new(&db).await;
-    for list in List::EACH {
+    for list in List::ALL {
         let places = places(list, 9);
         let mut whole = fill(&lists, list, &places).await;
         for id in shuffled(places.iter().map(|place| place.id)) {
             let (place, index) = (place_of(&places, id), whole.iter().position(|listed| *listed == id).unwrap());
             for is_there in [true, false] {
-                if !is_there && !list.is_for_good() {
+                if !is_there && !list.is_permanent() {
                     lists.remove(list, id).await;
                     whole.remove(index);
                 }
@@ -82,7 +82,7 @@ pub async fn paging_continues_from_an_entry_that_was_removed(db: Repositories) {
 
 pub async fn pages_beyond_the_ends_are_empty_and_link_back(db: Repositories) {
     let lists = Lists::new(&db).await;
-    for list in List::EACH {
+    for list in List::ALL {
         let whole = fill(&lists, list, &places(list, 5)).await;
         let [old, new] = [-1_000_000, 1_000_000].map(|millis| Keyset { at: at(millis), id: uuid(1) });
         let (first, last) = if list.is_newest_first() { (new, old) } else { (old, new) };
@@ -106,7 +106,7 @@ pub async fn pages_beyond_the_ends_are_empty_and_link_back(db: Repositories) {
 pub async fn changes_between_pages_hide_and_repeat_no_entry(db: Repositories) {
     let lists = Lists::new(&db).await;
     let mut roll = pseudo_random();
-    for list in List::EACH {
+    for list in List::ALL {
         let places = places(list, 30);
         fill(&lists, list, &places).await;
         // Of the three at each instant, one will be removed.
@@ -150,19 +150,19 @@ pub async fn no_page_of_a_bounded_feed_exceeds_its_bound(db: Repositories) {
     let places = places(List::Feed, 15);
     let whole = fill(&lists, List::Feed, &places).await;
     for millis in [0, 1, 2, 3, 4, 5, 100] {
-        let made_before = at(millis);
-        let earlier = List::Feed.in_order(places.iter().copied().filter(|place| place.at < made_before));
+        let created_before = at(millis);
+        let earlier = List::Feed.in_order(places.iter().copied().filter(|place| place.at < created_before));
         for size in [1, 2, 3, 100] {
-            let listed = pages(size, async |page| Ok(lists.read_bounded(made_before, page).await)).await;
+            let listed = pages(size, async |page| Ok(lists.read_bounded(created_before, page).await)).await;
             assert_eq!(listed, earlier, "before {millis} by {size}");
         }
         // Positions from an unbounded feed are valid in a bounded one.
         for place in &places {
-            let after = lists.read_bounded(made_before, request(Position::After(*place), 100)).await;
+            let after = lists.read_bounded(created_before, request(Position::After(*place), 100)).await;
             let index = whole.iter().position(|id| *id == place.id).unwrap();
             let rest: Vec<_> = whole[index + 1..].iter().copied().filter(|id| earlier.contains(id)).collect();
             assert_eq!(shown(&after), rest);
-            let before = lists.read_bounded(made_before, request(Position::Before(*place), 100)).await;
+            let before = lists.read_bounded(created_before, request(Position::Before(*place), 100)).await;
             let rest: Vec<_> = whole[..index].iter().copied().filter(|id| earlier.contains(id)).collect();
             assert_eq!(shown(&before), rest);
             let is_empty = rest.is_empty();

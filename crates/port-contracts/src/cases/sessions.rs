@@ -22,7 +22,7 @@ pub async fn revoking_all_sessions_of_an_account_is_recorded_once(db: Repositori
     let (sessions, other) = ([w.session(ada).await, w.session(ada).await], w.session(bob).await);
     let entry = w.entry();
     db.sessions.revoke_all(ada, &entry).await.unwrap();
-    db.sessions.account_changed(ada);
+    db.sessions.invalidate_account(ada);
     for session in sessions {
         assert!(db.sessions.find(session.id).await.unwrap().unwrap().revoked);
     }
@@ -127,7 +127,7 @@ pub async fn a_session_shows_the_current_account_after_a_change_notification(db:
     ];
     for (role, action, roles) in steps {
         db.accounts.change_role(ada, RoleChange { role, action }, &w.entry()).await.unwrap();
-        db.sessions.account_changed(ada);
+        db.sessions.invalidate_account(ada);
         assert_eq!(
             state().await,
             SessionState { session, revoked: false, enabled: true, roles, last_seen_at: session.opened_at }
@@ -135,7 +135,7 @@ pub async fn a_session_shows_the_current_account_after_a_change_notification(db:
     }
     for enabled in [false, true] {
         db.accounts.set_enabled(ada, enabled, &w.entry()).await.unwrap();
-        db.sessions.account_changed(ada);
+        db.sessions.invalidate_account(ada);
         assert_eq!(
             state().await,
             SessionState { session, revoked: true, enabled, roles: Roles::NONE, last_seen_at: session.opened_at }
@@ -203,7 +203,7 @@ pub async fn a_password_change_during_logins_revokes_every_older_session(db: Rep
         }
     }))
     .await;
-    db.sessions.account_changed(ada);
+    db.sessions.invalidate_account(ada);
     for id in old {
         assert!(db.sessions.find(id).await.unwrap().unwrap().revoked);
     }
@@ -265,9 +265,9 @@ pub async fn sessions_are_listed_with_user_agent_and_last_use(db: Repositories) 
 
     let hour = |n: i64| at(n * 3_600_000);
     let ids: Vec<SessionId> = opened.iter().map(|view| view.session.id).collect();
-    db.sessions.set_seen(vec![(ids[0], hour(2)), (ids[1], hour(1)), (w.id(), hour(1))]).await.unwrap();
-    db.sessions.set_seen(vec![(ids[0], hour(1)), (ids[1], hour(2)), (ids[2], hour(1))]).await.unwrap();
-    db.sessions.set_seen(vec![]).await.unwrap();
+    db.sessions.store_last_seen(vec![(ids[0], hour(2)), (ids[1], hour(1)), (w.id(), hour(1))]).await.unwrap();
+    db.sessions.store_last_seen(vec![(ids[0], hour(1)), (ids[1], hour(2)), (ids[2], hour(1))]).await.unwrap();
+    db.sessions.store_last_seen(vec![]).await.unwrap();
     for (view, hour) in opened.iter_mut().zip([hour(2), hour(2), hour(1)]) {
         view.last_seen_at = hour;
         assert_eq!(db.sessions.find(view.session.id).await.unwrap().unwrap().last_seen_at, hour);
@@ -281,7 +281,7 @@ pub async fn sessions_are_listed_with_user_agent_and_last_use(db: Repositories) 
     }
     assert_eq!(list(before).await, opened[1..]);
     db.sessions.revoke_others(ada, ids[2], w.now()).await.unwrap();
-    db.sessions.account_changed(ada);
+    db.sessions.invalidate_account(ada);
     assert_eq!(list(before).await, opened[2..]);
     assert!(db.sessions.find(ids[1]).await.unwrap().unwrap().revoked);
     assert!(!db.sessions.find(of_bob.id).await.unwrap().unwrap().revoked);

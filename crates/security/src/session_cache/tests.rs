@@ -132,12 +132,12 @@ async fn a_failed_revocation_invalidates_the_session_too() {
 #[tokio::test]
 async fn a_changed_account_invalidates_its_sessions_and_no_others() {
     let sessions = cached(5, |inner| {
-        inner.expect_account_changed().once().withf(|account| *account == ALICE).return_const(());
+        inner.expect_invalidate_account().once().withf(|account| *account == ALICE).return_const(());
     });
     for id in [1, 2, 100] {
         sessions.find(session(id)).await.unwrap();
     }
-    sessions.account_changed(ALICE);
+    sessions.invalidate_account(ALICE);
     for id in [1, 2, 100] {
         sessions.find(session(id)).await.unwrap();
     }
@@ -183,7 +183,7 @@ impl SessionRepository for PausingRepository {
         Ok(page.page_of(Vec::new(), |_| unreachable!("there is none")))
     }
 
-    async fn set_seen(&self, _: Vec<(SessionId, Timestamp)>) -> Result<()> {
+    async fn store_last_seen(&self, _: Vec<(SessionId, Timestamp)>) -> Result<()> {
         Ok(())
     }
 
@@ -242,7 +242,7 @@ async fn a_lookup_that_read_before_an_invalidation_does_not_cache_its_result() {
     });
     pausing.reached.notified().await;
     *pausing.revoked.lock().await = true;
-    sessions.account_changed(ALICE);
+    sessions.invalidate_account(ALICE);
     pausing.resume.notify_one();
     assert!(!lookup.await.unwrap(), "the lookup itself read the state before the change");
     assert!(is_revoked(&sessions).await);
@@ -286,25 +286,25 @@ async fn last_use_is_listed_before_it_is_stored_and_is_stored_once() {
         let key = |view: &SessionView| Keyset { at: view.session.opened_at, id: view.session.id.uuid() };
         Ok(page.page_of(vec![view(1), view(2)], key))
     });
-    inner.expect_set_seen().once().withf(|seen| *seen == [(session(1), hour(3))]).returning(|_| Ok(()));
+    inner.expect_store_last_seen().once().withf(|seen| *seen == [(session(1), hour(3))]).returning(|_| Ok(()));
     let sessions = CachedSessions::new(Arc::new(inner), clock().0);
-    sessions.note_seen(session(1), hour(2));
-    sessions.note_seen(session(1), hour(3));
+    sessions.record_last_seen(session(1), hour(2));
+    sessions.record_last_seen(session(1), hour(3));
     let listed = sessions.list(ALICE, hour(0), PageRequest::FIRST).await.unwrap();
     assert_eq!(listed.items.iter().map(|view| view.last_seen_at).collect::<Vec<_>>(), [hour(3), hour(1)]);
     for _ in 0..2 {
-        sessions.store_seen().await.unwrap();
+        sessions.flush_last_seen().await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn last_use_that_could_not_be_stored_is_retried_with_later_ones() {
     let mut inner = MockSessionRepository::new();
-    inner.expect_set_seen().once().returning(|_| Err(Error::unavailable("no connection")));
-    inner.expect_set_seen().once().withf(|seen| seen.len() == 2).returning(|_| Ok(()));
+    inner.expect_store_last_seen().once().returning(|_| Err(Error::unavailable("no connection")));
+    inner.expect_store_last_seen().once().withf(|seen| seen.len() == 2).returning(|_| Ok(()));
     let sessions = CachedSessions::new(Arc::new(inner), clock().0);
-    sessions.note_seen(session(1), hour(1));
-    assert!(sessions.store_seen().await.is_err());
-    sessions.note_seen(session(2), hour(1));
-    sessions.store_seen().await.unwrap();
+    sessions.record_last_seen(session(1), hour(1));
+    assert!(sessions.flush_last_seen().await.is_err());
+    sessions.record_last_seen(session(2), hour(1));
+    sessions.flush_last_seen().await.unwrap();
 }

@@ -38,7 +38,7 @@ impl Collector for ServiceMetrics {
         self.database(&mut page)?;
         self.hashing(&mut page)?;
         self.checks(&mut page)?;
-        page.gauge("agora_sessions_cached", "Sessions in memory", self.adapters.sessions.remembered_sessions())?;
+        page.gauge("agora_sessions_cached", "Sessions in memory", self.adapters.sessions.cached_sessions())?;
         self.streams(&mut page)?;
         self.sweep(&mut page)?;
         self.mail(&mut page)?;

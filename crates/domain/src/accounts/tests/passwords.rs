@@ -44,7 +44,7 @@ fn expect_change(ports: &mut Ports, new: &'static str) {
             *change == PasswordChange { user: ALICE, verified, new, keep: Some(SESSION), at: NOW, entry: None }
         })
         .returning(|_| Ok(true));
-    ports.sessions.expect_account_changed().once().in_sequence(&mut order).withf(|id| *id == ALICE).return_const(());
+    ports.sessions.expect_invalidate_account().once().in_sequence(&mut order).withf(|id| *id == ALICE).return_const(());
 }
 
 fn parsed(current: &str, new: &str) -> (PasswordAttempt, Password) {
@@ -103,7 +103,7 @@ async fn ten_changes_a_minute_may_be_tried_from_an_address_whatever_their_outcom
         });
         ports.passwords.expect_hash().returning(|_, _| Ok(hash("hashed")));
         ports.accounts.expect_change_password().returning(|_| Ok(true));
-        ports.sessions.expect_account_changed().return_const(());
+        ports.sessions.expect_invalidate_account().return_const(());
         let outcome = change(with(ports), "password", "new password").await;
         assert!(!matches!(outcome, Err(Error::TooMany(_))), "{n}: {outcome:?}");
     }
@@ -127,7 +127,7 @@ fn ports_with_hashes(hashes: [&'static str; 2]) -> Ports {
     ports.accounts.expect_find_password().times(2).returning(move |_| Ok(hashes.next().map(hash)));
     ports.passwords.expect_verify().times(2).returning(|_, stored, _| Ok(stored != Some(hash("changed"))));
     ports.passwords.expect_hash().returning(|_, _| Ok(hash("hashed")));
-    ports.sessions.expect_account_changed().return_const(());
+    ports.sessions.expect_invalidate_account().return_const(());
     ports
         .accounts
         .expect_change_password()

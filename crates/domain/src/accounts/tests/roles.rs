@@ -136,7 +136,7 @@ async fn a_change_of_role_or_state_takes_effect_with_the_next_request() {
             (*id, *enabled) == (BOB, false) && *entry == entry_by(Actor::Account(ALICE), Action::AccountDisabled)
         })
         .returning(|_, _, _| Ok(()));
-    ports.sessions.expect_account_changed().times(2).withf(|id| *id == BOB).return_const(());
+    ports.sessions.expect_invalidate_account().times(2).withf(|id| *id == BOB).return_const(());
     let (accounts, bob) = managing(ports).await;
     accounts.change_role(bob, ADD_ADMIN).await.unwrap();
     accounts.set_enabled(bob, false).await.unwrap();
@@ -169,7 +169,7 @@ async fn a_refused_change_is_reported() {
     ports.accounts.expect_change_role().returning(|_, _, _| Err(Error::Disallowed(Disallowed::LastAdmin)));
     ports.accounts.expect_set_enabled().returning(|_, _, _| Err(Error::Disallowed(Disallowed::LastAdmin)));
     // Sessions are invalidated whatever the outcome: an acknowledgement may have been lost.
-    ports.sessions.expect_account_changed().times(2).return_const(());
+    ports.sessions.expect_invalidate_account().times(2).return_const(());
     let (accounts, bob) = managing(ports).await;
     assert!(matches!(accounts.change_role(bob, REMOVE_ADMIN).await, Err(Error::Disallowed(_))));
     assert!(matches!(accounts.set_enabled(bob, false).await, Err(Error::Disallowed(_))));
@@ -181,7 +181,7 @@ async fn an_account_deleted_meanwhile_is_not_found() {
     ports.accounts.expect_change_role().returning(|_, _, _| Err(Error::NotFound(Resource::User)));
     ports.accounts.expect_set_enabled().returning(|_, _, _| Err(Error::NotFound(Resource::User)));
     // Sessions are invalidated whatever the outcome: an acknowledgement may have been lost.
-    ports.sessions.expect_account_changed().times(2).return_const(());
+    ports.sessions.expect_invalidate_account().times(2).return_const(());
     let (accounts, bob) = managing(ports).await;
     assert!(matches!(accounts.change_role(bob, ADD_USER).await, Err(Error::NotFound(Resource::User))));
     assert!(matches!(accounts.set_enabled(bob, true).await, Err(Error::NotFound(Resource::User))));
@@ -240,7 +240,7 @@ async fn the_operator_manages_accounts_by_name() {
             (*id, *change) == (BOB, ADD_ADMIN) && *entry == recorded
         })
         .returning(|_, _, _| Ok(()));
-    ports.sessions.expect_account_changed().once().withf(|id| *id == BOB).return_const(());
+    ports.sessions.expect_invalidate_account().once().withf(|id| *id == BOB).return_const(());
     let identifier = LoginIdentifier::parse("Bob@example.com").unwrap();
     let accounts = ports.accounts();
     let bob = accounts.managed_by_operator(&identifier).await.unwrap();
@@ -289,7 +289,7 @@ async fn the_operator_resets_a_password_and_ends_every_session() {
             .once()
             .withf(move |change| *change == expected)
             .returning(move |_| Ok(is_unchanged));
-        ports.sessions.expect_account_changed().once().withf(|id| *id == BOB).return_const(());
+        ports.sessions.expect_invalidate_account().once().withf(|id| *id == BOB).return_const(());
         let accounts = ports.accounts();
         let bob = accounts.managed_by_operator(&LoginIdentifier::parse("bob").unwrap()).await.unwrap();
         let reset = accounts.reset_password(bob, &Password::parse("correct horse").unwrap()).await;

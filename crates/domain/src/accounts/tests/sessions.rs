@@ -308,7 +308,7 @@ async fn the_use_of_a_session_is_recorded_once_an_hour() {
         ports.sessions.expect_find().returning(move |_| Ok(Some(state)));
         ports
             .sessions
-            .expect_note_seen()
+            .expect_record_last_seen()
             .times(usize::from(noted.is_some()))
             .withf(move |id, hour| *id == SESSION && Some(hour.unix_millis()) == noted)
             .return_const(());

@@ -88,7 +88,7 @@ async fn a_reply_must_answer_a_comment_on_the_same_post() {
 async fn a_repeated_creation_returns_the_earlier_comment() {
     let comments = comments(|_, _| {});
     let writer = member(WRITER, Roles::USER);
-    let again = Attempt::Again(Done::CommentCreated(TOP));
+    let again = Attempt::Replay(Done::CommentCreated(TOP));
     let commenting = comments.begin(&writer, POST, again).await.unwrap();
     assert_eq!(comments.create(&writer, commenting, text("hello"), None).await.unwrap(), TOP);
 }
@@ -112,7 +112,7 @@ async fn reading_and_liking_a_comment_require_the_right_to_view_the_post() {
             let times = usize::from(may_view.contains(&visibility));
             let expected = match standing {
                 _ if times == 1 => Outcome::Done,
-                Standing::Apart => Outcome::NotFound,
+                Standing::Blocked => Outcome::NotFound,
                 Standing::Stranger | Standing::Follower => Outcome::Forbidden,
             };
             let id = viewer.id();
@@ -134,7 +134,7 @@ async fn reading_and_liking_a_comment_require_the_right_to_view_the_post() {
             let unlikes = permitted(&|comments| {
                 let expected = move |comment: &CommentId, by: &UserId| (*comment, *by) == (COMMENT, id);
                 // Across a block, the viewer could take back a like, but there is none.
-                let taken_back = if standing == Standing::Apart { 1 } else { times };
+                let taken_back = if standing == Standing::Blocked { 1 } else { times };
                 comments.expect_unset_like().times(taken_back).withf(expected).returning(move |_, _| Ok(times == 1));
             });
             assert_eq!(outcome(unlikes.unlike(&viewer, COMMENT).await), expected, "{who}, {visibility:?}");

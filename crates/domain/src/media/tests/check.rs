@@ -66,11 +66,11 @@ impl Scenario {
             assert!(deleted.contains(key), "{key:?} is deleted");
             Ok(())
         });
-        named.expect_named_in().once().withf(|folder| *folder == FOLDER).returning(move |_| Ok(first.clone()));
+        named.expect_referenced_in().once().withf(|folder| *folder == FOLDER).returning(move |_| Ok(first.clone()));
         let of = |among: Vec<ImageKey>| {
             move |keys: &[ImageKey]| Ok(keys.iter().filter(|key| among.contains(key)).cloned().collect())
         };
-        named.expect_named_of().returning(of(named_later));
+        named.expect_referenced_of().returning(of(named_later));
         unnamed.expect_recorded().returning(of(on_record));
         let clock = clock(Timestamp::from_unix_millis(10_000));
         let check = MediaCheck::new(Arc::new(store), Arc::new(named), Arc::new(unnamed), &*clock, 1_000);

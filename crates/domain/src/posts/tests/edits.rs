@@ -127,9 +127,9 @@ async fn the_author_alone_may_edit_and_delete() {
         ("author", author(), Standing::Stranger, true),
         ("author who is ADMIN", member(AUTHOR, ADMIN), Standing::Stranger, true),
         ("ADMIN", member(OTHER, Roles::ADMIN_AND_USER), Standing::Stranger, false),
-        ("ADMIN apart", member(OTHER, ADMIN), Standing::Apart, false),
+        ("blocked ADMIN", member(OTHER, ADMIN), Standing::Blocked, false),
         ("follower", member(OTHER, Roles::USER), Standing::Follower, false),
-        ("somebody apart", member(OTHER, Roles::USER), Standing::Apart, false),
+        ("a blocked member", member(OTHER, Roles::USER), Standing::Blocked, false),
     ] {
         let mut ports = Ports::default();
         ports.find_access(caller.id(), Visibility::Private, standing);
@@ -143,7 +143,7 @@ async fn the_author_alone_may_edit_and_delete() {
         for result in [posts.own(&caller, POST).await.map(drop), posts.delete(&caller, POST).await] {
             match result {
                 Ok(()) => assert!(allowed, "{who}"),
-                Err(Error::NotFound(Resource::Post)) => assert_eq!(who, "somebody apart"),
+                Err(Error::NotFound(Resource::Post)) => assert_eq!(who, "a blocked member"),
                 Err(error) => assert!(!allowed && matches!(error, Error::Forbidden(_)), "{who}: {error:?}"),
             }
         }

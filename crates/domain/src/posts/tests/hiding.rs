@@ -33,7 +33,7 @@ fn a_hidden_post_exists_only_for_its_author_and_administrators() {
         (member(OTHER, Roles::ADMIN_AND_USER), true, false),
         (member(OTHER, Roles::USER), false, false),
     ] {
-        for standing in [Standing::Stranger, Standing::Follower, Standing::Apart] {
+        for standing in [Standing::Stranger, Standing::Follower, Standing::Blocked] {
             let access = hidden_access(standing);
             for outcome in [access.ensure_there(&viewer), access.ensure_may_view(&viewer), access.ensure_shown(&viewer)]
             {
@@ -71,7 +71,7 @@ fn a_hidden_post_shows_no_image_and_rejects_edits() {
 
 #[tokio::test]
 async fn others_can_neither_like_a_hidden_post_nor_take_back_a_like() {
-    for standing in [Standing::Stranger, Standing::Follower, Standing::Apart] {
+    for standing in [Standing::Stranger, Standing::Follower, Standing::Blocked] {
         let mut ports = Ports::default();
         ports.posts.expect_find_access().returning(move |_, _| Ok(Some(hidden_access(standing))));
         let (posts, viewer) = (ports.build(), member(OTHER, Roles::USER));

@@ -15,10 +15,10 @@ fn viewers() -> [(&'static str, Member, Standing, &'static [Visibility]); 8] {
         ("ADMIN", member(OTHER, Roles::ADMIN_AND_USER), Standing::Stranger, &Visibility::ALL),
         ("ADMIN without USER", member(OTHER, ADMIN), Standing::Stranger, &Visibility::ALL),
         ("ADMIN who follows", member(OTHER, ADMIN), Standing::Follower, &Visibility::ALL),
-        ("ADMIN apart", member(OTHER, ADMIN), Standing::Apart, &Visibility::ALL),
+        ("blocked ADMIN", member(OTHER, ADMIN), Standing::Blocked, &Visibility::ALL),
         ("follower", member(OTHER, Roles::USER), Standing::Follower, FOLLOWERS),
         ("stranger", member(OTHER, Roles::USER), Standing::Stranger, &[Visibility::Public]),
-        ("apart", member(OTHER, Roles::USER), Standing::Apart, &[]),
+        ("blocked", member(OTHER, Roles::USER), Standing::Blocked, &[]),
     ]
 }
 
@@ -27,7 +27,7 @@ fn viewers() -> [(&'static str, Member, Standing, &'static [Visibility]); 8] {
 fn assert_rejected_unless<T>(allowed: bool, standing: Standing, result: Result<T>, case: &str) {
     match (result, standing) {
         (Ok(_), _) => assert!(allowed, "{case}"),
-        (Err(Error::NotFound(Resource::Post)), Standing::Apart) => assert!(!allowed, "{case}"),
+        (Err(Error::NotFound(Resource::Post)), Standing::Blocked) => assert!(!allowed, "{case}"),
         (Err(Error::Forbidden(_)), Standing::Stranger | Standing::Follower) => assert!(!allowed, "{case}"),
         (Err(error), _) => panic!("{case}: {error:?}"),
     }
@@ -67,9 +67,9 @@ async fn liking_and_listing_likers_require_the_right_to_view_the_post() {
             ports.posts.expect_toggle_like().times(times).returning(|_, _, _, _| Ok(true));
             ports.posts.expect_set_like().times(times).returning(|_, _, _| Ok(()));
             // Across a block, both ways to turn the like off try to take it back, but there is none.
-            let taken_back = if standing == Standing::Apart && !allowed { 2 } else { 0 };
+            let taken_back = if standing == Standing::Blocked && !allowed { 2 } else { 0 };
             let missing = |_, _, _| Err(Error::NotFound(Resource::Post));
-            ports.posts.expect_take_back_like().times(taken_back).returning(missing);
+            ports.posts.expect_retract_like().times(taken_back).returning(missing);
             ports.posts.expect_unset_like().times(times).returning(|_, _| Ok(true));
             ports
                 .posts
@@ -115,7 +115,7 @@ async fn a_missing_post_is_not_found_whatever_the_role() {
 #[tokio::test]
 async fn a_repeated_toggle_returns_the_earlier_outcome_and_changes_nothing() {
     for on in [true, false] {
-        let again = Attempt::Again(Outcome::LikeToggled(on));
+        let again = Attempt::Replay(Outcome::LikeToggled(on));
         let toggled = Ports::default().build().toggle_like(&member(OTHER, Roles::USER), POST, again).await;
         assert_eq!(toggled.unwrap(), on);
     }
@@ -125,10 +125,10 @@ async fn a_repeated_toggle_returns_the_earlier_outcome_and_changes_nothing() {
 async fn taking_back_a_like_across_a_block_stores_the_outcome_of_the_attempt() {
     let attempt = AttemptId::new(POST.uuid());
     let mut ports = Ports::default();
-    ports.find_access(OTHER, Visibility::Public, Standing::Apart);
+    ports.find_access(OTHER, Visibility::Public, Standing::Blocked);
     let expected =
         move |post: &PostId, by: &UserId, of: &Option<AttemptId>| (*post, *by, *of) == (POST, OTHER, Some(attempt));
-    ports.posts.expect_take_back_like().once().withf(expected).returning(|_, _, _| Ok(()));
+    ports.posts.expect_retract_like().once().withf(expected).returning(|_, _, _| Ok(()));
     let toggled = ports.build().toggle_like(&member(OTHER, Roles::USER), POST, Attempt::First(attempt)).await;
     assert!(!toggled.unwrap());
 }
@@ -187,7 +187,7 @@ async fn a_list_of_an_author_has_the_posts_that_the_viewer_may_view() {
 #[tokio::test]
 async fn listing_posts_of_an_unknown_or_blocked_user_is_not_found() {
     let user = member(OTHER, Roles::USER);
-    for (viewer, standing) in [(user, None), (member(OTHER, ADMIN), None), (user, Some(Standing::Apart))] {
+    for (viewer, standing) in [(user, None), (member(OTHER, ADMIN), None), (user, Some(Standing::Blocked))] {
         let mut ports = Ports::default();
         ports.follows.expect_find_standing().returning(move |_, _| Ok(standing));
         let list = ports.build().list_by_author(&viewer, AUTHOR, PageRequest::FIRST).await;
@@ -198,7 +198,7 @@ async fn listing_posts_of_an_unknown_or_blocked_user_is_not_found() {
 #[tokio::test]
 async fn the_feed_has_what_a_follower_may_view_and_everything_for_an_admin() {
     const FOLLOWERS: &[Visibility] = &[Visibility::Public, Visibility::Followers];
-    const FEED: FeedRequest = FeedRequest { made_before: Some(NOW), page: PageRequest::FIRST };
+    const FEED: FeedRequest = FeedRequest { created_before: Some(NOW), page: PageRequest::FIRST };
     for (roles, expected) in
         [(Roles::USER, FOLLOWERS), (ADMIN, &Visibility::ALL[..]), (Roles::ADMIN_AND_USER, &Visibility::ALL[..])]
     {
@@ -241,8 +241,8 @@ async fn posts_with_a_hashtag_are_filtered_by_what_the_viewer_may_see() {
                     _ if visible.viewer.id == AUTHOR => &Visibility::ALL,
                     Standing::Follower => visible.followed,
                     Standing::Stranger => visible.others,
-                    Standing::Apart if visible.viewer.sees_all => visible.others,
-                    Standing::Apart => &[],
+                    Standing::Blocked if visible.viewer.sees_all => visible.others,
+                    Standing::Blocked => &[],
                 };
                 *tag == expected && of_author == may_view && *page == PageRequest::FIRST
             })

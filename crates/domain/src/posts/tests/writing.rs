@@ -64,7 +64,7 @@ async fn nothing_is_stored_if_mentions_cannot_be_looked_up() {
 
 #[tokio::test]
 async fn a_repeated_publication_returns_the_present_post_and_stores_nothing() {
-    let again = Attempt::Again(Outcome::PostCreated(POST));
+    let again = Attempt::Replay(Outcome::PostCreated(POST));
     let mut ports = Ports::default();
     ports
         .posts

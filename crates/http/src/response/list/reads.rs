@@ -16,18 +16,18 @@ const EXTRA_PERMITS: u32 = 10;
 /// results, so that without a limit every request in flight could hold a part of a list in memory.
 ///
 /// Each kind of list has its own limit, so that no kind waits for another whose queries are slow.
-pub(crate) struct ListReads([Semaphore; List::EACH.len()]);
+pub(crate) struct ListReads([Semaphore; List::ALL.len()]);
 
 impl ListReads {
     /// Creates the limits for a number of worker threads.
     pub(crate) fn new(workers: usize) -> Self {
         let entries = workers.max(1).saturating_mul(ENTRIES_PER_WORKER).min(Semaphore::MAX_PERMITS);
-        Self(List::EACH.map(|_| Semaphore::new(entries)))
+        Self(List::ALL.map(|_| Semaphore::new(entries)))
     }
 
     /// Waits until this many entries may be read. They count until the permit is dropped.
     pub(crate) async fn acquire(&self, list: List, entries: usize) -> Result<SemaphorePermit<'_>, ApiError> {
-        let reads = List::EACH.iter().zip(&self.0).find(|(it, _)| **it == list).map(|(_, reads)| reads);
+        let reads = List::ALL.iter().zip(&self.0).find(|(it, _)| **it == list).map(|(_, reads)| reads);
         let permits = u32::try_from(entries).unwrap_or(u32::MAX).saturating_add(EXTRA_PERMITS);
         // The semaphore is never closed, so acquiring does not fail.
         reads.ok_or(ApiError::Busy)?.acquire_many(permits).await.map_err(|_| ApiError::Busy)

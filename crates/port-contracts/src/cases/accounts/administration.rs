@@ -23,7 +23,7 @@ async fn find(db: &Repositories, id: UserId) -> Account {
 
 /// Returns the state of a session, after notifying the repository of a change of its account.
 async fn session(db: &Repositories, user: UserId, id: SessionId) -> SessionState {
-    db.sessions.account_changed(user);
+    db.sessions.invalidate_account(user);
     db.sessions.find(id).await.unwrap().unwrap()
 }
 

@@ -160,7 +160,7 @@ pub async fn changing_the_password_revokes_every_session_except_the_kept_one(db:
         let password = PasswordHash::new(format!("$new${keep:?}"));
         let change = PasswordChange { user: ada, verified, new: password.clone(), keep, at: w.now(), entry: None };
         assert!(db.accounts.change_password(&change).await.unwrap());
-        db.sessions.account_changed(ada);
+        db.sessions.invalidate_account(ada);
         assert_eq!(db.accounts.find_password(ada).await.unwrap(), Some(password));
         for (id, revoked) in [kept, one, other, his].into_iter().zip(revoked) {
             assert_eq!(db.sessions.find(id).await.unwrap().unwrap().revoked, revoked);

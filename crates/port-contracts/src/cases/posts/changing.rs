@@ -265,7 +265,7 @@ pub async fn a_large_deleted_post_disappears_at_once_and_is_erased_in_batches(db
                 .await
                 .unwrap();
             assert_eq!(ids(by_ada), [kept.id]);
-            let feed = FeedRequest { made_before: None, page: PageRequest::FIRST };
+            let feed = FeedRequest { created_before: None, page: PageRequest::FIRST };
             let feed = db.posts.list_followed(Viewer::ordinary(viewer), &Visibility::ALL, feed).await.unwrap();
             assert_eq!(ids(feed), if viewer == bob { vec![kept.id] } else { vec![] });
             for target in [CommentTarget::Comment(comments[7]), CommentTarget::NewestOn(post.id)] {

@@ -20,7 +20,7 @@ pub(super) enum List {
 }
 
 impl List {
-    const EACH: [Self; 3] = [Self::All, Self::ByAuthor, Self::Followed];
+    const ALL: [Self; 3] = [Self::All, Self::ByAuthor, Self::Followed];
 
     /// Returns a page of the posts, of every visibility.
     pub(super) async fn read(
@@ -33,7 +33,7 @@ impl List {
             Self::All => Ok(db.posts.list_all(Viewer::ordinary(viewer), page).await?.map(plain)),
             Self::ByAuthor => db.posts.list_by_author(author, &Visibility::ALL, Viewer::ordinary(viewer), page).await,
             Self::Followed => {
-                let feed = FeedRequest { made_before: None, page };
+                let feed = FeedRequest { created_before: None, page };
                 db.posts.list_followed(Viewer::ordinary(viewer), &Visibility::ALL, feed).await
             }
         }
@@ -69,7 +69,7 @@ pub(super) async fn author_and_follower(w: &World) -> (UserId, UserId) {
 pub async fn a_list_without_posts_is_one_empty_page(db: Repositories) {
     let w = World::new(&db);
     let who = author_and_follower(&w).await;
-    for list in List::EACH {
+    for list in List::ALL {
         let page = list.read(&db, who, PageRequest::FIRST).await.unwrap();
         assert_eq!((page.items, page.prev, page.next), (vec![], None, None), "{list:?}");
     }
@@ -85,7 +85,7 @@ pub async fn posts_are_listed_newest_first(db: Repositories) {
         posts.push(w.post_with(who.0, |post| (post.created_at, post.updated_at) = (instant, updated)).await);
     }
     posts.sort_by_key(|post| std::cmp::Reverse(post.created_at));
-    for list in List::EACH {
+    for list in List::ALL {
         for size in [1, 3, INSTANTS.len(), 100] {
             let views = pages(size, async |page| list.read(&db, who, page).await).await;
             let listed: Vec<_> = views.into_iter().map(|view| view.post).collect();
@@ -102,7 +102,7 @@ pub async fn posts_created_at_the_same_instant_are_listed_by_descending_id(db: R
         w.post_with(who.0, |post| (post.id, post.created_at) = (id, at(0))).await;
     }
     let newest_first: Vec<_> = ids.into_iter().rev().collect();
-    for list in List::EACH {
+    for list in List::ALL {
         for size in [1, 2, 7, 100] {
             assert_eq!(list.ids(&db, who, size).await, newest_first, "{list:?} by {size}");
         }
@@ -178,7 +178,7 @@ pub async fn the_feed_has_the_posts_of_followed_authors(db: Repositories) {
         [&Visibility::ALL, &[Visibility::Public, Visibility::Followers], &[Visibility::Public]];
     let feed = async |visible| {
         let read = async |page| {
-            let feed = FeedRequest { made_before: None, page };
+            let feed = FeedRequest { created_before: None, page };
             db.posts.list_followed(Viewer::ordinary(viewer), visible, feed).await
         };
         pages(2, read).await.into_iter().map(|view| view.post).collect::<Vec<_>>()
@@ -216,7 +216,7 @@ pub async fn each_listed_post_has_its_own_likers_and_counts(db: Repositories) {
         view.comment_count = n;
         expected.insert(0, view);
     }
-    for list in List::EACH {
+    for list in List::ALL {
         let listed = pages(3, async |page| list.read(&db, (ada.id, viewer.id), page).await).await;
         assert_eq!(listed, expected, "{list:?}");
     }
@@ -228,7 +228,7 @@ pub async fn a_list_bounded_by_an_instant_excludes_posts_of_that_instant(db: Rep
     for millis in [10, 20, 20, 20, 21, 30] {
         w.post_with(who.0, |post| post.created_at = at(millis)).await;
     }
-    for list in List::EACH {
+    for list in List::ALL {
         for (before, expected) in [(31, 6), (30, 5), (21, 4), (20, 1), (11, 1), (10, 0), (-5, 0)] {
             let page = PageRequest { from: Position::After(Keyset::before(at(before))), ..PageRequest::FIRST };
             let listed = list.read(&db, who, page).await.unwrap().items;
@@ -243,7 +243,7 @@ pub async fn a_deleted_post_disappears_from_every_list(db: Repositories) {
     let who = author_and_follower(&w).await;
     let (kept, deleted) = (w.post(who.0).await, w.post(who.0).await);
     db.posts.delete(deleted.id, w.now()).await.unwrap();
-    for list in List::EACH {
+    for list in List::ALL {
         assert_eq!(list.ids(&db, who, 100).await, [kept.id], "{list:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 /// Declares an enum whose variants clients send and read as strings, with `ALL` variants, `as_str`, and a `FromStr` that rejects
 /// any other string with the given message.
-macro_rules! named {
+macro_rules! string_enum {
     (
         $(#[$attribute:meta])+
         $name:ident $message:literal { $($(#[$of_variant:meta])+ $variant:ident = $text:literal,)+ }
@@ -36,4 +36,4 @@ macro_rules! named {
     };
 }
 
-pub(crate) use named;
+pub(crate) use string_enum;

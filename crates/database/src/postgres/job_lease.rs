@@ -8,7 +8,7 @@ use tokio::time::interval;
 
 use super::database::Postgres;
 use super::lease::{RENEWAL_INTERVAL, release, renew, try_acquire};
-use crate::turn::Turn;
+use crate::exclusive_job::ExclusiveJob;
 
 /// A lease, which is renewed until it is dropped, and then released.
 pub(crate) struct Lease {
@@ -19,8 +19,8 @@ pub(crate) struct Lease {
 
 impl Lease {
     /// Takes the lease of a turn, or returns `None` if another node has it.
-    pub(crate) async fn take(database: &Arc<Postgres>, turn: Turn) -> Result<Option<Self>> {
-        let name = turn.name();
+    pub(crate) async fn take(database: &Arc<Postgres>, job: ExclusiveJob) -> Result<Option<Self>> {
+        let name = job.name();
         let holder = database.holder;
         if !database.statement(move |conn| Box::pin(try_acquire(conn, name, holder))).await? {
             return Ok(None);

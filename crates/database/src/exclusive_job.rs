@@ -2,7 +2,7 @@
 
 /// A background job that only one node on a database runs at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum ExclusiveJob {
     /// Deletes unreferenced images and outdated rows.
     Sweep,
     /// Sends mail.
@@ -11,7 +11,7 @@ pub enum Turn {
     Erasure,
 }
 
-impl Turn {
+impl ExclusiveJob {
     /// All jobs.
     pub(crate) const ALL: [Self; 3] = [Self::Sweep, Self::Mail, Self::Erasure];
 
