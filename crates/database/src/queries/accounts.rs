@@ -1,7 +1,6 @@
 use agora_domain::Error;
 use agora_domain::accounts::{
     Account, ConfirmedPassword, LoginIdentifier, PasswordChange, ProfileChanges, Role, RoleChange, UpdatedProfile,
-    wrong_password,
 };
 use agora_domain::error::Resource;
 use agora_domain::search::{IndexedText, Kind};
@@ -102,7 +101,7 @@ pub(super) async fn lock_confirmed(conn: &mut Conn<'_>, confirmed: ConfirmedPass
     let row = lock_account(conn, id).await?;
     let is_same = users::password_hash.eq(confirmed.password.as_str().to_owned());
     let is_same = users::table.find(id).select(is_same).get_result::<bool>(conn).await?;
-    if is_same { Ok(row) } else { Err(Failure::Rule(wrong_password())) }
+    if is_same { Ok(row) } else { Err(Failure::Rule(Error::Stale)) }
 }
 
 /// Applies a domain rule about roles or disabling to the stored account. The rule gets the account and the number of other

@@ -14,7 +14,7 @@ use crate::limits::{ClientAddress, Counted, Limits, Requester};
 use crate::page::{Page, PageRequest};
 
 /// Returns the error for a current password that is wrong, or was changed since it was verified.
-pub fn wrong_password() -> Error {
+fn wrong_password() -> Error {
     Error::field(FieldName::CurrentPassword, Violation::new(ViolationKind::Incorrect, "Current password is wrong"))
 }
 
@@ -76,12 +76,30 @@ pub struct PasswordChecks {
 }
 
 impl PasswordChecks {
-    /// Checks that a caller knows the account's password.
+    /// Makes a change that requires the account's password. The change fails with [`Error::Stale`] if the stored hash is no longer
+    /// the confirmed one; the password is then confirmed once more, since a login may have stored another hash of it.
     ///
     /// # Errors
     /// [`Error::Invalid`] naming the current password when it is wrong. [`Error::TooMany`] when it was wrong too often from this
-    /// client, here or at login.
-    pub(crate) async fn confirm(
+    /// client, here or at login. Those of the change.
+    pub(crate) async fn change_with_password<T>(
+        &self,
+        user: UserId,
+        client: ClientAddress,
+        current: &PasswordAttempt,
+        change: impl AsyncFn(ConfirmedPassword) -> Result<T>,
+    ) -> Result<T> {
+        for _ in 0..MAX_VERIFICATIONS {
+            let outcome = change(self.confirm(user, client, current).await?).await;
+            if !matches!(outcome, Err(Error::Stale)) {
+                return outcome;
+            }
+        }
+        Err(wrong_password())
+    }
+
+    /// Checks that a caller knows the account's password.
+    async fn confirm(
         &self,
         user: UserId,
         client: ClientAddress,
@@ -286,31 +304,18 @@ impl Authentication {
         current: &PasswordAttempt,
         new: &Password,
     ) -> Result<()> {
-        self.checks.limits.count(&Counted::PasswordChanges(caller.id(), client))?;
-        for _ in 0..MAX_VERIFICATIONS {
-            if self.try_change_password(caller, client, current, new).await? {
-                return Ok(());
-            }
-        }
-        Err(wrong_password())
-    }
-
-    /// Changes the password, unless the hash was replaced after it was read; returns whether it was changed.
-    async fn try_change_password(
-        &self,
-        caller: &Member,
-        client: ClientAddress,
-        current: &PasswordAttempt,
-        new: &Password,
-    ) -> Result<bool> {
         let user = caller.id();
+        self.checks.limits.count(&Counted::PasswordChanges(user, client))?;
         let requester = Requester { account: Some(user), address: client };
-        let verified = self.checks.confirm(user, client, current).await?.password;
-        let is_same = current.expose() == new.expose() && !self.checks.passwords.needs_rehash(&verified);
-        let new = if is_same { verified.clone() } else { self.checks.passwords.hash(new, &requester).await? };
-        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
-        let (keep, at) = (Some(caller.session().id), self.clock.now());
-        let change = PasswordChange { user, verified, new, keep, at, entry: None };
-        self.checks.accounts.change_password(&change).await
+        let passwords = &self.checks.passwords;
+        let change = async |ConfirmedPassword { password: verified, .. }| {
+            let is_same = current.expose() == new.expose() && !passwords.needs_rehash(&verified);
+            let new = if is_same { verified.clone() } else { passwords.hash(new, &requester).await? };
+            let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
+            let (keep, at) = (Some(caller.session().id), self.clock.now());
+            let change = PasswordChange { user, verified, new, keep, at, entry: None };
+            if self.checks.accounts.change_password(&change).await? { Ok(()) } else { Err(Error::Stale) }
+        };
+        self.checks.change_with_password(user, client, current, change).await
     }
 }

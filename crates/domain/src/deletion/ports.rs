@@ -20,7 +20,7 @@ pub trait DeletionRepository: Send + Sync {
     ///
     /// MUST apply [`Account::ensure_deletable`](crate::accounts::Account::ensure_deletable), even when other accounts gain or
     /// lose ADMIN concurrently; fail with [`Error::NotFound`](crate::Error::NotFound) when there is no such account; and fail
-    /// with [`wrong_password`](crate::accounts::wrong_password) when the password has changed since it was confirmed.
+    /// with [`Error::Stale`](crate::Error::Stale) when the password has changed since it was confirmed.
     async fn delete(&self, account: &ConfirmedPassword, at: Timestamp) -> Result<Option<ImageKey>>;
 
     /// Returns a deleted account that is not erased completely yet.

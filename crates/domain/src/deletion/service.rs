@@ -39,9 +39,11 @@ impl Deletion {
     pub async fn delete(&self, caller: &Caller, client: ClientAddress, current: &PasswordAttempt) -> Result<()> {
         let user = caller.user;
         self.checks.limits.count(&Counted::PasswordChanges(user, client))?;
-        let confirmed = self.checks.confirm(user, client, current).await?;
-        let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
-        let picture = self.deletions.delete(&confirmed, self.clock.now()).await?;
+        let delete = async |confirmed| {
+            let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
+            self.deletions.delete(&confirmed, self.clock.now()).await
+        };
+        let picture = self.checks.change_with_password(user, client, current, delete).await?;
         self.images.delete_unreferenced(picture).await;
         Ok(())
     }

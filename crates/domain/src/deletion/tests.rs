@@ -72,6 +72,22 @@ async fn the_right_password_deletes_the_account_and_invalidates_cached_sessions(
 }
 
 #[tokio::test]
+async fn a_deletion_is_repeated_once_if_the_hash_of_the_password_was_replaced_meanwhile() {
+    for is_replaced_twice in [false, true] {
+        let (mut deletions, mut sessions) = (MockDeletionRepository::new(), MockSessionRepository::new());
+        deletions.expect_delete().once().returning(|_, _| Err(Error::Stale));
+        let outcome = move |_: &_, _| if is_replaced_twice { Err(Error::Stale) } else { Ok(None) };
+        deletions.expect_delete().once().returning(outcome);
+        sessions.expect_invalidate_account().times(2).return_const(());
+        match deletion(deletions, sessions, &[]).delete(&alice(), client(), &attempt("right")).await {
+            Ok(()) => assert!(!is_replaced_twice),
+            Err(Error::Invalid(fields)) => assert!(is_replaced_twice && fields.contains(FieldName::CurrentPassword)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_password_deletes_nothing_and_attempts_are_limited() {
     let deletion = deletion(MockDeletionRepository::new(), MockSessionRepository::new(), &[]);
     for n in 0..20 {

@@ -37,7 +37,7 @@ pub trait Outbox: Send + Sync {
     async fn create(&self, mails: &[NewMail]) -> Result<()>;
 
     /// Does the same as [`create`](Self::create) for a caller who has confirmed the password. MUST fail with
-    /// [`wrong_password`](crate::accounts::wrong_password) when the password has changed since.
+    /// [`Error::Stale`](crate::Error::Stale) when the password has changed since.
     async fn create_confirmed(&self, mails: &[NewMail], confirmed: &ConfirmedPassword) -> Result<()>;
 
     /// Returns whether a mail is due.
@@ -84,7 +84,7 @@ pub trait TokenRedemption: Send + Sync {
 
     /// Changes the address of an account to an unverified one, and invalidates password resets through the previous address. MUST
     /// fail with [`Conflict::Email`](crate::error::Conflict) when another account has the address, and with
-    /// [`wrong_password`](crate::accounts::wrong_password) when the password has changed since it was confirmed.
+    /// [`Error::Stale`](crate::Error::Stale) when the password has changed since it was confirmed.
     async fn set_email(&self, account: &ConfirmedPassword, email: &Email, now: Timestamp) -> Result<()>;
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{MailKind, MailToken, MailTokens, NewMail, Outbox, TokenRedemption};
 use crate::accounts::{
-    Account, Email, InvalidateSessionsOnDrop, LoginIdentifier, Member, Password, PasswordAttempt, PasswordChecks,
-    SessionRepository,
+    Account, ConfirmedPassword, Email, InvalidateSessionsOnDrop, LoginIdentifier, Member, Password, PasswordAttempt,
+    PasswordChecks, SessionRepository,
 };
 use crate::clock::Clock;
 use crate::error::{Conflict, Disallowed, Error, Resource, Result};
@@ -120,7 +120,12 @@ impl AccountMail {
     ) -> Result<Account> {
         let user = caller.id();
         self.checks.limits.count(&Counted::PasswordChanges(user, client))?;
-        let confirmed = self.checks.confirm(user, client, current).await?;
+        let change = async |confirmed| self.change_confirmed_email(&confirmed, email.clone()).await;
+        self.checks.change_with_password(user, client, current, change).await
+    }
+
+    async fn change_confirmed_email(&self, confirmed: &ConfirmedPassword, email: Email) -> Result<Account> {
+        let user = confirmed.user;
         let account = self.checks.accounts.find(user).await?.ok_or(Error::NotFound(Resource::User))?;
         if account.email == email {
             return Ok(account);
@@ -134,12 +139,12 @@ impl AccountMail {
             self.checks.limits.check(&counted)?;
             let verification = self.mail(user, MailKind::EmailChange, email);
             let notice = self.mail(user, MailKind::EmailChanged, account.email.clone());
-            self.outbox.create_confirmed(&[verification, notice], &confirmed).await?;
+            self.outbox.create_confirmed(&[verification, notice], confirmed).await?;
             // Counted only now, so that a request refused for this account does not use up the limit of the address for others.
             drop(self.checks.limits.count(&counted));
             return Ok(account);
         }
-        self.redemption.set_email(&confirmed, &email, self.clock.now()).await?;
+        self.redemption.set_email(confirmed, &email, self.clock.now()).await?;
         Ok(Account { email, email_verified: false, ..account })
     }
 }

@@ -259,6 +259,23 @@ async fn changing_the_address_needs_the_password_and_an_address_that_is_not_take
 }
 
 #[tokio::test]
+async fn changing_the_address_is_repeated_if_the_hash_of_the_password_was_replaced_meanwhile() {
+    for is_mail_configured in [false, true] {
+        let mut ports = Ports::of_alice();
+        ports.accounts.expect_find_id().returning(|_| Ok(None));
+        if is_mail_configured {
+            ports.outbox.expect_create_confirmed().once().returning(|_, _| Err(Error::Stale));
+            ports.outbox.expect_create_confirmed().once().returning(|_, _| Ok(()));
+        } else {
+            ports.redemption.expect_set_email().once().returning(|_, _, _| Err(Error::Stale));
+            ports.redemption.expect_set_email().once().returning(|_, _, _| Ok(()));
+        }
+        let mail = ports.account_mail(is_mail_configured);
+        mail.change_email(&member(), client(), &attempt("right"), email("new@example.org")).await.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn changes_to_one_address_are_limited_per_hour_across_all_accounts() {
     let mut ports = Ports::of_alice();
     ports.accounts.expect_find_id().returning(|_| Ok(None));
