@@ -8,6 +8,6 @@ use agora_media::fuzzing::told_of_answer;
 /// When what is told is more than one short line, or does not say what happened.
 pub fn check(data: &[u8]) {
     let told = told_of_answer(&String::from_utf8_lossy(data));
-    assert!(told.starts_with("the request was answered 403 Forbidden"), "{told}");
+    assert!(told.starts_with("the request returned 403 Forbidden"), "{told}");
     assert!(told.chars().count() <= 301 && !told.chars().any(char::is_control), "{told:?}");
 }

@@ -194,5 +194,5 @@ async fn the_message_about_what_cannot_be_read_names_it() {
     let elsewhere = Home::new();
     let mut command = elsewhere.agora(&["products", "import", "-", "--format", "csv"]);
     command.env("AGORA_DATABASE_URL", format!("sqlite:{}", elsewhere.path("none.db").display()));
-    run(command, "sku\nA\n").expect_refusal(&["there is no database", "none.db"]);
+    run(command, "sku\nA\n").expect_refusal(&["the database", "none.db does not exist"]);
 }

@@ -61,7 +61,7 @@ fn an_invalid_command_line_has_exit_code_2() {
         (&["copy"][..], "say what to copy"),
         (&["copy", "--from", "sqlite:a.db"], "belong together"),
         (&["copy", "--from", "sqlite:a.db", "--to", "sqlite:a.db"], "the same database"),
-        (&bogus, "--from: the database URL must be such as"),
+        (&bogus, "--from: the database URL must look like"),
         (&["copy", "--media-from", "bogus://a", "--media-to", "memory:"], "--media-from: "),
         (&["products", "import", "catalog.txt"], "--format"),
         (&["products", "export", "catalog"], "--format"),

@@ -97,7 +97,7 @@ async fn a_server_that_does_not_offer_encryption_is_refused() {
     assert!(works, "{said}");
     let mut refused = home.agora(&["config", "check"]);
     refused.env("AGORA_SMTP_URL", "smtp://mail.example.org?tls=none").env("AGORA_MAIL_FROM", SENDER);
-    run(refused, "").expect_refusal(&["AGORA_SMTP_URL", "on this machine alone"]);
+    run(refused, "").expect_refusal(&["AGORA_SMTP_URL", "only for a server on this machine"]);
     let mut alone = home.agora(&["config", "check"]);
     alone.env("AGORA_SMTP_URL", smtp.url());
     run(alone, "").expect_refusal(&["AGORA_SMTP_URL and AGORA_MAIL_FROM", "together"]);

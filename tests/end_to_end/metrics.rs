@@ -213,7 +213,7 @@ async fn slow_call(variables: &[(&str, &str)]) -> (String, String) {
     until_writing(&address, 0.0).await;
     let finished = service.stop();
     assert!(!finished.stderr.contains("alice"), "{finished:?}");
-    let is_it = |line: &&str| line.contains("a call of the database was slow") && line.contains("accounts.insert");
+    let is_it = |line: &&str| line.contains("slow database call") && line.contains("accounts.insert");
     let line = finished.stderr.lines().find(is_it).unwrap_or_else(|| panic!("{finished:?}"));
     (id, line.to_owned())
 }

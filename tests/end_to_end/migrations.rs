@@ -113,7 +113,7 @@ async fn a_database_file_is_copied_before_a_migration() {
     undo(&home);
     let service = home.start();
     service.api.log_in("alice").await;
-    assert!(service.log().contains("saved the database as it was before its schema is brought up to date"));
+    assert!(service.log().contains("saved a copy of the database before migrating it"));
     service.stop();
     assert_eq!(copies(&home).len(), 2);
     assert!(fs::read(&copy).unwrap() == first, "the first copy was changed");

@@ -141,7 +141,7 @@ async fn commands_about_accounts_require_an_existing_database() {
     for arguments in [&["list"][..], &["show", "ann"], &["grant", "ann"], &["disable", "ann"]] {
         let mut command = home.agora(&[&["admin"], arguments].concat());
         command.env("AGORA_DATABASE_URL", format!("sqlite:{}", missing.display()));
-        run(command, "").expect_refusal(&["there is no database", "typo.db", "AGORA_DATABASE_URL"]);
+        run(command, "").expect_refusal(&["the database", "typo.db does not exist", "AGORA_DATABASE_URL"]);
         admin(&home, arguments, "").expect_refusal(&["cannot open the database", "AGORA_DATA_DIR"]);
     }
     assert!(!missing.exists() && !home.data_dir().exists());

@@ -162,9 +162,9 @@ async fn a_failed_backup_leaves_no_file() {
     let home = Home::new();
     let place = Deployment::embedded(&home, "place");
     let backup = |file: &str| place.run(&home, &["backup", file]);
-    backup("nothing-yet.tar").expect_refusal(&["there is no database", "AGORA_DATABASE_URL"]);
+    backup("nothing-yet.tar").expect_refusal(&["does not exist", "AGORA_DATABASE_URL"]);
     let empty = Deployment::at(crate::private_postgres::fresh_database(), home.path("media"));
-    empty.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["it is no database of Agora"]);
+    empty.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["this is not an Agora database"]);
     let anew = Deployment::embedded(&home, "anew");
     home.start_with(&[("AGORA_DATABASE_URL", &anew.database), ("AGORA_MEDIA_URL", "memory:")]).stop();
     anew.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["the database is empty"]);

@@ -96,7 +96,7 @@ async fn invalid_arguments_are_refused_and_nothing_is_created() {
     let renamed = scaled.database.replace("%2F", "%2f");
     assert_ne!(renamed, scaled.database);
     misuse(&["--from", &scaled.database, "--to", &renamed, "--replace"], &["the same database"]);
-    refuse(&["--from", &missing, "--to", &other.database], &["there is no database"]);
+    refuse(&["--from", &missing, "--to", &other.database], &["the database", "does not exist"]);
     misuse(&["--from", "mysql://e.org/x", "--to", &other.database], &["--from", "postgres://"]);
     refuse(&["--media-from", &missing_directory, "--media-to", &other.media], &["there is no directory"]);
     misuse(&["--media-from", &place.media, "--media-to", &place.media], &["the same store"]);
@@ -107,7 +107,7 @@ async fn invalid_arguments_are_refused_and_nothing_is_created() {
     assert!(!home.path("typo.db").exists() && !home.path("typo").exists());
     // A database without rows is most likely the wrong one.
     let empty = crate::private_postgres::fresh_database();
-    refuse(&["--from", &empty, "--to", &other.database], &["--from", "it is no database of Agora"]);
+    refuse(&["--from", &empty, "--to", &other.database], &["--from", "this is not an Agora database"]);
     home.start_with(&[("AGORA_DATABASE_URL", &empty), ("AGORA_MEDIA_URL", "memory:")]).stop();
     refuse(&["--from", &empty, "--to", &other.database], &["the source database is empty"]);
     let usage = run(home.agora(&["copy", "--media-from", &place.media]), "");

@@ -207,9 +207,9 @@ fn the_message_about_an_error_in_the_file_names_its_line() {
         ("log = 'agora=loud'", "agora.toml:1: log must be such as warn or agora_http=debug"),
         ("log = 'warning'", "agora.toml:1: log must be such as warn or agora_http=debug"),
         ("log = 'info;agora_http=debug'", "agora.toml:1: log must be such as warn or agora_http=debug"),
-        ("database_url = 'agora.db'", "agora.toml:1: database_url: the database URL must be such as sqlite:"),
+        ("database_url = 'agora.db'", "agora.toml:1: database_url: the database URL must look like sqlite:"),
         ("database_url = 'postgres://a:hunter2@b:c/d'", "agora.toml:1: database_url: "),
-        ("media_url = 'media'", "agora.toml:1: media_url: images can be kept at"),
+        ("media_url = 'media'", "agora.toml:1: media_url: the image store must be"),
     ] {
         let problems = problems(file, &[]);
         assert_eq!(problems.len(), 1, "{file:?}: {problems:?}");

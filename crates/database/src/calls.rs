@@ -68,7 +68,7 @@ impl Calls {
             && let Some(unlogged) = self.sample_slow(Instant::now())
         {
             let milliseconds = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-            tracing::warn!(operation, milliseconds, ?outcome, unlogged, "a call of the database was slow");
+            tracing::warn!(operation, milliseconds, ?outcome, unlogged, "slow database call");
         }
     }
 

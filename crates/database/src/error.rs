@@ -98,7 +98,7 @@ impl From<Failure> for Error {
             }
             Failure::Database(DieselError::DatabaseError(kind, info)) => {
                 if is_constraint(&kind) {
-                    tracing::warn!(?kind, message = info.message(), "unforeseen conflict");
+                    tracing::warn!(?kind, message = info.message(), "unexpected constraint violation");
                     Self::Conflict(Conflict::Unforeseen)
                 } else {
                     // Transient conditions: a full disk, a lost connection, a lock held too long.
@@ -118,13 +118,13 @@ impl From<Failure> for Error {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The URL has no known scheme.
-    #[error("the database URL must be such as sqlite:///var/lib/agora/agora.db or postgres://user@host/database")]
+    #[error("the database URL must look like sqlite:///var/lib/agora/agora.db or postgres://user@host/database")]
     Scheme,
     /// The database was created as another flavor.
-    #[error("it was made as {0}: set AGORA_DATABASE_FLAVOR to that")]
+    #[error("the database was created with the flavor {0}: set AGORA_DATABASE_FLAVOR={0}")]
     Flavor(&'static str),
     /// A replica was requested of a database that cannot have one.
-    #[error("only a PostgreSQL database has replicas")]
+    #[error("only a PostgreSQL database can have a replica")]
     NoReplica,
     /// The path of the file is not valid Unicode.
     #[error("the path of the database file is not valid Unicode: {}", .0.display())]
@@ -133,13 +133,13 @@ pub enum OpenError {
     #[error("cannot write the database file {}", .0.display())]
     Create(PathBuf, #[source] std::io::Error),
     /// The file does not exist.
-    #[error("there is no database {}", .0.display())]
+    #[error("the database {} does not exist", .0.display())]
     Missing(PathBuf),
     /// The database belongs to another application.
-    #[error("it is no database of Agora")]
+    #[error("this is not an Agora database")]
     Foreign,
     /// The schema is that of a newer version of this program.
-    #[error("its schema {found} is newer than this program, which has {ours}: use the newer version of Agora")]
+    #[error("the schema {found} is newer than this program, which has {ours}: use the newer version of Agora")]
     Newer {
         /// The version of its schema.
         found: String,
@@ -148,8 +148,8 @@ pub enum OpenError {
     },
     /// The schema is that of an older version of this program, and the database is not to be changed.
     #[error(
-        "its schema {found} is older than this program, which has {ours}: use the version that made it, or apply the \
-         {pending} pending with `agora migrate run`"
+        "the schema {found} is older than this program, which has {ours}: use the version that made it, or run \
+         `agora migrate run` (pending migrations: {pending})"
     )]
     Older {
         /// The version of its schema.
@@ -161,7 +161,7 @@ pub enum OpenError {
     },
     /// Another process serves the SQLite database.
     #[error(
-        "another process serves {}: stop it first. A SQLite database takes one service, several nodes need PostgreSQL",
+        "another process serves {}: stop it first. Only one service can use a SQLite database; several nodes need PostgreSQL",
         .0.display()
     )]
     Served(PathBuf),
@@ -176,16 +176,16 @@ pub enum OpenError {
     #[error("the disk of the database file {} is full", .0.display())]
     Full(PathBuf, #[source] diesel::result::Error),
     /// The schema could not be brought up to date.
-    #[error("cannot bring the database schema up to date")]
+    #[error("cannot migrate the database schema")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The backup that is made before the schema is changed failed, so the schema was not changed. Holds the path of the backup.
-    #[error("cannot save the database as it is before its schema is changed, at {}", .0.display())]
+    #[error("cannot save a copy of the database before migrating it, at {}", .0.display())]
     Save(PathBuf, #[source] Box<dyn std::error::Error + Send + Sync>),
     /// The URL of a PostgreSQL database cannot be parsed.
-    #[error("the PostgreSQL URL cannot be understood: {0}")]
+    #[error("invalid PostgreSQL URL: {0}")]
     Url(&'static str),
     /// The URL of a PostgreSQL database has a parameter about TLS that would have no effect.
-    #[error("the PostgreSQL URL has the parameter {0}, but of those about TLS only sslmode and sslrootcert are known")]
+    #[error("the PostgreSQL URL has the unsupported TLS parameter {0}: use only sslmode and sslrootcert")]
     Parameter(String),
     /// The CA certificates cannot be read.
     #[error("cannot set up TLS for PostgreSQL")]
@@ -195,8 +195,8 @@ pub enum OpenError {
     Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The URL leads to a pooler that assigns a server connection for each transaction or statement only.
     #[error(
-        "the database URL leads to a pooler that lends a connection for one transaction: prepared statements and locks need one \
-         that stays (with PgBouncer, pool_mode = session)"
+        "the database URL leads to a connection pooler in transaction or statement mode: prepared statements and locks need \
+         session pooling (with PgBouncer, pool_mode = session)"
     )]
     Pooled,
     /// No thread could be started.

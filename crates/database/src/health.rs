@@ -35,8 +35,8 @@ impl Probe for MigrationsProbe {
         let Migrations { applied, pending, .. } = Migrations::of(call!(self.0, read transfer::applied())?);
         match pending.as_slice() {
             [] => Ok(()),
-            _ if applied.is_empty() => Err(Error::unavailable("the database has no schema of this program")),
-            [first, ..] => Err(Error::unavailable(format!("the schema lacks {first}, which this program needs"))),
+            _ if applied.is_empty() => Err(Error::unavailable("the database has no Agora schema")),
+            [first, ..] => Err(Error::unavailable(format!("the database lacks the migration {first}"))),
         }
     }
 }

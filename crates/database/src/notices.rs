@@ -13,7 +13,7 @@ codes! { kind_code, kind("kind of notification"): NotificationKind {
 } }
 
 // Code 0 is the policy that applies if none is stored.
-codes! { policy_code, policy("policy of notifications"): NotificationPolicy {
+codes! { policy_code, policy("notification policy"): NotificationPolicy {
     Everyone = 0, Following = 1, None = 2,
 } }
 

@@ -104,14 +104,14 @@ impl CatchUp {
             *self = Self { timeline, compensated: self.compensated, ..Self::default() };
         }
         if position < replayed {
-            return Err(Error::unavailable("it is ahead of the server that takes writes"));
+            return Err(Error::unavailable("the replica is ahead of the primary"));
         }
         if let Some((at, _)) = self.mark.take_if(|(_, position)| *position <= replayed) {
             self.as_of = Some(at);
         }
         self.mark.get_or_insert((at, position));
         let as_of = self.as_of.filter(|as_of| as_of.elapsed() < MAX_AGE);
-        as_of.ok_or_else(|| Error::unavailable("it is too far behind"))
+        as_of.ok_or_else(|| Error::unavailable("the replica is too far behind the primary"))
     }
 }
 
@@ -126,7 +126,7 @@ impl Replica {
         loop {
             interval.tick().await;
             let polled = timeout(TIMEOUT, self.poll(&mut state)).await;
-            let found = polled.unwrap_or_else(|_| Err(Error::unavailable("it does not answer in time")));
+            let found = polled.unwrap_or_else(|_| Err(Error::unavailable("the replica did not respond in time")));
             *lock(&self.progress) = found.as_ref().ok().copied();
             match &found {
                 Ok(_) if was_used != Some(true) => tracing::info!("lists are read from the replica"),
@@ -143,7 +143,7 @@ impl Replica {
                 let forget =
                     self.primary.statement(|conn| Box::pin(positions::forget(conn, WRITE_POSITION_TTL_SECONDS)));
                 if let Err(error) = forget.await {
-                    tracing::warn!(cause = error.cause(), "could not forget who has written");
+                    tracing::warn!(cause = error.cause(), "could not delete expired write positions");
                 }
             }
         }
@@ -158,7 +158,7 @@ impl Replica {
         }
         let asked = Instant::now();
         let replayed = self.replica.ask(|conn| Box::pin(positions::replayed(conn))).await?;
-        let replayed = replayed.ok_or_else(|| Error::unavailable("it is no replica"))?;
+        let replayed = replayed.ok_or_else(|| Error::unavailable("the server is not a replica"))?;
         let at = Instant::now();
         let now = self.primary.statement(|conn| Box::pin(positions::now(conn))).await?;
         Ok(Progress { replayed, asked, as_of: state.observe(replayed, at, now)? })

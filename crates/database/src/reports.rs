@@ -20,7 +20,7 @@ use crate::schema::{AuditRecord, ReportRecord};
 use crate::sql_types::{DbId, DbInstant};
 use crate::{Database, call, once};
 
-codes! { kind_code, kind("kind of what is reported"): ReportTargetKind { Post = 0, Comment = 1, User = 2 } }
+codes! { kind_code, kind("target kind of a report"): ReportTargetKind { Post = 0, Comment = 1, User = 2 } }
 
 codes! { category_code, category("category of a report"): ReportCategory {
     Spam = 0, Abuse = 1, Illegal = 2, Other = 3,

@@ -32,5 +32,5 @@ impl SearchLimit {
 
 /// Returns the error of a search that finds the queue full.
 pub(crate) fn too_many() -> Error {
-    Error::unavailable("too many lists are read from the database")
+    Error::unavailable("too many searches are waiting for the database")
 }

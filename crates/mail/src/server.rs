@@ -19,10 +19,10 @@ pub enum ServerError {
     #[error("it must be smtp://USER:PASSWORD@HOST:PORT or smtps://USER:PASSWORD@HOST:PORT")]
     Url,
     /// The URL has a path, a fragment or a query other than `?tls=none`.
-    #[error("behind the port it may only have ?tls=none")]
+    #[error("only ?tls=none may follow the port")]
     UnsupportedPart,
     /// The URL would send passwords and tokens over a network unencrypted.
-    #[error("?tls=none is for a server on this machine alone")]
+    #[error("?tls=none is allowed only for a server on this machine")]
     NotLoopback,
     /// The sender is not a valid address.
     #[error("it must be an email address such as no-reply@example.org or Agora <no-reply@example.org>")]

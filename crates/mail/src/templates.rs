@@ -27,7 +27,7 @@ const MAX_FILE_BYTES: u64 = 64 * 1024;
 #[derive(Debug, Error)]
 pub enum TemplateError {
     /// The directory does not exist.
-    #[error("there is no directory {0}")]
+    #[error("the directory {0} does not exist")]
     NoDirectory(PathBuf),
     /// A file cannot be read.
     #[error("cannot read {0}: {1}")]
@@ -76,7 +76,7 @@ impl Templates {
         }
         // Always succeeds: one template of each kind was pushed.
         let all = <[_; MailKind::ALL.len()]>::try_from(templates);
-        all.map(Self).map_err(|_| TemplateError::Unusable(PathBuf::new(), "a text is missing".to_owned()))
+        all.map(Self).map_err(|_| TemplateError::Unusable(PathBuf::new(), "a template is missing".to_owned()))
     }
 
     /// Returns the text of a mail.
@@ -95,7 +95,7 @@ fn read(path: &Path) -> Result<Option<String>, TemplateError> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(unreadable(error)),
         Ok(file) if file.len() > MAX_FILE_BYTES => {
-            Err(TemplateError::Unusable(path.to_owned(), format!("it has more than {MAX_FILE_BYTES} bytes")))
+            Err(TemplateError::Unusable(path.to_owned(), format!("the file is larger than {MAX_FILE_BYTES} bytes")))
         }
         Ok(_) => fs::read_to_string(path).map(Some).map_err(unreadable),
     }
@@ -104,20 +104,20 @@ fn read(path: &Path) -> Result<Option<String>, TemplateError> {
 impl Template {
     fn parse(kind: MailKind, text: &str) -> Result<Self, String> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
-        let (head, body) = text.split_once("\n\n").ok_or("it must begin with a line Subject: and an empty line")?;
+        let (head, body) =
+            text.split_once("\n\n").ok_or("the file must begin with a line `Subject: ...` and an empty line")?;
         let subject = head.strip_prefix("Subject:").map(str::trim).filter(|subject| !subject.is_empty());
         let subject = subject.filter(|subject| !subject.contains('\n'));
-        let subject =
-            subject.ok_or("its first line must be Subject: with what the mail is about, and the second empty")?;
+        let subject = subject.ok_or("the first line must be `Subject:` and a text, and the second line empty")?;
         if names(subject).any(|name| name != USERNAME) {
-            return Err("its subject may only have {username} in braces".to_owned());
+            return Err("the only placeholder allowed in the subject is {username}".to_owned());
         }
         let has_token = kind.token_millis().is_some();
         if let Some(name) = names(body).find(|name| *name != USERNAME && !(has_token && *name == TOKEN)) {
-            return Err(format!("it has {{{name}}}, for which nothing can stand in such a mail"));
+            return Err(format!("the placeholder {{{name}}} is not available in this mail"));
         }
         if has_token && !names(body).any(|name| name == TOKEN) {
-            return Err("it lacks {token}, without which it is of no use".to_owned());
+            return Err("the placeholder {token} is missing".to_owned());
         }
         Ok(Self { subject: subject.to_owned(), body: body.to_owned() })
     }

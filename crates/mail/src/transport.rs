@@ -80,9 +80,9 @@ impl Smtp {
     }
 
     fn message(&self, mail: &OutgoingMail) -> Result<Message, SendError> {
-        let unfit = |what: &str| SendError(format!("{what} cannot be put into a mail"));
-        let address: Address = mail.address.as_str().parse().map_err(|_| unfit("the address"))?;
-        let text = self.templates.render(mail).ok_or_else(|| unfit("this kind of text"))?;
+        let invalid = |problem: &str| SendError(problem.to_owned());
+        let address: Address = mail.address.as_str().parse().map_err(|_| invalid("invalid email address"))?;
+        let text = self.templates.render(mail).ok_or_else(|| invalid("no template for this kind of mail"))?;
         // The same for every attempt, so that a mail that arrives twice is recognized as a duplicate.
         let id = format!("<{}@{}>", mail.id, self.sender.email.domain());
         let automatic = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
@@ -114,7 +114,7 @@ async fn send_envelope(connection: &mut AsyncSmtpConnection, envelope: &Envelope
     if addresses.any(|address| !AsRef::<str>::as_ref(address).is_ascii()) {
         let needed = [Extension::SmtpUtfEight, Extension::EightBitMime];
         if !needed.into_iter().all(|extension| connection.server_info().supports_feature(extension)) {
-            return Err("the server takes no addresses beyond ASCII".to_owned());
+            return Err("the server does not accept non-ASCII addresses (SMTPUTF8 and 8BITMIME)".to_owned());
         }
         parameters = vec![MailParameter::SmtpUtfEight, MailParameter::Body(MailBodyParameter::EightBitMime)];
     }

@@ -43,13 +43,13 @@ fn describe(error: &object_store::Error) -> String {
     let request = before.rsplit_once("Error performing ").and_then(|(_, request)| request.split(' ').next());
     let request = request.filter(|method| method.bytes().all(|b| b.is_ascii_uppercase())).unwrap_or("the request");
     if let Some((status, body)) = split_response(&root) {
-        let mut clauses = vec![format!("{request} was answered {status}")];
+        let mut clauses = vec![format!("{request} returned {status}")];
         clauses.extend(parse_s3_error(body));
         return clauses.join(": ");
     }
     match causes.iter().find_map(|error| error.downcast_ref::<HttpError>()) {
         // The text of the error may repeat what could not be decoded.
-        Some(error) if error.kind() == HttpErrorKind::Decode => format!("{request} was answered what cannot be read"),
+        Some(error) if error.kind() == HttpErrorKind::Decode => format!("{request} returned an unreadable response"),
         Some(error) => format!("{request} failed: {}", with_root_cause(&error.to_string(), &root)),
         None if of_system => with_root_cause(&text, &root),
         None => without_details(error, &text),
@@ -131,7 +131,7 @@ mod tests {
         failure(&format!("Server returned non-2xx status code: 403 Forbidden: {body}"))
     }
 
-    const STATUS_ONLY: &str = "the request was answered 403 Forbidden";
+    const STATUS_ONLY: &str = "the request returned 403 Forbidden";
 
     #[test]
     fn only_code_and_message_of_an_s3_error_are_kept() {
@@ -148,7 +148,7 @@ mod tests {
             assert_eq!(failure_of_response(&document), format!("{STATUS_ONLY}: Odd"));
         }
         let within = "Server returned error response: <Error><Code>InternalError</Code></Error>";
-        assert_eq!(failure(within), "the request was answered an error: InternalError");
+        assert_eq!(failure(within), "the request returned an error: InternalError");
     }
 
     #[test]

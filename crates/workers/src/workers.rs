@@ -180,7 +180,7 @@ fn lower_priority(thread: &str) {
     // Other systems have only priorities of processes.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, PRIORITY) {
-        tracing::debug!(%error, "{thread} runs with ordinary priority");
+        tracing::debug!(%error, "could not lower the priority of the thread {thread}");
     }
     #[cfg(not(target_os = "linux"))]
     let _ = thread;

@@ -139,7 +139,7 @@ impl Target {
         let query = url.query().filter(|query| !query.is_empty()).map(|query| query.replace('+', "%20"));
         url.set_query(query.as_deref());
         let mut config = tokio_postgres::Config::from_str(url.as_str())
-            .map_err(|_| OpenError::Url("such as postgres://user:password@host:5432/database"))?;
+            .map_err(|_| OpenError::Url("it must look like postgres://user:password@host:5432/database"))?;
         config.ssl_mode(ssl_mode);
         let port = url.port().map(|port| format!(":{port}"));
         let server = format!("{}{}", url.host_str().unwrap_or_default(), port.unwrap_or_default());
@@ -178,7 +178,7 @@ impl Server {
         let (set, checks) = join(one.batch_execute(&settings), other.batch_execute(CHECK_CLIENT)).await;
         set?;
         if let Err(error) = checks {
-            tracing::debug!(%error, "the server does not look after lost clients");
+            tracing::debug!(%error, "could not set client_connection_check_interval");
         }
         Ok((conn, driver))
     }
@@ -284,7 +284,7 @@ impl Connector {
             return Ok(made);
         }
         let reasons = BTreeSet::from_iter(reasons.into_values());
-        let is_silent = reasons.is_empty().then(|| format!("PostgreSQL at {} takes too long", self.hosts()));
+        let is_silent = reasons.is_empty().then(|| format!("PostgreSQL at {}: connection timed out", self.hosts()));
         Err(ConnectionError::BadConnection(Vec::from_iter(reasons.into_iter().chain(is_silent)).join("; ")))
     }
 
@@ -378,13 +378,13 @@ fn roots(file: Option<&str>) -> Result<RootCertStore, OpenError> {
     let mut roots = RootCertStore::empty();
     match file {
         Some(path) => {
-            let failed = |error: &dyn Display| OpenError::Tls(format!("{path} of sslrootcert: {error}").into());
+            let failed = |error: &dyn Display| OpenError::Tls(format!("sslrootcert {path}: {error}").into());
             for certificate in CertificateDer::pem_file_iter(path).map_err(|error| failed(&error))? {
                 let certificate = certificate.map_err(|error| failed(&error))?;
                 roots.add(certificate).map_err(|error| failed(&error))?;
             }
             if roots.is_empty() {
-                return Err(failed(&"there is no certificate in it"));
+                return Err(failed(&"the file contains no certificate"));
             }
         }
         None => {

@@ -223,7 +223,7 @@ impl Postgres {
     fn should_fall_back_to_primary(&self, error: &Error) -> bool {
         let is_failure = matches!(error, Error::Unavailable(_) | Error::Internal(_));
         if is_failure {
-            tracing::debug!(cause = error.cause(), "the replica failed");
+            tracing::debug!(cause = error.cause(), "a read from the replica failed");
             self.connector.count();
         }
         is_failure

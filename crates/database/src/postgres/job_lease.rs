@@ -32,7 +32,7 @@ impl Lease {
                 interval.tick().await;
                 match renewing.statement(move |conn| Box::pin(renew(conn, name, holder))).await {
                     Ok(true) => {}
-                    Ok(false) => tracing::warn!(name, "another node has taken a lease that expired"),
+                    Ok(false) => tracing::warn!(name, "a lease expired, and another node acquired it"),
                     Err(error) => tracing::warn!(name, cause = error.cause(), "could not renew a lease"),
                 }
             }

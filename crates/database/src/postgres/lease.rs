@@ -136,7 +136,7 @@ pub(super) async fn acquire_migration_lease(connector: &Connector) -> Result<Mig
         loop {
             interval.tick().await;
             if let Err(error) = renew(&mut &conn, MIGRATION, holder).await {
-                tracing::warn!(%error, "could not renew the lease of the migrations");
+                tracing::warn!(%error, "could not renew the migration lease");
             }
         }
     });

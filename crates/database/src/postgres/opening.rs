@@ -92,7 +92,7 @@ pub(super) async fn prepare(opening: Opening, connector: &Connector, flavor: Fla
             return Ok(Migrated::default());
         }
     }
-    tracing::info!("the schema is brought up to date once no other node does so and no backup is under way");
+    tracing::info!("migrating the schema, once no other node is migrating it and no backup is running");
     // Changing a schema, and waiting for another node that does, may take longer than any request.
     conn.batch_execute("SET statement_timeout = 0; SET lock_timeout = 0").await.map_err(failed)?;
     let lease = match flavor {

@@ -143,7 +143,7 @@ impl Pipelines {
                 return Err(closed());
             }
             let (index, slot) =
-                self.choose_slot(home).ok_or_else(|| Error::internal("there is no place for a connection"))?;
+                self.choose_slot(home).ok_or_else(|| Error::internal("there is no slot for a connection"))?;
             let pipeline = match slot.current() {
                 Some(pipeline) => pipeline,
                 None => {

@@ -89,25 +89,25 @@ impl managed::Manager for Manager {
 
     async fn recycle(&self, conn: &mut AsyncPgConnection, metrics: &Metrics) -> RecycleResult<ConnectionError> {
         if conn.is_broken() {
-            return Err(RecycleError::message("it is broken"));
+            return Err(RecycleError::message("the connection is broken"));
         }
         let last_used = metrics.recycled.unwrap_or(metrics.created);
         let invalidated_at = *lock(&self.invalidated_at);
         if invalidated_at.is_some_and(|at| last_used < at) {
-            return Err(RecycleError::message("another one was lost since it was used"));
+            return Err(RecycleError::message("another connection was lost since this one was last used"));
         }
         if self.connector.has_failed_over_since(metrics.created) {
-            return Err(RecycleError::message("another server has taken over since it was made"));
+            return Err(RecycleError::message("another server has taken over since the connection was made"));
         }
         if last_used.elapsed() < self.limits.ping_after_idle {
             return Ok(());
         }
         match timeout(self.limits.ping_timeout(), conn.batch_execute("")).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(RecycleError::message("it is broken")),
+            Ok(Err(_)) => Err(RecycleError::message("the connection is broken")),
             Err(_) => {
                 self.invalidate_all();
-                Err(RecycleError::message("it does not answer"))
+                Err(RecycleError::message("the server does not respond to a ping"))
             }
         }
     }

@@ -34,9 +34,11 @@ impl RowWriteLimit {
     pub(super) async fn acquire(&self, row: Uuid) -> Result<OwnedSemaphorePermit> {
         // The last bits of an identifier are random.
         let group = usize::try_from(row.as_u128() % GROUPS).ok().and_then(|group| self.groups.get(group));
-        let group = group.ok_or_else(|| Error::internal("there is no such group of rows"))?;
+        let group = group.ok_or_else(|| Error::internal("no such group of rows"))?;
         let permit = timeout(self.wait, Arc::clone(group).acquire_owned()).await;
-        permit.map_err(|_| Error::unavailable("too many write the same row of the database"))?.map_err(Error::internal)
+        permit
+            .map_err(|_| Error::unavailable("too many requests are waiting to write the same database row"))?
+            .map_err(Error::internal)
     }
 }
 

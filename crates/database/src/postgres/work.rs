@@ -117,7 +117,7 @@ async fn run_retrying<T>(
             error => Error::unavailable(error),
         })?;
         if is_abandoned() {
-            return Err(Error::unavailable("the request has gone away"));
+            return Err(Error::unavailable("the request was cancelled"));
         }
         let begun = Instant::now();
         let transacted = AssertUnwindSafe(retry_conflicts(&mut conn, limits, transaction, work)).catch_unwind();

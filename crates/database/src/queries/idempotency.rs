@@ -109,7 +109,9 @@ pub(crate) async fn complete(conn: &mut Conn<'_>, attempt: DbId, done: Done) -> 
     let completed = diesel::update(running).set(idempotency::outcome.eq(Some(encode(done))));
     let completed = prepared(completed).execute(conn).await?;
     if completed == 0 {
-        return Err(Failure::Rule(Error::unavailable("another attempt has taken the place of this one")));
+        return Err(Failure::Rule(Error::unavailable(
+            "another attempt with the same idempotency key has replaced this one",
+        )));
     }
     Ok(())
 }

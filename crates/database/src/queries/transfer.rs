@@ -73,7 +73,7 @@ pub(crate) async fn page(conn: &mut Conn<'_>, table: Table, after: Option<Positi
                     let is_other = $table::$first.ne($first)$(.or($table::$second.gt($second)))?;
                     page = page.filter($table::$first.ge($first).and(is_other));
                 }
-                Some(_) => return Err(Failure::Rule(Error::internal("the key is of another table"))),
+                Some(_) => return Err(Failure::Rule(Error::internal("the key belongs to another table"))),
             }
             Rows(AnyRows::$variant(page.load(conn).await?))
         }};

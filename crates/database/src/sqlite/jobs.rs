@@ -217,7 +217,7 @@ fn write_group(conn: &mut SqliteConnection, mut group: Vec<Box<dyn WriteJob>>, e
     let failure = committed.err().map(|error| cause.unwrap_or_else(|| error.to_string()));
     if let Some(cause) = &failure {
         // Each job reports the cause to its caller.
-        tracing::debug!(cause, jobs = group.len(), "a group of writes was rolled back");
+        tracing::debug!(cause, jobs = group.len(), "rolled back a group of writes");
         keep_first(0);
     }
     // Before any caller learns that its write is done.

@@ -44,7 +44,7 @@ impl Log {
             ));
             let as_before = conn.batch_execute(&format!("PRAGMA busy_timeout = {}", BUSY_TIMEOUT.as_millis()));
             if let Err(error) = emptied.and(as_before) {
-                tracing::warn!(cause = %error, "could not empty the database's log");
+                tracing::warn!(cause = %error, "could not checkpoint the write-ahead log");
             }
             self.empty_above = LOG_LIMIT.max(self.length() + RETRY_STEP);
         } else if length <= LOG_LIMIT {

@@ -32,7 +32,7 @@ pub(super) fn run(
     let _alone = (!is_locked).then(|| lock_service(file)).transpose()?;
     let saved = found.map(|schema| save(conn, file, schema)).transpose()?;
     if let Some(saved) = &saved {
-        tracing::info!(file = %saved.display(), "saved the database as it was before its schema is brought up to date");
+        tracing::info!(file = %saved.display(), "saved a copy of the database before migrating it");
     }
     let applied = conn.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?;
     Ok(Migrated { applied: version::names(&applied), saved })
@@ -90,7 +90,7 @@ fn link_to_free_name(temporary: &Path, named: impl Fn(&str) -> PathBuf) -> Resul
             Err(error) => return Err(error.into()),
         }
     }
-    Err("there are too many copies: delete some".into())
+    Err("too many copies from before earlier migrations exist: delete some".into())
 }
 
 fn has_same_content(one: &Path, other: &Path) -> io::Result<bool> {

@@ -74,7 +74,7 @@ impl<J: Send + 'static> Workers<J> {
         let (reply, answer) = oneshot::channel();
         let job = job(reply);
         self.jobs.push(job).map_err(|refused| match refused {
-            PushError::Full => Error::unavailable("too many requests wait for the database"),
+            PushError::Full => Error::unavailable("too many requests are waiting for the database"),
             PushError::Closed => closed(),
         })?;
         // The sender was dropped without an answer if its thread has ended.

@@ -98,7 +98,7 @@ impl ImageCleaner for Cleaner {
 /// Returns the result of `work`. If a decoder panics, the image counts as undecodable.
 fn reject_on_panic<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        tracing::warn!(?format, "an image made its decoder panic");
+        tracing::warn!(?format, "an image decoder panicked");
         Err(undecodable())
     })
 }

@@ -19,10 +19,10 @@ pub(crate) use bucket::objects as bucket_objects;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The text is not a URL with a supported scheme.
-    #[error("images can be kept at file:///absolute/path, s3://bucket/prefix, or memory: for tests")]
+    #[error("the image store must be file:///absolute/path, s3://bucket/prefix or, for tests, memory:")]
     Unsupported,
     /// The directory cannot be created.
-    #[error("cannot make the directory {}", path.display())]
+    #[error("cannot create the directory {}", path.display())]
     Directory {
         /// The path of the directory.
         path: PathBuf,
@@ -31,7 +31,7 @@ pub enum OpenError {
     },
     /// The URL does not name a bucket, or has other parts besides bucket and prefix.
     #[error(
-        "a bucket is written s3://bucket or s3://bucket/prefix and nothing more; \
+        "the URL of a bucket must be s3://bucket or s3://bucket/prefix; \
          credentials and endpoint come from the AWS_* variables"
     )]
     Bucket,
@@ -50,7 +50,7 @@ pub enum OpenError {
     )]
     NoCredentials(#[source] Failure),
     /// The configuration of the storage is invalid.
-    #[error("the storage cannot be used as it is set up")]
+    #[error("invalid configuration of the image store")]
     Store(#[from] object_store::Error),
 }
 

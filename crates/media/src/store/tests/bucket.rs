@@ -118,9 +118,9 @@ async fn serve_response(status: &str, body: &str) -> [(String, String); 3] {
 async fn errors_repeat_little_of_a_server_response() {
     let document = "<Error><Code>ExpiredToken</Code><Message>It expired.</Message><Token-0>hunter2</Token-0></Error>";
     for (status, body, expected) in [
-        ("403 Forbidden", "x-amz-security-token: hunter2\n\u{1b}[2J", "GET was answered 403 Forbidden"),
-        ("400 Bad Request", &*"hunter2 ".repeat(200_000), "GET was answered 400 Bad Request"),
-        ("403 Forbidden", document, "GET was answered 403 Forbidden: ExpiredToken: It expired."),
+        ("403 Forbidden", "x-amz-security-token: hunter2\n\u{1b}[2J", "GET returned 403 Forbidden"),
+        ("400 Bad Request", &*"hunter2 ".repeat(200_000), "GET returned 400 Bad Request"),
+        ("403 Forbidden", document, "GET returned 403 Forbidden: ExpiredToken: It expired."),
         ("200 OK", "<ListBucketResult><hunter2></ListBucketResult>", "Generic S3 error: "),
     ] {
         let variables = serve_response(status, body).await;
