@@ -56,8 +56,8 @@ impl Calls {
     /// Begins a call. `operation` is the name of a query function with its module, such as `posts.find`.
     pub(crate) fn begin(&self, operation: &'static str) -> Call<'_> {
         let is_timed = self.instrumentation.meter.is_some() || self.instrumentation.slow.is_some();
-        let begun = is_timed.then(Instant::now);
-        Call { calls: self, operation, begun, outcome: CallOutcome::Abandoned, span: span(operation) }
+        let started = is_timed.then(Instant::now);
+        Call { calls: self, operation, started, outcome: CallOutcome::Abandoned, span: span(operation) }
     }
 
     fn ended(&self, operation: &'static str, time: Duration, outcome: CallOutcome) {
@@ -88,7 +88,7 @@ impl Calls {
 pub(crate) struct Call<'a> {
     calls: &'a Calls,
     operation: &'static str,
-    begun: Option<Instant>,
+    started: Option<Instant>,
     outcome: CallOutcome,
     span: Span,
 }
@@ -123,8 +123,8 @@ impl Call<'_> {
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        if let Some(begun) = self.begun {
-            self.calls.ended(self.operation, begun.elapsed(), self.outcome);
+        if let Some(started) = self.started {
+            self.calls.ended(self.operation, started.elapsed(), self.outcome);
         }
     }
 }
@@ -162,11 +162,11 @@ mod tests {
 
     #[test]
     fn many_slow_calls_are_logged_in_a_few_lines() {
-        let (calls, begun) = (Calls::default(), Instant::now());
-        assert_eq!(calls.sample_slow(begun), Some(0));
+        let (calls, started) = (Calls::default(), Instant::now());
+        assert_eq!(calls.sample_slow(started), Some(0));
         for _ in 0..1000 {
-            assert_eq!(calls.sample_slow(begun + MIN_LOG_INTERVAL / 2), None);
+            assert_eq!(calls.sample_slow(started + MIN_LOG_INTERVAL / 2), None);
         }
-        assert_eq!(calls.sample_slow(begun + MIN_LOG_INTERVAL), Some(1000));
+        assert_eq!(calls.sample_slow(started + MIN_LOG_INTERVAL), Some(1000));
     }
 }

@@ -30,12 +30,12 @@ fn page_of_threaded(page: PageRequest, rows: Vec<ThreadedRow>) -> Result<Page<Th
 #[async_trait]
 impl CommentRepository for Database {
     async fn create(&self, comment: &NewComment, attempt: Option<AttemptId>) -> Result<()> {
-        let (id, row, told) = (comment.comment.id, CommentRow::of(comment), comment.notices.clone());
+        let (id, row, notices) = (comment.comment.id, CommentRow::of(comment), comment.notices.clone());
         let post = comment.comment.post.uuid();
         if comment.reply.is_some() {
-            once!(self, attempt, write comments::insert_reply(row, told), did given => Outcome::CommentCreated(id), at post)
+            once!(self, attempt, write comments::insert_reply(row, notices), did given => Outcome::CommentCreated(id), at post)
         } else {
-            once!(self, attempt, statement comments::insert(row, told), did given => Outcome::CommentCreated(id), at post)
+            once!(self, attempt, statement comments::insert(row, notices), did given => Outcome::CommentCreated(id), at post)
         }
     }
 

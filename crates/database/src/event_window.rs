@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(numbers(&window, Position::after(7, 2), 2), Some(vec![3, 4]));
         assert_eq!(numbers(&window, Position::after(7, 5), 9), Some(vec![]));
         let within = Position { epoch: 7, number: 3, part: Part::Feed };
-        assert_eq!(numbers(&window, within, 1), Some(vec![3]), "not all of 3 was told");
+        assert_eq!(numbers(&window, within, 1), Some(vec![3]), "not all of 3 was returned");
     }
 
     #[test]

@@ -41,8 +41,8 @@ fn like_record(post: PostId, user: UserId, like: NewRelation) -> LikeRecord {
 impl PostRepository for Database {
     async fn create(&self, post: &Post, notices: &[Notice], attempt: Option<AttemptId>) -> Result<PostView> {
         let (id, row, feeds) = (post.id, PostRow::of(post), Arc::clone(&self.feeds));
-        let (words, told) = (IndexedText::of_post(&post.text).by(post.author), notices.to_vec());
-        once!(self, attempt, statement posts::create(row, words, told), did given => Outcome::PostCreated(id),
+        let (words, notices) = (IndexedText::of_post(&post.text).by(post.author), notices.to_vec());
+        once!(self, attempt, statement posts::create(row, words, notices), did given => Outcome::PostCreated(id),
             then move |view| feeds.announce(&view.post))
     }
 

@@ -121,8 +121,8 @@ impl Replica {
     pub async fn follow(&self) {
         let mut interval = interval(POLL_INTERVAL);
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let begun = Instant::now();
-        let (mut state, mut forgotten, mut was_used) = (CatchUp::default(), begun, None);
+        let started = Instant::now();
+        let (mut state, mut cleaned_at, mut was_used) = (CatchUp::default(), started, None);
         loop {
             interval.tick().await;
             let polled = timeout(TIMEOUT, self.poll(&mut state)).await;
@@ -131,18 +131,19 @@ impl Replica {
             match &found {
                 Ok(_) if was_used != Some(true) => tracing::info!("lists are read from the replica"),
                 // The lag is known after two polls.
-                Err(_) if was_used.is_none() && begun.elapsed() < TIMEOUT => continue,
+                Err(_) if was_used.is_none() && started.elapsed() < TIMEOUT => continue,
                 Err(error) if was_used != Some(false) => {
                     tracing::warn!(cause = error.cause(), "lists are not read from the replica");
                 }
                 _ => {}
             }
             was_used = Some(found.is_ok());
-            if forgotten.elapsed() > MAX_AGE {
-                forgotten = Instant::now();
-                let forget =
-                    self.primary.statement(|conn| Box::pin(positions::forget(conn, WRITE_POSITION_TTL_SECONDS)));
-                if let Err(error) = forget.await {
+            if cleaned_at.elapsed() > MAX_AGE {
+                cleaned_at = Instant::now();
+                let delete = self
+                    .primary
+                    .statement(|conn| Box::pin(positions::delete_older_than(conn, WRITE_POSITION_TTL_SECONDS)));
+                if let Err(error) = delete.await {
                     tracing::warn!(cause = error.cause(), "could not delete expired write positions");
                 }
             }

@@ -75,8 +75,8 @@ fn view((record, reporter, comment): FoundReport) -> Outcome<ReportView> {
 #[async_trait]
 impl ReportRepository for Database {
     async fn create(&self, report: &Report, notices: &[Notice], attempt: Option<AttemptId>) -> Result<Reported> {
-        let (report, told) = (report.clone(), notices.to_vec());
-        once!(self, attempt, write reports::create(report, told), did reported => match reported {
+        let (report, notices) = (report.clone(), notices.to_vec());
+        once!(self, attempt, write reports::create(report, notices), did reported => match reported {
             Reported::Created(id) => Done::ReportCreated(id),
             Reported::AlreadyOpen(id) => Done::ReportFound(id),
         })

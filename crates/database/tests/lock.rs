@@ -33,12 +33,12 @@ async fn lock(database: &Database) -> Option<Lock> {
 
 /// Acquires a lock that was just released. A server may notice the release a moment later.
 async fn acquire(database: &Database) -> Lock {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         if let Some(lock) = lock(database).await {
             return lock;
         }
-        assert!(begun.elapsed() < TIMEOUT, "the lock was not given up");
+        assert!(started.elapsed() < TIMEOUT, "the lock was not given up");
     }
 }
 

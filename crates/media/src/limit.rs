@@ -61,12 +61,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_producer_that_stalls_times_out() {
-        let begun = Instant::now();
+        let started = Instant::now();
         let never = stream::iter([Ok(1)]).chain(stream::pending());
         let items: Vec<_> = with_item_timeout(CALL_TIMEOUT, never.boxed()).collect().await;
         assert!(matches!(items.as_slice(), [Ok(1), Err(Error::Generic { .. })]), "{items:?}");
         with_timeout(CALL_TIMEOUT, std::future::pending::<Result<()>>()).await.unwrap_err();
-        assert_eq!(begun.elapsed(), 2 * CALL_TIMEOUT);
+        assert_eq!(started.elapsed(), 2 * CALL_TIMEOUT);
     }
 
     #[test]

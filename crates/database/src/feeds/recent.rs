@@ -192,7 +192,7 @@ mod tests {
         recent.extend(now, vec![post(14)], snapshot(14, &[]));
         recent.restart(Some(snapshot(14, &[])));
         recent.extend(recent.generation, vec![post(14)], snapshot(15, &[]));
-        assert_eq!(transactions(&recent, recent.first), Some(vec![14]), "known anew");
+        assert_eq!(transactions(&recent, recent.first), Some(vec![14]), "known again");
     }
 
     #[test]

@@ -399,15 +399,15 @@ async fn disabling_an_account_deletes_a_mail_token_that_is_being_made_for_it() {
     );
     write(&database, mail).await.unwrap();
     let watching = database.connector.connect().await.unwrap();
-    let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (started, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let claiming = tokio::spawn({
-        let (database, begun, go_on) = (Arc::clone(&database), Arc::clone(&begun), Arc::clone(&go_on));
+        let (database, started, go_on) = (Arc::clone(&database), Arc::clone(&started), Arc::clone(&go_on));
         async move {
             let claim = database.write(move |conn| {
-                let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
+                let (started, go_on) = (Arc::clone(&started), Arc::clone(&go_on));
                 Box::pin(async move {
                     queries::mail::claim(conn, "token".to_owned(), AT).await?;
-                    begun.notify_one();
+                    started.notify_one();
                     go_on.notified().await;
                     Ok(())
                 })
@@ -415,7 +415,7 @@ async fn disabling_an_account_deletes_a_mail_token_that_is_being_made_for_it() {
             claim.await
         }
     });
-    begun.notified().await;
+    started.notified().await;
     let disabling = tokio::spawn({
         let database = Arc::clone(&database);
         async move {

@@ -286,13 +286,13 @@ impl Postgres {
         work: impl Work<T>,
     ) -> Result<T> {
         let this = self.primary_or_self();
-        let begun = Instant::now();
+        let started = Instant::now();
         let permit = match row {
             Some(row) => Some(this.row_write_limit.acquire(row).await?),
             None => None,
         };
         // The waits for the permit and for a connection together take no longer than for a connection alone.
-        let limits = Limits { wait: this.limits.wait.saturating_sub(begun.elapsed()), ..this.limits };
+        let limits = Limits { wait: this.limits.wait.saturating_sub(started.elapsed()), ..this.limits };
         this.run(permit, limits, transaction, on_unknown, Box::new(work)).await
     }
 
@@ -305,7 +305,7 @@ impl Postgres {
         self.primary.as_deref().unwrap_or(self)
     }
 
-    /// Runs work on a pooled connection, on the runtime that drives it. Once begun, the work runs to its end even if its
+    /// Runs work on a pooled connection, on the runtime that drives it. Once started, the work runs to its end even if its
     /// request is cancelled, since a connection cannot be reused after half a statement or half a transaction.
     async fn run<T: Send + 'static>(
         &self,

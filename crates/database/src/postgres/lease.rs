@@ -113,7 +113,7 @@ pub(super) struct MigrationLease {
 /// Waits for the migration lease and takes it.
 pub(super) async fn acquire_migration_lease(connector: &Connector) -> Result<MigrationLease, OpenError> {
     let (mut conn, holder) = (connector.connect_to_open().await?, new_holder());
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         // Two nodes that create the table at once may conflict.
         let made = conn.batch_execute(CREATE_TABLE).await;
@@ -121,12 +121,12 @@ pub(super) async fn acquire_migration_lease(connector: &Connector) -> Result<Mig
             Ok(()) => match try_acquire(&mut &conn, MIGRATION, holder).await {
                 Ok(true) => break,
                 Ok(false) => {}
-                Err(error) if begun.elapsed() > LEASE_DURATION => {
+                Err(error) if started.elapsed() > LEASE_DURATION => {
                     return Err(OpenError::Migration(Error::from(error).into()));
                 }
                 Err(_) => {}
             },
-            Err(error) if begun.elapsed() > LEASE_DURATION => return Err(OpenError::Migration(error.into())),
+            Err(error) if started.elapsed() > LEASE_DURATION => return Err(OpenError::Migration(error.into())),
             Err(_) => {}
         }
         sleep(RETRY_INTERVAL).await;
@@ -147,11 +147,11 @@ impl MigrationLease {
     /// Releases the lease.
     pub(super) async fn release(self) -> Result<(), OpenError> {
         self.renewal.abort();
-        let (conn, begun) = (self.connector.connect_to_open().await?, Instant::now());
+        let (conn, started) = (self.connector.connect_to_open().await?, Instant::now());
         loop {
             match release(&mut &conn, MIGRATION, self.holder).await {
                 // The server may still be carrying out a renewal.
-                Err(failure) if is_conflict(&failure) && begun.elapsed() < LEASE_DURATION => {
+                Err(failure) if is_conflict(&failure) && started.elapsed() < LEASE_DURATION => {
                     sleep(RETRY_INTERVAL).await
                 }
                 ended => return ended.map_err(|error| OpenError::Migration(Error::from(error).into())),

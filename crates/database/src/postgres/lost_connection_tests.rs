@@ -93,10 +93,10 @@ impl Fixture {
 }
 
 fn until(holds: impl FnMut() -> bool) {
-    let (begun, mut holds) = (Instant::now(), holds);
+    let (started, mut holds) = (Instant::now(), holds);
     block_in_place(|| {
         while !holds() {
-            assert!(begun.elapsed() < HANG, "it never happens");
+            assert!(started.elapsed() < HANG, "it never happens");
         }
     });
 }
@@ -128,7 +128,7 @@ enum Lane {
 
 /// A write that waits for the lock.
 struct PendingWrite {
-    /// How often the write was begun.
+    /// How often the write was started.
     times: Arc<AtomicU32>,
     answer: JoinHandle<Result<u32>>,
 }
@@ -307,9 +307,9 @@ async fn requests_that_gave_up_while_the_server_was_away_leave_no_attempts_to_co
     let reads = (0..REQUESTS).map(|_| find(&database, id(2, 1), id(1, 1)));
     let answers = futures_util::future::join_all(reads).await;
     assert!(answers.iter().all(|answer| matches!(answer, Err(Error::Unavailable(_)))), "{answers:?}");
-    let begun = Instant::now();
+    let started = Instant::now();
     while tasks() > before + REQUESTS / 10 {
-        assert!(begun.elapsed() < HANG, "{} tasks, and {before} before", tasks());
+        assert!(started.elapsed() < HANG, "{} tasks, and {before} before", tasks());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -328,7 +328,7 @@ async fn commits_that_wait_for_a_replica_do_not_exceed_the_size_of_the_pool() {
     };
     session.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'; SELECT pg_reload_conf();");
     let most = database.pool.status().max_size;
-    let begun = Instant::now();
+    let started = Instant::now();
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep';";
     // Goes on for three rounds after all connections wait for the replica.
     let (mut rounds, mut counted) = (0, 0);
@@ -336,12 +336,12 @@ async fn commits_that_wait_for_a_replica_do_not_exceed_the_size_of_the_pool() {
         futures_util::future::join_all((0..most).map(|_| write())).await;
         counted = block_in_place(|| session.run(waiting)).trim().parse().unwrap();
         rounds += usize::from(counted >= most);
-        assert!(begun.elapsed() < HANG, "{counted} of {most}");
+        assert!(started.elapsed() < HANG, "{counted} of {most}");
     }
     assert_eq!(counted, most);
 
     session.run("ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf();");
     while let Err(error) = write().await {
-        assert!(begun.elapsed() < HANG, "{error}");
+        assert!(started.elapsed() < HANG, "{error}");
     }
 }

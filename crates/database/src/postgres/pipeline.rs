@@ -76,14 +76,14 @@ impl Pipelines {
     /// Runs work that only reads. If its connection permits out to be lost, or a prepared statement to be outdated, the work is
     /// run again on another connection.
     pub(crate) async fn run<T>(self: &Arc<Self>, work: &dyn Work<T>) -> Result<T> {
-        let (begun, mut attempts, mut lost) = (Instant::now(), 0, 0);
+        let (started, mut attempts, mut lost) = (Instant::now(), 0, 0);
         loop {
             attempts += 1;
             match self.attempt(work).await? {
                 Some(Err(failure))
                     if self.limits.may_reads_conflict
                         && is_conflict(&failure)
-                        && begun.elapsed() < self.limits.lock =>
+                        && started.elapsed() < self.limits.lock =>
                 {
                     back_off(attempts).await;
                 }
@@ -104,7 +104,7 @@ impl Pipelines {
         let no_connection = |_| Error::unavailable("no connection to the database became free in time");
         let (permit, (slot, pipeline)) = acquired.await.map_err(no_connection)??;
         drop(queued);
-        let begun = Instant::now();
+        let started = Instant::now();
         let in_flight = InFlight::begin(&pipeline, permit, self.limits.work);
         let answer = timeout(self.limits.work, work(&mut &pipeline.conn)).await;
         in_flight.end();
@@ -121,11 +121,11 @@ impl Pipelines {
                     return Err(timed_out());
                 }
                 // The other connections are most likely lost as well.
-                self.invalidate_older_than(begun);
+                self.invalidate_older_than(started);
                 Ok(None)
             }
-            Err(failure) if failure.is_unexplained() && begun.elapsed() < self.limits.lock => {
-                self.invalidate_older_than(begun);
+            Err(failure) if failure.is_unexplained() && started.elapsed() < self.limits.lock => {
+                self.invalidate_older_than(started);
                 Ok(None)
             }
             _ => {

@@ -70,7 +70,7 @@ pub(crate) async fn now(conn: &mut Conn<'_>) -> Outcome<(String, i64)> {
 }
 
 /// Deletes the positions of accounts that are older than this many seconds.
-pub(crate) async fn forget(conn: &mut Conn<'_>, seconds: i64) -> Outcome<()> {
+pub(crate) async fn delete_older_than(conn: &mut Conn<'_>, seconds: i64) -> Outcome<()> {
     let begin = sql::<Timestamptz>(&format!("clock_timestamp() - make_interval(secs => {seconds})"));
     let old = write_positions::table.filter(write_positions::written_at.lt(begin));
     diesel::delete(old.filter(write_positions::user_id.ne(ALL_ACCOUNTS))).execute(conn).await?;

@@ -50,23 +50,23 @@ define_sql_function! {
 /// Turns the like on if it is off, off if it is on.
 pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord, notice: Option<Notice>) -> Outcome<bool> {
     let LikeRecord { post_id, user_id, id, created_at } = like;
-    let told = notice.as_ref().map(gathered_row);
-    let (notice, recipient) = (told.as_ref().map(|row| row.id), told.as_ref().map(|row| row.recipient_id));
-    let day = told.and_then(|row| row.day).unwrap_or_default();
+    let row = notice.as_ref().map(gathered_row);
+    let (notice, recipient) = (row.as_ref().map(|row| row.id), row.as_ref().map(|row| row.recipient_id));
+    let day = row.and_then(|row| row.day).unwrap_or_default();
     let call = call_toggle_like(post_id, user_id, id, created_at, notice, recipient, day);
     let toggled = diesel::select(call).get_result::<Option<bool>>(conn).await;
     toggled.map_err(Failure::missing(Resource::User))?.ok_or(Failure::Rule(Error::NotFound(Resource::Post)))
 }
 
 /// Returns notices that are not gathered as the arguments of one call: ids, kinds and recipients, at the same index each.
-fn notice_columns(told: &[Notice]) -> (Vec<DbId>, Vec<i16>, Vec<DbId>) {
+fn notice_columns(notices: &[Notice]) -> (Vec<DbId>, Vec<i16>, Vec<DbId>) {
     let values = |notice: &Notice| (DbId(notice.id.uuid()), kind_code(notice.kind), DbId(notice.recipient.uuid()));
-    told.iter().map(values).collect()
+    notices.iter().map(values).collect()
 }
 
 /// Stores a top-level comment, counts it, and notifies of it.
-pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: Vec<Notice>) -> Outcome<()> {
-    let (ids, kinds, recipients) = notice_columns(&told);
+pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, notices: Vec<Notice>) -> Outcome<()> {
+    let (ids, kinds, recipients) = notice_columns(&notices);
     let CommentRow { id, post_id, author_id, content, created_at, updated_at, entities, .. } = row;
     let call =
         call_insert_comment(id, post_id, author_id, content, created_at, updated_at, entities, ids, kinds, recipients);
@@ -79,9 +79,9 @@ pub(crate) async fn insert_post(
     conn: &mut Conn<'_>,
     row: PostRow,
     text: TextRow,
-    told: Vec<Notice>,
+    notices: Vec<Notice>,
 ) -> Outcome<AuthorRow> {
-    let (tags, (ids, kinds, recipients)) = (row.tags(), notice_columns(&told));
+    let (tags, (ids, kinds, recipients)) = (row.tags(), notice_columns(&notices));
     let PostRow { id, author_id, content, image, attachments, visibility, created_at, updated_at, entities, .. } = row;
     let images = attachments::of_post(image, attachments.as_deref())?;
     let images: Vec<String> = images.into_iter().map(|image| image.key.as_str().to_owned()).collect();

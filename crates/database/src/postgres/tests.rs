@@ -146,15 +146,15 @@ async fn work_of_a_cancelled_request_completes_and_its_connection_is_reused() {
     let database = fresh(Duration::from_secs(20)).await;
     write(&database, "CREATE TABLE written (n int)").await.unwrap();
     let before = pid(&database).await;
-    let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (started, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let request = tokio::spawn({
-        let (database, begun, go_on) = (Arc::clone(&database), Arc::clone(&begun), Arc::clone(&go_on));
+        let (database, started, go_on) = (Arc::clone(&database), Arc::clone(&started), Arc::clone(&go_on));
         async move {
             let write = database.write(move |conn| {
-                let (begun, go_on) = (Arc::clone(&begun), Arc::clone(&go_on));
+                let (started, go_on) = (Arc::clone(&started), Arc::clone(&go_on));
                 Box::pin(async move {
                     conn.batch_execute("INSERT INTO written VALUES (1)").await?;
-                    begun.notify_one();
+                    started.notify_one();
                     go_on.notified().await;
                     Ok(conn.batch_execute("INSERT INTO written VALUES (2)").await?)
                 })
@@ -162,7 +162,7 @@ async fn work_of_a_cancelled_request_completes_and_its_connection_is_reused() {
             write.await
         }
     });
-    begun.notified().await;
+    started.notified().await;
     request.abort();
     assert!(request.await.unwrap_err().is_cancelled());
     go_on.notify_one();
@@ -267,16 +267,16 @@ async fn the_server_does_not_end_an_idle_connection_that_holds_a_lock() {
 #[tokio::test(flavor = "multi_thread")]
 async fn closing_waits_for_running_work_of_a_cancelled_request() {
     let database = fresh(Duration::from_secs(20)).await;
-    let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (started, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let is_done = Arc::new(AtomicBool::new(false));
     let request = tokio::spawn({
-        let (database, begun, go_on) = (Arc::clone(&database), Arc::clone(&begun), Arc::clone(&go_on));
+        let (database, started, go_on) = (Arc::clone(&database), Arc::clone(&started), Arc::clone(&go_on));
         let is_done = Arc::clone(&is_done);
         async move {
             let read = database.statement(move |conn| {
-                let (begun, go_on, is_done) = (Arc::clone(&begun), Arc::clone(&go_on), Arc::clone(&is_done));
+                let (started, go_on, is_done) = (Arc::clone(&started), Arc::clone(&go_on), Arc::clone(&is_done));
                 Box::pin(async move {
-                    begun.notify_one();
+                    started.notify_one();
                     go_on.notified().await;
                     conn.batch_execute("SELECT 1").await?;
                     is_done.store(true, Ordering::SeqCst);
@@ -286,14 +286,14 @@ async fn closing_waits_for_running_work_of_a_cancelled_request() {
             read.await
         }
     });
-    begun.notified().await;
+    started.notified().await;
     request.abort();
     assert!(request.await.unwrap_err().is_cancelled());
     let closing = tokio::task::spawn_blocking({
         let database = Arc::clone(&database);
         move || database.close()
     });
-    // The pool has no connection left, so this is answered only once closing has begun.
+    // The pool has no connection left, so this is answered only once closing has started.
     assert!(matches!(write(&database, "SELECT 1").await, Err(Error::Unavailable(_))));
     assert!(!closing.is_finished(), "closed while work was at hand");
     go_on.notify_one();
@@ -379,9 +379,9 @@ async fn likes_comments_and_the_deletion_of_their_post_do_not_deadlock() {
     let deadlocks = tokio::task::spawn_blocking(move || {
         let mut session = private_postgres::shared().session("postgres");
         // The number is complete once the connections that counted are gone.
-        let begun = Instant::now();
+        let started = Instant::now();
         while session.run(&format!("SELECT count(*) FROM pg_stat_activity WHERE datname = '{name}';")).trim() != "0" {
-            assert!(begun.elapsed() < HANG, "connections are left");
+            assert!(started.elapsed() < HANG, "connections are left");
         }
         session.run(&format!("SELECT deadlocks FROM pg_stat_database WHERE datname = '{name}';"))
     });
@@ -397,20 +397,20 @@ async fn lanes_report_busy_connections_and_waiting_work() {
     let shared = lane("shared");
     assert!((shared.size, shared.open, shared.busy, shared.waiting) == (1, 1, 0, 0), "{shared:?}");
 
-    let (begun, let_go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (started, let_go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let held = database.statement({
-        let (begun, let_go) = (Arc::clone(&begun), Arc::clone(&let_go));
+        let (started, let_go) = (Arc::clone(&started), Arc::clone(&let_go));
         move |_| {
-            let (begun, let_go) = (Arc::clone(&begun), Arc::clone(&let_go));
+            let (started, let_go) = (Arc::clone(&started), Arc::clone(&let_go));
             Box::pin(async move {
-                begun.notify_one();
+                started.notify_one();
                 let_go.notified().await;
                 Ok(())
             })
         }
     });
     let others = async {
-        begun.notified().await;
+        started.notified().await;
         let waiting = tokio::spawn({
             let database = Arc::clone(&database);
             async move { pid(&database).await }
@@ -431,14 +431,14 @@ async fn catalog_searches_get_half_of_the_permits_and_hold_them_until_they_end()
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let options = Options { connections: 20, ..Options::default() };
     let database = Arc::new(Postgres::open(Opening::Serve, &url, &options).await.unwrap());
-    let (begun, let_go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (started, let_go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let search = || {
-        let (database, begun, let_go) = (Arc::clone(&database), Arc::clone(&begun), Arc::clone(&let_go));
+        let (database, started, let_go) = (Arc::clone(&database), Arc::clone(&started), Arc::clone(&let_go));
         tokio::spawn(async move {
             let search = database.search_catalog(move |_| {
-                let (begun, let_go) = (Arc::clone(&begun), Arc::clone(&let_go));
+                let (started, let_go) = (Arc::clone(&started), Arc::clone(&let_go));
                 Box::pin(async move {
-                    begun.notify_one();
+                    started.notify_one();
                     let_go.notified().await;
                     Ok(())
                 })
@@ -447,7 +447,7 @@ async fn catalog_searches_get_half_of_the_permits_and_hold_them_until_they_end()
         })
     };
     let given_up = search();
-    begun.notified().await;
+    started.notified().await;
     given_up.abort();
     assert!(given_up.await.unwrap_err().is_cancelled());
 
@@ -458,7 +458,7 @@ async fn catalog_searches_get_half_of_the_permits_and_hold_them_until_they_end()
     database.search(|_| Box::pin(async { Ok(()) })).await.unwrap();
     assert_eq!(database.catalog_searches.permits.available_permits(), 0, "the one that nobody waits for goes on");
     let_go.notify_one();
-    begun.notified().await;
+    started.notified().await;
     let_go.notify_one();
     next.await.unwrap().unwrap();
 }

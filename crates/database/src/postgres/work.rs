@@ -19,7 +19,7 @@ use crate::error::{Failure, Outcome};
 use crate::schema::idempotency;
 use crate::sql_types::DbId;
 
-/// How often work that loses its connection is begun at most: a server that is stopping may accept a second connection before
+/// How often work that loses its connection is started at most: a server that is stopping may accept a second connection before
 /// it ends that one as well.
 pub(super) const MAX_ATTEMPTS: u32 = 3;
 
@@ -75,9 +75,9 @@ pub(super) async fn run_in_pool<T>(
             OnUnknownOutcome::Fail => return Err(failure.into()),
             OnUnknownOutcome::Retry => {}
             OnUnknownOutcome::LookUp(attempt) => {
-                let look = is_completed(attempt);
+                let check = is_completed(attempt);
                 // Explicit, since what a transaction has read is certain only once it has ended.
-                match run_retrying(pool, limits, Transaction::Explicit, &look, is_abandoned, &mut 0).await? {
+                match run_retrying(pool, limits, Transaction::Explicit, &check, is_abandoned, &mut 0).await? {
                     Completion::Done(true) => return Ok(value),
                     Completion::Done(false) => {}
                     Completion::Unknown(_, failure) => return Err(failure.into()),
@@ -90,7 +90,7 @@ pub(super) async fn run_in_pool<T>(
     }
 }
 
-/// Runs work on a pooled connection, and again only if it was certainly not carried out, until it was begun [`MAX_ATTEMPTS`]
+/// Runs work on a pooled connection, and again only if it was certainly not carried out, until it was started [`MAX_ATTEMPTS`]
 /// times.
 ///
 /// Work was certainly not carried out if the connection was lost before the end of its transaction. Work that fails within
@@ -119,7 +119,7 @@ async fn run_retrying<T>(
         if is_abandoned() {
             return Err(Error::unavailable("the request was cancelled"));
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let transacted = AssertUnwindSafe(retry_conflicts(&mut conn, limits, transaction, work)).catch_unwind();
         let outcome = match timeout(limits.work, transacted).await {
             Ok(Ok(outcome)) => outcome,
@@ -144,7 +144,7 @@ async fn run_retrying<T>(
         let is_lost = failure.is_of_lost_connection();
         let may_do_again = if is_lost {
             transaction != Transaction::Statement && *attempts < MAX_ATTEMPTS
-        } else if is_first && begun.elapsed() < limits.lock {
+        } else if is_first && started.elapsed() < limits.lock {
             is_first = false;
             // A server may report that it ends the connection after it has carried out the statement.
             failure.is_read_only()
@@ -190,7 +190,7 @@ async fn retry_conflicts<T>(
     transaction: Transaction,
     work: &dyn Work<T>,
 ) -> Outcome<Completion<T>> {
-    let (begun, mut attempts) = (Instant::now(), 0);
+    let (started, mut attempts) = (Instant::now(), 0);
     loop {
         attempts += 1;
         let outcome = match transaction {
@@ -198,7 +198,7 @@ async fn retry_conflicts<T>(
             Transaction::Explicit => transact(conn, work).await,
         };
         match outcome {
-            Err(failure) if is_conflict(&failure) && begun.elapsed() < limits.lock => back_off(attempts).await,
+            Err(failure) if is_conflict(&failure) && started.elapsed() < limits.lock => back_off(attempts).await,
             outcome => return outcome,
         }
     }

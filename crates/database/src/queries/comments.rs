@@ -88,7 +88,7 @@ pub(crate) async fn find_access(
 }
 
 /// Stores a reply to a comment, and updates the counts.
-pub(crate) async fn insert_reply(conn: &mut Conn<'_>, row: CommentRow, told: Vec<Notice>) -> Outcome<()> {
+pub(crate) async fn insert_reply(conn: &mut Conn<'_>, row: CommentRow, notices: Vec<Notice>) -> Outcome<()> {
     // Locks the post first, as a deletion of its comments does: from here on, no comment of it can be deleted.
     let post = posts::table.find(row.post_id).filter(posts::deleted_at.is_null());
     let counted = diesel::update(post).set(posts::comment_count.eq(posts::comment_count + 1));
@@ -109,7 +109,7 @@ pub(crate) async fn insert_reply(conn: &mut Conn<'_>, row: CommentRow, told: Vec
     let event = Event::Commented(row.post_id.0.into(), row.id.0.into(), row.author_id.0.into());
     diesel::insert_into(comments::table).values(row).execute(conn).await?;
     super::record(conn, event).await?;
-    notices::tell(conn, &told).await
+    notices::notify(conn, &notices).await
 }
 
 pub(crate) async fn update(

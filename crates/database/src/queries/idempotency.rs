@@ -122,7 +122,7 @@ pub(crate) async fn abandon(conn: &mut Conn<'_>, attempt: DbId) -> Outcome<()> {
     Ok(())
 }
 
-/// Deletes a batch of the records begun before an instant. Returns the number of deleted records.
+/// Deletes a batch of the records that began before an instant. Returns the number of deleted records.
 pub(crate) async fn delete_begun_before(conn: &mut Conn<'_>, at: DbInstant, limit: i64) -> Outcome<usize> {
     let old = idempotency::table.filter(idempotency::begun_at.lt(at)).order(idempotency::begun_at).limit(limit);
     let attempts: Vec<DbId> = old.select(idempotency::attempt).load(conn).await?;

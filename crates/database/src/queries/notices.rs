@@ -35,17 +35,17 @@ pub(crate) async fn should_notify(conn: &mut Conn<'_>, notice: &Notice) -> Outco
 }
 
 /// Returns the event of a notification.
-pub(crate) fn told(notice: &Notice, id: NotificationId) -> Event {
+pub(crate) fn event_of(notice: &Notice, id: NotificationId) -> Event {
     Event::Notified(notice.recipient, id, notice.kind)
 }
 
 /// Stores notifications of a single act each, for the recipients who want them.
-pub(crate) async fn tell(conn: &mut Conn<'_>, notices: &[Notice]) -> Outcome<()> {
+pub(crate) async fn notify(conn: &mut Conn<'_>, notices: &[Notice]) -> Outcome<()> {
     // One row at a time: a statement with several rows would be prepared again for each execution.
     for notice in notices {
         if should_notify(conn, notice).await? {
             diesel::insert_into(notifications::table).values(row(notice)).execute(conn).await?;
-            super::record(conn, told(notice, notice.id)).await?;
+            super::record(conn, event_of(notice, notice.id)).await?;
         }
     }
     Ok(())
@@ -58,14 +58,14 @@ pub(super) async fn remove_acts_of_actor(
     actor: DbId,
     is_muted: bool,
 ) -> Outcome<()> {
-    let told = notifications::table.filter(notifications::recipient_id.eq(recipient));
-    let is_forgotten = notifications::kind.ne(kind_code(NotificationKind::Report)).or(is_muted.into_sql::<Bool>());
-    diesel::delete(told.filter(notifications::actor_id.eq(actor)).filter(is_forgotten)).execute(conn).await?;
+    let of_recipient = notifications::table.filter(notifications::recipient_id.eq(recipient));
+    let is_removed = notifications::kind.ne(kind_code(NotificationKind::Report)).or(is_muted.into_sql::<Bool>());
+    diesel::delete(of_recipient.filter(notifications::actor_id.eq(actor)).filter(is_removed)).execute(conn).await?;
     // Gathered acts are found by their ids, which are part of the key of `notification_actors`.
     macro_rules! acts {
         ($kind:ident of $table:ident($subject:ident, $by:ident)) => {{
             let target = notifications::target_id.eq($table::$subject.nullable());
-            let acts = told.inner_join($table::table.on(target.and($table::$by.eq(actor))));
+            let acts = of_recipient.inner_join($table::table.on(target.and($table::$by.eq(actor))));
             let of_kind = acts.filter(notifications::kind.eq(kind_code(NotificationKind::$kind)));
             of_kind.select((notifications::id, $table::id)).load::<(DbId, DbId)>(conn).await?
         }};
@@ -76,8 +76,8 @@ pub(super) async fn remove_acts_of_actor(
     if acts.is_empty() {
         return Ok(());
     }
-    let (told, acts) = acts.into_iter().unzip();
-    remove_acts(conn, told, acts).await
+    let (ids, acts) = acts.into_iter().unzip();
+    remove_acts(conn, ids, acts).await
 }
 
 /// Removes deleted likes or follows of a day from the notifications that gather them.
@@ -90,18 +90,18 @@ pub(super) async fn remove_acts_of_day(
 ) -> Outcome<()> {
     let of_day = notifications::table.filter(notifications::day.eq(Some(day)));
     let of_day = of_day.filter(notifications::kind.eq(kind_code(kind)));
-    let told = of_day.filter(id_in(notifications::target_id.assume_not_null(), targets));
-    let told: Vec<DbId> = told.select(notifications::id).load(conn).await?;
-    if told.is_empty() { Ok(()) } else { remove_acts(conn, told, acts).await }
+    let of_targets = of_day.filter(id_in(notifications::target_id.assume_not_null(), targets));
+    let ids: Vec<DbId> = of_targets.select(notifications::id).load(conn).await?;
+    if ids.is_empty() { Ok(()) } else { remove_acts(conn, ids, acts).await }
 }
 
 /// Removes acts from notifications, each of which has at most one of these acts.
-async fn remove_acts(conn: &mut Conn<'_>, told: Vec<DbId>, acts: Vec<DbId>) -> Outcome<()> {
-    let told = notification_actors::table.filter(id_in(notification_actors::notification_id, told));
-    let told = diesel::delete(told.filter(id_in(notification_actors::id, acts)));
-    let told: Vec<DbId> = told.returning(notification_actors::notification_id).load(conn).await?;
+async fn remove_acts(conn: &mut Conn<'_>, ids: Vec<DbId>, acts: Vec<DbId>) -> Outcome<()> {
+    let actors = notification_actors::table.filter(id_in(notification_actors::notification_id, ids));
+    let deleted = diesel::delete(actors.filter(id_in(notification_actors::id, acts)));
+    let changed: Vec<DbId> = deleted.returning(notification_actors::notification_id).load(conn).await?;
     let is_last = notifications::count.eq(1);
     let one_less = (notifications::count.eq(notifications::count - 1), notifications::is_empty.eq(is_last));
-    diesel::update(notifications::table.filter(id_in(notifications::id, told))).set(one_less).execute(conn).await?;
+    diesel::update(notifications::table.filter(id_in(notifications::id, changed))).set(one_less).execute(conn).await?;
     Ok(())
 }

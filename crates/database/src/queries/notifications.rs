@@ -162,7 +162,7 @@ pub(crate) async fn list(
         (rows.iter().filter_map(|row| row.post_id), rows.iter().filter_map(|row| row.comment_id));
     let posts = subjects!(posts(content, image, hidden_visibility), may_view(viewer, followed, others), of_posts, conn);
     let comments = subjects!(comments(content), comment_shown(viewer), of_comments, conn);
-    let told = |row: NotificationRow| {
+    let view = |row: NotificationRow| {
         let place = row.keyset();
         let actor = row.actor_id.and_then(|actor| alone.get(&actor)).cloned();
         let actors = newest.remove(&row.id).unwrap_or_else(|| actor.into_iter().collect());
@@ -178,7 +178,7 @@ pub(crate) async fn list(
             is_whole.then_some(NotificationViewRow { row, actors, post: post.flatten(), comment: comment.flatten() }),
         )
     };
-    Ok(rows.into_iter().map(told).collect())
+    Ok(rows.into_iter().map(view).collect())
 }
 
 async fn actors(conn: &mut Conn<'_>, ids: Vec<DbId>) -> Outcome<HashMap<DbId, PreviewRow>> {
@@ -375,16 +375,16 @@ pub(crate) async fn trim(conn: &mut Conn<'_>, recipient: DbId) -> Outcome<usize>
 
 /// Deletes a batch of a recipient's notifications, within the limit or not. Returns the number of deleted rows.
 pub(super) async fn delete_of(conn: &mut Conn<'_>, recipient: DbId) -> Outcome<usize> {
-    let told = notifications::table.filter(notifications::recipient_id.eq(recipient)).limit(DELETE_BATCH);
-    let told: Vec<(DbId, i64)> = told.select((notifications::id, notifications::count)).load(conn).await?;
-    delete(conn, told, DbInstant::MAX).await
+    let batch = notifications::table.filter(notifications::recipient_id.eq(recipient)).limit(DELETE_BATCH);
+    let batch: Vec<(DbId, i64)> = batch.select((notifications::id, notifications::count)).load(conn).await?;
+    delete(conn, batch, DbInstant::MAX).await
 }
 
 /// Deletes as many of some notifications, from the first on, as fit into a batch together with their actors. If the first alone
 /// has too many actors, it deletes a batch of these instead. Each notification is given with its count of acts. One that was
 /// updated after `until` has moved up since it was found, and stays. Returns the number of deleted rows.
 async fn delete(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>, until: DbInstant) -> Outcome<usize> {
-    let [(first, told), ..] = rows[..] else { return Ok(0) };
+    let [(first, acts), ..] = rows[..] else { return Ok(0) };
     let mut total = 0;
     let small = rows.into_iter().take_while(|(_, count)| {
         total += 1 + count;
@@ -414,7 +414,7 @@ async fn delete(conn: &mut Conn<'_>, rows: Vec<(DbId, i64)>, until: DbInstant) -
     let deleted = diesel::delete(actors.filter(id_in(notification_actors::id, some))).execute(conn).await?;
     // If fewer actors are left than the count says, it becomes 0.
     let is_more = limit(deleted) == DELETE_BATCH;
-    let count = if is_more { told - DELETE_BATCH } else { 0 };
+    let count = if is_more { acts - DELETE_BATCH } else { 0 };
     diesel::update(notifications::table.find(first)).set(notifications::count.eq(count)).execute(conn).await?;
     Ok(deleted.max(1))
 }

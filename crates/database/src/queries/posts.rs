@@ -157,10 +157,10 @@ pub(crate) async fn create(
     conn: &mut Conn<'_>,
     row: PostRow,
     words: IndexedText,
-    told: Vec<Notice>,
+    notices: Vec<Notice>,
 ) -> Outcome<PostView> {
     let text = TextRow::new(Kind::Post, row.id, row.created_at, &words);
-    let author = insert_post(conn, row.clone(), text, told).await?.author()?;
+    let author = insert_post(conn, row.clone(), text, notices).await?.author()?;
     let (post, liked_by) = (row.post()?, Vec::new());
     Ok(PostView {
         post,

@@ -22,7 +22,7 @@ const COMMENT: i16 = kind_code(ReportTargetKind::Comment);
 const NO_REPORT: Failure = Failure::Rule(Error::NotFound(Resource::Report));
 
 /// Stores a report and its notifications, unless the reporter has an open report about the same target.
-pub(crate) async fn create(conn: &mut Conn<'_>, report: Report, told: Vec<Notice>) -> Outcome<Reported> {
+pub(crate) async fn create(conn: &mut Conn<'_>, report: Report, notices: Vec<Notice>) -> Outcome<Reported> {
     let record = ReportRecord::of(&report);
     // Locks the reporter, so that no other report of theirs is stored meanwhile.
     lock_account(conn, record.reporter_id).await?;
@@ -41,7 +41,7 @@ pub(crate) async fn create(conn: &mut Conn<'_>, report: Report, told: Vec<Notice
         return Err(Failure::Rule(Report::too_many(oldest.0, report.created_at)));
     }
     diesel::insert_into(reports::table).values(record).execute(conn).await?;
-    notices::tell(conn, &told).await?;
+    notices::notify(conn, &notices).await?;
     Ok(Reported::Created(report.id))
 }
 

@@ -128,11 +128,11 @@ fn places(documents: &[u8]) -> Places {
 /// Removes documents from the postings of a bucket. Returns the words whose postings change, and the changed postings that are
 /// not empty.
 pub(crate) fn remove_documents(postings: Vec<PostingRow>, documents: &[i64]) -> (Vec<String>, Vec<PostingRow>) {
-    let gone: HashSet<u16> = documents.iter().filter_map(|number| (number % BUCKET).try_into().ok()).collect();
+    let removed: HashSet<u16> = documents.iter().filter_map(|number| (number % BUCKET).try_into().ok()).collect();
     let (mut words, mut left) = (Vec::new(), Vec::new());
     for posting in postings {
         let before = places(&posting.documents);
-        let after: Places = before.iter().copied().filter(|place| !gone.contains(place)).collect();
+        let after: Places = before.iter().copied().filter(|place| !removed.contains(place)).collect();
         if after.len() == before.len() {
             continue;
         }

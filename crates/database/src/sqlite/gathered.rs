@@ -6,7 +6,7 @@ use diesel::{BoolExpressionMethods, ExpressionMethods, NullableExpressionMethods
 
 use super::dialect::{Conn, RunQueryDsl};
 use super::events::record;
-use super::queries::notices::{should_notify, told};
+use super::queries::notices::{event_of, should_notify};
 use crate::error::Outcome;
 use crate::notices::{Gathered, gathered_row, kind_code};
 use crate::prepared::prepared;
@@ -22,7 +22,7 @@ pub(crate) async fn gather(conn: &mut Conn<'_>, relation: DbId, notice: Option<N
     let actor = DbId(notice.actor.uuid());
     let (notification_id, again) = add_to_notification_of_day(conn, gathered_row(&notice), actor).await?;
     if !again {
-        record(conn, told(&notice, notification_id.0.into())).await?;
+        record(conn, event_of(&notice, notification_id.0.into())).await?;
     }
     let actor = ActorRecord { notification_id, id: relation, actor_id: actor };
     diesel::insert_into(notification_actors::table).values(actor).execute(conn).await?;
@@ -72,11 +72,11 @@ async fn remove_from_notification_of_day(
         .filter(notifications::kind.eq(kind_code(kind)))
         .filter(notifications::target_id.eq(Some(target)))
         .select(notifications::id);
-    let told = notification_actors::table
+    let actors = notification_actors::table
         .filter(notification_actors::notification_id.nullable().eq(of_day.single_value()))
         .filter(notification_actors::id.eq(relation));
-    let taken_out = diesel::delete(told).returning(notification_actors::notification_id);
-    let Some(id) = taken_out.get_result::<DbId>(conn).await.optional()? else { return Ok(None) };
+    let deleted = diesel::delete(actors).returning(notification_actors::notification_id);
+    let Some(id) = deleted.get_result::<DbId>(conn).await.optional()? else { return Ok(None) };
     let is_last = notifications::count.eq(1);
     let one_less = (notifications::count.eq(notifications::count - 1), notifications::is_empty.eq(is_last));
     prepared(diesel::update(notifications::table.find(id)).set(one_less)).execute(conn).await?;

@@ -37,7 +37,7 @@ pub(super) struct Read {
     job: ReadJob,
 }
 
-/// Runs the work on the snapshot that was begun, or reports why none could be. Returns whether other reads can share the
+/// Runs the work on the snapshot that was started, or reports why none could be. Returns whether other reads can share the
 /// snapshot afterwards.
 type ReadJob = Box<dyn FnOnce(Result<&mut SqliteConnection, DieselError>) -> bool + Send>;
 
@@ -138,7 +138,7 @@ pub(super) fn read_loop(
     }
 }
 
-/// Runs a read, and then, on the same snapshot, those that were requested before the snapshot was begun: it includes everything
+/// Runs a read, and then, on the same snapshot, those that were requested before the snapshot was started: it includes everything
 /// that was written before their requests. Returns a read that it took from the queue but did not run.
 fn read_group(
     conn: &mut SqliteConnection,
@@ -148,7 +148,7 @@ fn read_group(
 ) -> Option<Read> {
     let horizon = reads_requested.load(SeqCst);
     let (mut first, mut leftover) = (Some(first.job), None);
-    let begun = conn.transaction(|conn| {
+    let outcome = conn.transaction(|conn| {
         let mut is_sound = first.take().is_none_or(|job| job(Ok(&mut *conn)));
         for _ in 1..MAX_READS_PER_SNAPSHOT {
             if !is_sound {
@@ -164,7 +164,7 @@ fn read_group(
         }
         Ok(())
     });
-    if let (Some(job), Err(error)) = (first, begun) {
+    if let (Some(job), Err(error)) = (first, outcome) {
         job(Err(error));
     }
     leftover

@@ -27,7 +27,7 @@ pub(crate) async fn toggle_like(conn: &mut Conn<'_>, like: LikeRecord, notice: O
 }
 
 /// Stores a top-level comment, counts it, and notifies of it.
-pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: Vec<Notice>) -> Outcome<()> {
+pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, notices: Vec<Notice>) -> Outcome<()> {
     let post = posts::table.find(row.post_id).filter(posts::deleted_at.is_null());
     let counted = diesel::update(post).set(posts::comment_count.eq(posts::comment_count + 1));
     let counted = prepared(counted).execute(conn).await?;
@@ -37,7 +37,7 @@ pub(crate) async fn insert_comment(conn: &mut Conn<'_>, row: CommentRow, told: V
     let event = Event::Commented(row.post_id.0.into(), row.id.0.into(), row.author_id.0.into());
     diesel::insert_into(comments::table).values(row).execute(conn).await?;
     record(conn, event).await?;
-    notices::tell(conn, &told).await
+    notices::notify(conn, &notices).await
 }
 
 /// Stores a post with its search text, makes its images referenced, and notifies of it. Returns its author.
@@ -45,7 +45,7 @@ pub(crate) async fn insert_post(
     conn: &mut Conn<'_>,
     row: PostRow,
     text: TextRow,
-    told: Vec<Notice>,
+    notices: Vec<Notice>,
 ) -> Outcome<AuthorRow> {
     let (id, author, at) = (row.id, row.author_id, row.created_at);
     let stored = diesel::insert_into(posts::table).values((&row, posts::indexed.eq(true))).execute(conn).await;
@@ -54,6 +54,6 @@ pub(crate) async fn insert_post(
     indexing::insert(conn, text).await?;
     images::replace_of_post(conn, id, &[], &attachments::of_post(row.image, row.attachments.as_deref())?, at).await?;
     record(conn, Event::PostCreated(id.0.into(), author.0.into())).await?;
-    notices::tell(conn, &told).await?;
+    notices::notify(conn, &notices).await?;
     Ok(users::table.find(author).select(AuthorRow::as_select()).get_result(conn).await?)
 }

@@ -145,20 +145,20 @@ async fn lanes_report_busy_and_waiting_jobs_and_the_writer_counts_its_groups() {
 struct HeldRead {
     count: tokio::task::JoinHandle<agora_domain::Result<i64>>,
     let_go: std::sync::mpsc::Sender<()>,
-    begun: oneshot::Receiver<()>,
+    started: oneshot::Receiver<()>,
 }
 
 fn held_read(sqlite: &Arc<Sqlite>) -> HeldRead {
     let (let_go, waits) = std::sync::mpsc::channel::<()>();
-    let (begins, begun) = oneshot::channel();
+    let (start, started) = oneshot::channel();
     let work = move |conn: &mut SqliteConnection| {
         let count = users(conn)?;
-        let _ = begins.send(());
+        let _ = start.send(());
         let _ = waits.recv();
         Ok(count)
     };
     let sqlite = Arc::clone(sqlite);
-    HeldRead { count: tokio::spawn(async move { sqlite.read(work).await }), let_go, begun }
+    HeldRead { count: tokio::spawn(async move { sqlite.read(work).await }), let_go, started }
 }
 
 fn with_one_reader() -> (TempDir, Arc<Sqlite>) {
@@ -177,7 +177,7 @@ async fn until_waiting(sqlite: &Sqlite, reads: usize) {
 async fn a_read_sees_earlier_writes_and_queued_reads_share_its_snapshot() {
     let (_directory, sqlite) = with_one_reader();
     let first = held_read(&sqlite);
-    first.begun.await.unwrap();
+    first.started.await.unwrap();
     // Requested after a write that is not in the snapshot of the first read.
     sqlite.write(|conn| insert_user(conn, 1)).await.unwrap();
     let second = held_read(&sqlite);
@@ -186,7 +186,7 @@ async fn a_read_sees_earlier_writes_and_queued_reads_share_its_snapshot() {
     until_waiting(&sqlite, 2).await;
     third.let_go.send(()).unwrap();
     first.let_go.send(()).unwrap();
-    second.begun.await.unwrap();
+    second.started.await.unwrap();
     sqlite.write(|conn| insert_user(conn, 2)).await.unwrap();
     second.let_go.send(()).unwrap();
     let counts = [first.count, second.count, third.count];
@@ -199,7 +199,7 @@ async fn a_read_sees_earlier_writes_and_queued_reads_share_its_snapshot() {
 async fn queued_reads_get_a_new_snapshot_after_sqlite_ended_the_transaction_of_the_shared_one() {
     let (_directory, sqlite) = with_one_reader();
     let first = held_read(&sqlite);
-    first.begun.await.unwrap();
+    first.started.await.unwrap();
     // Rolls back as SQLite does by itself after a disk error.
     let failing = tokio::spawn({
         let sqlite = Arc::clone(&sqlite);
@@ -207,12 +207,12 @@ async fn queued_reads_get_a_new_snapshot_after_sqlite_ended_the_transaction_of_t
     });
     until_waiting(&sqlite, 1).await;
     let (let_go, waits) = std::sync::mpsc::channel::<()>();
-    let (begins, begun) = oneshot::channel();
+    let (start, started) = oneshot::channel();
     let twice = tokio::spawn({
         let sqlite = Arc::clone(&sqlite);
         let counts = move |conn: &mut SqliteConnection| {
             let before = users(conn)?;
-            let _ = begins.send(());
+            let _ = start.send(());
             let _ = waits.recv();
             Ok((before, users(conn)?))
         };
@@ -220,7 +220,7 @@ async fn queued_reads_get_a_new_snapshot_after_sqlite_ended_the_transaction_of_t
     });
     until_waiting(&sqlite, 2).await;
     first.let_go.send(()).unwrap();
-    begun.await.unwrap();
+    started.await.unwrap();
     sqlite.write(|conn| insert_user(conn, 1)).await.unwrap();
     let_go.send(()).unwrap();
     assert!(failing.await.unwrap().is_err());
@@ -258,17 +258,17 @@ async fn reads_of_the_catalog_leave_a_thread_to_other_lists_until_they_end() {
     let (_directory, sqlite) = fresh();
     let sqlite = Arc::new(sqlite);
     let part = || {
-        let ((begins, begun), (let_go, waits)) = (oneshot::channel(), std::sync::mpsc::channel::<()>());
+        let ((start, started), (let_go, waits)) = (oneshot::channel(), std::sync::mpsc::channel::<()>());
         let sqlite = Arc::clone(&sqlite);
         let work = move |_: &mut SqliteConnection| {
-            let _ = begins.send(());
+            let _ = start.send(());
             let _ = waits.recv();
             Ok(())
         };
-        (begun, let_go, tokio::spawn(async move { sqlite.search_catalog(work).await }))
+        (started, let_go, tokio::spawn(async move { sqlite.search_catalog(work).await }))
     };
-    let (begun, let_go, given_up) = part();
-    begun.await.unwrap();
+    let (started, let_go, given_up) = part();
+    started.await.unwrap();
     given_up.abort();
     assert!(given_up.await.unwrap_err().is_cancelled());
 

@@ -175,10 +175,10 @@ async fn calls_of_a_server_that_never_answers_time_out() {
     server.fall_silent();
     // The paused clock of the test jumps to the next timeout instead of waiting for it.
     time::pause();
-    let begun = Instant::now();
+    let started = Instant::now();
     let given_up = expect_unavailable(&store, &key).await.len();
     let longest = 10 * u32::try_from(given_up).unwrap();
-    assert!(begun.elapsed() <= time::Duration::from_secs(longest.into()), "{:?}", begun.elapsed());
+    assert!(started.elapsed() <= time::Duration::from_secs(longest.into()), "{:?}", started.elapsed());
     time::resume();
     server.come_back();
     assert_eq!(read(&store, &key, None).await.1, b"0123456789");

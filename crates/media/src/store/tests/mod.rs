@@ -191,8 +191,8 @@ async fn every_image_is_listed_once() {
 async fn the_files_of_a_folder_are_listed_with_their_sizes_and_times() {
     let stores = stores().await;
     for (store, objects) in &stores.all {
-        let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
-        let begun = i64::try_from(begun).unwrap();
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+        let started = i64::try_from(started).unwrap();
         let keys = ["ab".repeat(16), "ab".to_owned() + &"cd".repeat(15), "cd".repeat(16)];
         let keys = keys.map(|stem| ImageKey::parse(&format!("{stem}.png")).unwrap());
         for (key, bytes) in keys.iter().zip(["0", "01", "012"]) {
@@ -204,7 +204,7 @@ async fn the_files_of_a_folder_are_listed_with_their_sizes_and_times() {
             let images: Vec<_> = store.list_folder(folder).await.unwrap().try_collect().await.unwrap();
             for image in &images {
                 // A store may round times to seconds.
-                assert!((begun - 2_000..begun + 600_000).contains(&image.modified.unix_millis()), "{image:?}");
+                assert!((started - 2_000..started + 600_000).contains(&image.modified.unix_millis()), "{image:?}");
             }
             let mut files: Vec<_> = images.into_iter().map(|it| (it.key, it.rendition, it.bytes)).collect();
             files.sort_by_key(|(_, _, bytes)| *bytes);
