@@ -26,7 +26,7 @@ impl Database {
         Ok(match &self.backend {
             Backend::Sqlite(database) => database.lock(job)?.map(|file| Lock { _holder: Box::new(file) }),
             Backend::Postgres(database) if database.is_distributed() => {
-                Lease::take(database, job).await?.map(|lease| Lock { _holder: Box::new(lease) })
+                Lease::try_acquire(database, job).await?.map(|lease| Lock { _holder: Box::new(lease) })
             }
             Backend::Postgres(database) => {
                 database.lock(job).await?.map(|connection| Lock { _holder: Box::new(connection) })

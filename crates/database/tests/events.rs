@@ -118,8 +118,8 @@ async fn a_lost_log_is_replaced_by_one_with_another_epoch() {
     let end = node.events.end();
     assert_eq!(before.len(), 1);
     // As after a crash of the server.
-    let forget = move || private_postgres::shared().session(&name).run("TRUNCATE events, event_log;");
-    spawn_blocking(forget).await.unwrap();
+    let truncate = move || private_postgres::shared().session(&name).run("TRUNCATE events, event_log;");
+    spawn_blocking(truncate).await.unwrap();
     toggle(&node, liked, author, 1).await;
     assert_eq!(logged(&node, 0).await, [(1, Event::Liked(liked))]);
     assert_ne!(node.events.end().epoch, end.epoch);

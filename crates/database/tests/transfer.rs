@@ -116,8 +116,9 @@ fn sample() -> Vec<(Table, String)> {
         let (a, b) = if n % 2 == 0 { (id(0), id(n)) } else { (id(n), id(0)) };
         format!("{{\"follower_id\":\"{a}\",\"followed_id\":\"{b}\",\"id\":\"{a}\",\"created_at\":{n}}}\n")
     });
-    let told = [("null".to_owned(), "7".to_owned(), &second), (format!("\"{second}\""), "null".to_owned(), &first)];
-    let told = told.map(|(actor, day, id)| {
+    let notifications =
+        [("null".to_owned(), "7".to_owned(), &second), (format!("\"{second}\""), "null".to_owned(), &first)];
+    let notifications = notifications.map(|(actor, day, id)| {
         let target = if day == "null" { "null".to_owned() } else { format!("\"{second}\"") };
         format!(
             "{{\"id\":\"{id}\",\"recipient_id\":\"{first}\",\"kind\":0,\"actor_id\":{actor},\"post_id\":\"{second}\",\
@@ -159,7 +160,7 @@ fn sample() -> Vec<(Table, String)> {
         (Table::Comments, comments.concat()),
         (Table::CommentLikes, comment_like),
         (Table::Follows, follows.collect()),
-        (Table::Notifications, told.into_iter().rev().collect()),
+        (Table::Notifications, notifications.into_iter().rev().collect()),
         (Table::NotificationActors, actor),
         (Table::NotificationSettings, setting),
         (Table::Products, product),

@@ -197,9 +197,9 @@ async fn a_block_and_a_mute_remove_the_notification_of_a_like_that_is_not_commit
     for is_block in [true, false] {
         let (database, [author, liker], post) = with_two_accounts_and_a_post().await;
         let [author_id, liker_id, post_id] = [author, liker, post].map(|id| id.0);
-        let [like, told] = [id(3, 1), id(4, 1)].map(|id| id.0);
+        let [like, notification] = [id(3, 1), id(4, 1)].map(|id| id.0);
         let like = format!(
-            "BEGIN; SELECT toggle_like('{post_id}', '{liker_id}', '{like}', 'epoch', '{told}', '{author_id}', 0);
+            "BEGIN; SELECT toggle_like('{post_id}', '{liker_id}', '{like}', 'epoch', '{notification}', '{author_id}', 0);
             DO $$ BEGIN ASSERT EXISTS (SELECT FROM notification_actors); END $$"
         );
         let [liking, watching] =
@@ -276,20 +276,22 @@ async fn concurrent_follows_blocks_mutes_and_disabling_of_accounts_need_no_retry
 #[tokio::test(flavor = "multi_thread")]
 async fn marking_a_notification_as_read_waits_for_a_lock_on_the_account() {
     let (database, [recipient, actor], _) = with_two_accounts_and_a_post().await;
-    let told = id(4, 1);
-    let tell = format!(
+    let notification = id(4, 1);
+    let insert = format!(
         "INSERT INTO notifications (id, recipient_id, kind, actor_id, created_at, updated_at, count, is_empty, is_read)
             VALUES ('{}', '{}', 4, '{}', 'epoch', 'epoch', 1, false, false)",
-        told.0, recipient.0, actor.0
+        notification.0, recipient.0, actor.0
     );
-    write(&database, tell).await.unwrap();
+    write(&database, insert).await.unwrap();
     let [blocking, watching] =
         [database.connector.connect().await.unwrap(), database.connector.connect().await.unwrap()];
     (&mut &blocking).batch_execute("BEGIN; SELECT FROM users ORDER BY id FOR NO KEY UPDATE").await.unwrap();
     let reading = tokio::spawn({
         let database = Arc::clone(&database);
         async move {
-            database.write(move |conn| Box::pin(queries::notifications::mark_read(conn, recipient, told, None))).await
+            database
+                .write(move |conn| Box::pin(queries::notifications::mark_read(conn, recipient, notification, None)))
+                .await
         }
     });
     waits_for_users_or_ends(&watching, &reading).await;
@@ -303,13 +305,13 @@ async fn marking_a_notification_as_read_waits_for_a_lock_on_the_account() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_notification_that_is_updated_while_old_ones_are_trimmed_is_kept() {
     let (database, [recipient, _], _) = with_two_accounts_and_a_post().await;
-    let tell = format!(
+    let insert = format!(
         "INSERT INTO notifications (id, recipient_id, kind, actor_id, created_at, updated_at, count, is_empty, is_read)
             SELECT gen_random_uuid(), '{0}', 4, '{0}', at, at, 1, false, false
             FROM (SELECT to_timestamp(n) AS at FROM generate_series(1, {1} + 2) AS n) AS made",
         recipient.0, MAX_NOTIFICATIONS
     );
-    write(&database, tell).await.unwrap();
+    write(&database, insert).await.unwrap();
     let [growing, watching] =
         [database.connector.connect().await.unwrap(), database.connector.connect().await.unwrap()];
     let grow = "BEGIN; UPDATE notifications SET updated_at = now() WHERE updated_at = to_timestamp(1)";
@@ -437,12 +439,12 @@ async fn disabling_an_account_deletes_a_mail_token_that_is_being_made_for_it() {
 async fn a_notification_does_not_show_a_post_that_became_private_during_the_read() {
     let (database, [author, recipient], post) = with_two_accounts_and_a_post().await;
     let (author_id, recipient_id, post_id) = (author.0, recipient.0, post.0);
-    let told = format!(
+    let insert = format!(
         "INSERT INTO notifications (id, recipient_id, kind, actor_id, post_id, created_at, updated_at, count, is_empty, is_read)
             VALUES ('{}', '{recipient_id}', 4, '{author_id}', '{post_id}', 'epoch', 'epoch', 1, false, false)",
         id(4, 1).0
     );
-    write(&database, told).await.unwrap();
+    write(&database, insert).await.unwrap();
     let [changing, watching] =
         [database.connector.connect().await.unwrap(), database.connector.connect().await.unwrap()];
     let list = |database: Arc<Postgres>| async move {
@@ -452,7 +454,7 @@ async fn a_notification_does_not_show_a_post_that_became_private_during_the_read
             let slice = Slice::new(Toward::Older, None, 21);
             Box::pin(queries::notifications::list(conn, visible, [0, 1, 2, 3, 4, 5, 6], slice))
         });
-        listed.await.unwrap().into_iter().map(|(_, told)| told.and_then(|told| told.post)).collect::<Vec<_>>()
+        listed.await.unwrap().into_iter().map(|(_, view)| view.and_then(|view| view.post)).collect::<Vec<_>>()
     };
     assert_eq!(list(Arc::clone(&database)).await, [Some(("text".to_owned(), None))]);
     // The list waits for this lock once it has read what to show.

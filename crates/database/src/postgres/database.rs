@@ -34,7 +34,7 @@ use crate::search_limit::{SearchLimit, too_many};
 use crate::sql_types::DbId;
 use crate::version::{Backlog, Migrated, Opening};
 
-/// Returns the key of the advisory lock that nodes take for a turn.
+/// Returns the key of the advisory lock that nodes take for a background job.
 const fn advisory_lock_key(job: ExclusiveJob) -> i64 {
     MIGRATION_LOCK
         + match job {
@@ -337,7 +337,7 @@ impl Postgres {
         &self.runtime
     }
 
-    /// Takes the lock of a turn unless another node has it. The returned connection, which is not in the pool, holds the lock.
+    /// Takes the lock of a job unless another node has it. The returned connection, which is not in the pool, holds the lock.
     pub(crate) async fn lock(&self, job: ExclusiveJob) -> Result<Option<AsyncPgConnection>> {
         let mut conn = self.connector.connect().await.map_err(Error::unavailable)?;
         let taken = async {

@@ -1,4 +1,4 @@
-//! The leases of tasks that one node at a time runs.
+//! The leases of background jobs that one node at a time runs.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease of a turn, or returns `None` if another node has it.
-    pub(crate) async fn take(database: &Arc<Postgres>, job: ExclusiveJob) -> Result<Option<Self>> {
+    /// Acquires the lease of a job, or returns `None` if another node has it.
+    pub(crate) async fn try_acquire(database: &Arc<Postgres>, job: ExclusiveJob) -> Result<Option<Self>> {
         let name = job.name();
         let holder = database.holder;
         if !database.statement(move |conn| Box::pin(try_acquire(conn, name, holder))).await? {

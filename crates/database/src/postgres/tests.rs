@@ -85,19 +85,19 @@ pub(super) async fn write(database: &Postgres, sql: impl Into<String>) -> Result
 async fn sessions_get_the_configured_time_limits_and_the_url_overrides_them() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let options = Options { statement_timeout: Duration::from_secs(8), ..Options::default() };
-    let told = |settings: [(&str, &str); 3]| {
+    let assert_settings = |settings: [(&str, &str); 3]| {
         let holds = settings.map(|(name, value)| format!("ASSERT current_setting('{name}') = '{value}', '{name}';"));
         format!("DO $$ BEGIN {} END $$", holds.concat())
     };
     let database = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
     let settings = [("statement_timeout", "8s"), ("lock_timeout", "4s"), ("client_connection_check_interval", "1s")];
-    write(&database, told(settings)).await.unwrap();
+    write(&database, assert_settings(settings)).await.unwrap();
     let url = format!("{url}?options=-c%20lock_timeout%3D7s%20-c%20agora.test%3Da%2Bb");
     let url = format!("{url}%20-c%20client_connection_check_interval%3D2s");
     let database = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
     let settings = [("lock_timeout", "7s"), ("client_connection_check_interval", "2s"), ("agora.test", "a+b")];
-    write(&database, told(settings)).await.unwrap();
-    write(&database, told([("statement_timeout", "8s"); 3])).await.unwrap();
+    write(&database, assert_settings(settings)).await.unwrap();
+    write(&database, assert_settings([("statement_timeout", "8s"); 3])).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -260,8 +260,8 @@ async fn the_server_does_not_end_an_idle_connection_that_holds_a_lock() {
     let url = format!("{url}?options=-c%20idle_session_timeout%3D1h");
     let database = Postgres::open(Opening::Serve, &url, &Options::default()).await.unwrap();
     let mut lock = database.lock(ExclusiveJob::Sweep).await.unwrap().unwrap();
-    let told = "DO $$ BEGIN ASSERT current_setting('idle_session_timeout') = '0'; END $$";
-    lock.batch_execute(told).await.unwrap();
+    let assertion = "DO $$ BEGIN ASSERT current_setting('idle_session_timeout') = '0'; END $$";
+    lock.batch_execute(assertion).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

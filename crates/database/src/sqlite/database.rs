@@ -187,7 +187,7 @@ impl Sqlite {
         if is_there { Ok(()) } else { Err(Error::unavailable(format!("{} was deleted or moved", self.file.display()))) }
     }
 
-    /// Takes the lock of a turn unless another handle on the same file has it, in this process or another. The lock is released
+    /// Takes the lock of a job unless another handle on the same file has it, in this process or another. The lock is released
     /// when the returned file is dropped.
     pub(crate) fn lock(&self, job: ExclusiveJob) -> agora_domain::Result<Option<File>> {
         lock_companion(&self.file, job.name()).map_err(Error::unavailable)

@@ -252,13 +252,13 @@ fn a_search_finds_its_words_by_an_index() {
                 "{tail:?}"
             );
             // Texts in buckets are read in the order of their numbers.
-            let look = steps(|conn| {
+            let checks = steps(|conn| {
                 complete(search::look(conn, among, Contains::new(search_texts::words, &needles.contained), vec![1, 2]))
             });
-            expect_searches(&look, false);
+            expect_searches(&checks, false);
             assert!(
-                look.iter().any(|step| step.contains("SEARCH search_texts USING PRIMARY KEY (kind=? AND document=?")),
-                "{look:?}"
+                checks.iter().any(|step| step.contains("SEARCH search_texts USING PRIMARY KEY (kind=? AND document=?")),
+                "{checks:?}"
             );
         }
         let later = Some(BucketPlace { at: DbInstant::MIN, id: id(1), bucket: 1 });
