@@ -19,7 +19,7 @@ pub enum ServerError {
     #[error("it must be smtp://USER:PASSWORD@HOST:PORT or smtps://USER:PASSWORD@HOST:PORT")]
     Url,
     /// The URL has a path, a fragment or a query other than `?tls=none`.
-    #[error("only ?tls=none may follow the port")]
+    #[error("only ?tls=none may follow the port, and only with smtp://")]
     UnsupportedPart,
     /// The URL would send passwords and tokens over a network unencrypted.
     #[error("?tls=none is allowed only for a server on this machine")]
