@@ -91,7 +91,7 @@ fn parse_ssl_mode(mode: &str) -> Result<(SslMode, Proof), OpenError> {
         "require" => (SslMode::Require, Proof::Nothing),
         "verify-ca" => (SslMode::Require, Proof::Authority),
         "verify-full" => (SslMode::Require, Proof::Host),
-        _ => return Err(OpenError::Url("sslmode must be disable, prefer, require, verify-ca or verify-full")),
+        _ => return Err(OpenError::Url("sslmode must be disable, allow, prefer, require, verify-ca or verify-full")),
     })
 }
 

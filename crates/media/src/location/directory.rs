@@ -47,8 +47,11 @@ fn remove_abandoned(directory: &Path) {
         age.is_ok_and(|age| age > ABANDONED_AFTER)
     };
     for file in files.filter(|file| is_half_written(file) && is_old(file)) {
-        let removed = fs::remove_file(file.path());
-        tracing::info!(file = %file.path().display(), ok = removed.is_ok(), "removed a half-written image");
+        let path = file.path();
+        match fs::remove_file(&path) {
+            Ok(()) => tracing::info!(file = %path.display(), "removed a half-written image"),
+            Err(error) => tracing::warn!(file = %path.display(), %error, "could not remove a half-written image"),
+        }
     }
 }
 
