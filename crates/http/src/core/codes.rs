@@ -11,7 +11,7 @@ use utoipa::openapi::{ObjectBuilder, Type};
 /// Declares the codes, each with the status of the responses that carry it.
 macro_rules! error_codes {
     ($($code:ident $status:ident,)+) => {
-        /// What failed: a word that never changes, by which a client chooses its own words.
+        /// The error code: a word that never changes, by which clients distinguish failures.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub(crate) enum ErrorCode {
@@ -129,7 +129,7 @@ pub(crate) const fn field_code(kind: ViolationKind) -> &'static str {
 
 /// Returns the schema of the codes of [`field_code`].
 pub(crate) fn field_code_schema() -> ObjectBuilder {
-    let description = "Which kind of rule a field breaks: a word that never changes.";
+    let description = "The kind of rule that a field violates: a word that never changes.";
     let schema = ObjectBuilder::new().schema_type(Type::String).description(Some(description));
     schema.enum_values(Some(ViolationKind::ALL.map(field_code)))
 }

@@ -67,7 +67,7 @@ pub(crate) struct FailureBody {
     #[schema(schema_with = schema::error_status)]
     status: u16,
     code: ErrorCode,
-    /// What failed, for people to read.
+    /// A message for people that says what failed.
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = schema::field_errors)]

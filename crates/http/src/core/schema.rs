@@ -68,7 +68,7 @@ fn constant(value: bool, description: &str) -> ObjectBuilder {
 /// Returns the schema of a duration in milliseconds.
 pub(crate) fn milliseconds() -> ObjectBuilder {
     let number = ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0.0));
-    number.description(Some("How long it took, in milliseconds.")).examples([json!(0.21)])
+    number.description(Some("The duration of the check in milliseconds.")).examples([json!(0.21)])
 }
 
 fn by_field(description: &str, each: ObjectBuilder) -> ObjectBuilder {
@@ -86,16 +86,13 @@ fn instant(description: &str) -> ObjectBuilder {
 
 pub(crate) fn image_or_null() -> ObjectBuilder {
     let example = "https://agora.example.org/media/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png";
-    nullable(formatted("The absolute address of the image; null without one.", example, "uri"))
+    nullable(formatted("The absolute URL of the image; null if there is none.", example, "uri"))
 }
 
 /// Returns the schema of the ids of the images that a new or edited post gets.
 pub(crate) fn media_ids() -> Array {
-    let id = formatted(
-        "The `id` of an upload, or of an image that the post has.",
-        "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0",
-        "uuid",
-    );
+    let id =
+        formatted("The `id` of an upload, or of an image of the post.", "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", "uuid");
     let ids = ArrayBuilder::new().items(id).max_items(Some(Attachment::MAX)).unique_items(true);
     // Empty, so that a request generated from the examples is not refused for images that do not exist.
     let ids = ids.examples([json!([])]);
@@ -109,9 +106,9 @@ fn pixels_or_null(description: &str) -> ObjectBuilder {
 
 pub(crate) fn product_images() -> Array {
     let example = "https://cdn.example.org/mug.png";
-    let address = formatted("An absolute `http` or `https` address.", example, "uri");
+    let address = formatted("An absolute `http` or `https` URL.", example, "uri");
     let images = ArrayBuilder::new().items(address.max_length(Some(ImageUrl::MAX_CHARS)));
-    images.description(Some("The addresses of the images.")).build()
+    images.description(Some("The URLs of the images.")).build()
 }
 
 /// Declares the schemas of values, each described once for requests and responses alike.
@@ -125,10 +122,10 @@ macro_rules! schemas {
 }
 
 schemas! {
-    null = ObjectBuilder::new().schema_type(Type::Null).description(Some("Nothing: the operation returns no data."));
+    null = ObjectBuilder::new().schema_type(Type::Null).description(Some("Always null: the operation returns no data."));
     succeeded = constant(true, "Always true.");
     failed = constant(false, "Always false.");
-    message = text("What was done, for people to read.", "success");
+    message = text("A message for people that says what was done.", "success");
     error_status = ObjectBuilder::new()
         .schema_type(Type::Integer)
         .description(Some("The HTTP status of the response."))
@@ -137,25 +134,25 @@ schemas! {
     /// The status of a failure that is temporary.
     unavailable_status = error_status().examples([json!(503)]);
     /// The result of the health check of a dependency.
-    check_status = enumeration("`ok`, or `failed`: it answered with a failure, or not in time.", ["ok", "failed"]);
+    check_status = enumeration("`ok`, or `failed` if the check returned an error or timed out.", ["ok", "failed"]);
     field_errors = by_field(
-        "Present when fields of the request are invalid: each invalid field under its preferred name, with every message \
-         about it.",
+        "Present if fields of the request are invalid: each invalid field under its preferred name, with all messages about it.",
         ObjectBuilder::new().schema_type(Type::String),
     );
     field_codes = by_field(
-        "Present beside `data`: for each message there, in the same order, the word that never changes.",
+        "Present together with `data`: a code for each message there, in the same order.",
         field_code_schema(),
     );
     username = bounded(
-        "A name without `@`, control characters and blanks at its edges, trimmed, unique in any letter case.", "ada", 1, Username::MAX_CHARS,
+        "The username, trimmed: no `@`, no control characters, no blanks at either end. Unique regardless of letter case.",
+        "ada", 1, Username::MAX_CHARS,
     )
     .pattern(Some(r"^[^@\u0000-\u001F\u007F-\u009F]+$"));
-    username_alias = username().description(Some("Another name of `username`, which wins unless it is blank."));
-    email = formatted("An email address, trimmed, unique in any letter case.", "ada@example.org", "email")
+    username_alias = username().description(Some("An alias of `username`, used if that is absent or blank."));
+    email = formatted("The email address, trimmed. Unique regardless of letter case.", "ada@example.org", "email")
         .max_length(Some(Email::MAX_CHARS));
     password = bounded(
-        "8 to 72 bytes of UTF-8, not trimmed. It is never returned.", "correct horse",
+        "The password: 8 to 72 bytes of UTF-8, not trimmed. It is never returned.", "correct horse",
         // A character has at most four bytes.
         Password::MIN_BYTES / 4, Password::MAX_BYTES,
     )
@@ -163,139 +160,144 @@ schemas! {
     /// A password at login, to which the rules for new passwords do not apply.
     attempted_password = formatted("The password of the account.", "correct horse", "password").min_length(Some(1));
     identifier = text("The username or the email address of the account, in any letter case.", "ada").min_length(Some(1));
-    identifier_as_email = text("Another name of `identifier`, which wins unless it is blank.", "ada@example.org");
-    identifier_as_username = text("Another name of `identifier`, which wins unless it is blank.", "ada");
+    identifier_as_email = text("An alias of `identifier`, used if that is absent or blank.", "ada@example.org");
+    identifier_as_username = text("An alias of `identifier`, used if that and `email` are absent or blank.", "ada");
     token = text(
-        "A JWT, to be sent as `Authorization: Bearer TOKEN`.",
+        "A JWT. Send it as `Authorization: Bearer TOKEN`.",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIwMTk4In0.c2lnbmF0dXJl",
     )
     .pattern(Some(r"^[\w-]+\.[\w-]+\.[\w-]+$"));
-    mail_token = text("The token from a mail, as it stands there.", "qL8R4QIcQ_ZsRqOAbeRfcZhilN_MksRtDaErMA7hQdY").min_length(Some(1));
-    email_verified = boolean("Whether somebody has shown, by a token from a mail, that they read what is sent to the address.");
+    mail_token = text("The token exactly as in the mail.", "qL8R4QIcQ_ZsRqOAbeRfcZhilN_MksRtDaErMA7hQdY").min_length(Some(1));
+    email_verified = boolean("Whether the email address was verified with a token from a mail.");
     display_name = bounded(
-        "What others are shown beside the username: no control or invisible characters, save what joins letters and emoji. \
-         Not unique.",
+        "The name shown beside the username: no control or invisible characters, except those that join letters and emoji. Not \
+         unique.",
         "Ada Lovelace", 1, DisplayName::MAX_CHARS,
     );
     display_name_or_null = nullable(display_name());
     new_display_name = display_name().min_length(None).description(Some(
-        "What others are shown beside the username, trimmed: no control or invisible characters, save what joins letters and \
-         emoji. A blank one is none.",
+        "The name shown beside the username, trimmed: no control or invisible characters, except those that join letters and \
+         emoji. A blank one removes the name.",
     ));
-    discoverable = boolean("Whether the account is listed in the directory and found by a search for users.");
-    searchable = boolean("Whether the account's posts are found by a search for posts.");
+    discoverable = boolean("Whether the directory lists the account, and a search for users finds it.");
+    searchable = boolean("Whether a search for posts finds the account's posts.");
     hide_counts = boolean(
-        "Whether the numbers of followers and of followed users are kept from everybody but the user and every ADMIN.",
+        "Whether the numbers of followers and of followed users are hidden from everybody but the user and every ADMIN.",
     );
-    remove_profile_picture = boolean("`true` removes the picture, unless another one comes with it.");
+    remove_profile_picture = boolean("`true` removes the picture, unless the request has a new one.");
     count_or_null = ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Integer, Type::Null]))
         .minimum(Some(0))
         .examples([json!(42)]);
-    biography = bounded("What the user says of themselves.", "Counts by machine.", 1, Biography::MAX_CHARS);
+    biography = bounded("The user's description of themselves.", "Counts by machine.", 1, Biography::MAX_CHARS);
     biography_or_null = nullable(biography());
     new_biography =
-        bounded("What the user says of themselves; a blank text is none.", "Counts by machine.", 0, Biography::MAX_CHARS);
-    role = enumeration("A role: ADMIN may do everything, USER has what is their own.", Role::ALL.map(Role::as_str));
-    role_action = enumeration("Whether the account gets the role or loses it.", ["ADD", "REMOVE"]);
+        bounded("The user's description of themselves; blank for none.", "Counts by machine.", 0, Biography::MAX_CHARS);
+    role = enumeration("A role: USER may use the service, ADMIN may also administer it.", Role::ALL.map(Role::as_str));
+    role_action = enumeration("Whether to add the role to the account or to remove it.", ["ADD", "REMOVE"]);
     visibility = enumeration(WHO_MAY_VIEW, Visibility::ALL.map(Visibility::as_str));
     /// The default is in the description only: generated clients treat a property with a `default` as required.
     new_visibility =
         visibility().description(Some(format!("{WHO_MAY_VIEW} Without it, {}.", Visibility::default().as_str())));
-    created_at = instant("When it was made, with milliseconds and offset.");
-    updated_at = instant("When it was last changed; at first, when it was made.");
-    expires_at = instant("Until when it can be used.");
+    created_at = instant("When it was created, with milliseconds and offset.");
+    updated_at = instant("When it was last changed; initially, when it was created.");
+    expires_at = instant("When it expires.");
     /// An image in a form.
     image_file = ObjectBuilder::new()
         .schema_type(Type::String)
         .format(format("binary"))
-        .description(Some("A JPEG, PNG, GIF or WebP image, judged by its content; 5 MiB unless configured otherwise."));
+        .description(Some("A JPEG, PNG, GIF or WebP image, judged by its content. At most 5 MiB unless configured otherwise."));
     image_url = formatted(
-        "The absolute address of the image.", "https://agora.example.org/media/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png", "uri",
+        "The absolute URL of the image.", "https://agora.example.org/media/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png", "uri",
     );
     thumbnail_or_null = nullable(formatted(
-        "The absolute address of a small JPEG of it, at most 400 pixels wide and high; null while there is none.",
+        "The absolute URL of the thumbnail, a JPEG of at most 400 pixels in width and height; null while there is none.",
         "https://agora.example.org/media/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png.thumb.jpg", "uri",
     ));
     picture_thumbnail = nullable(formatted(
-        "The absolute address of a small JPEG of the picture, at most 400 pixels wide and high, or of the picture itself while there \
-         is none; null without a picture.",
+        "The absolute URL of the picture's thumbnail, a JPEG of at most 400 pixels in width and height, or of the picture \
+         itself while there is no thumbnail; null without a picture.",
         "https://agora.example.org/media/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png.thumb.jpg", "uri",
     ));
-    width_or_null = pixels_or_null("The width of the image in pixels; null while it is not known.");
-    height_or_null = pixels_or_null("The height of the image in pixels; null while it is not known.");
+    width_or_null = pixels_or_null("The width of the image in pixels; null if it is not known.");
+    height_or_null = pixels_or_null("The height of the image in pixels; null if it is not known.");
     blurhash_or_null = nullable(text(
-        "A blurred picture to show until the image is there (https://blurha.sh); null while there is none.",
+        "A BlurHash (https://blurha.sh) to show until the image has loaded; null while there is none.",
         "LEHV6nWB2yk8pyo0adR*.7kCMdnj",
     ));
     alt = bounded(
-        "What the image shows, for those who do not see it; a blank text is none.", "A grey cat on a red sofa", 0, AltText::MAX_CHARS,
+        "The alternative text: what the image shows; blank for none.", "A grey cat on a red sofa", 0, AltText::MAX_CHARS,
     );
-    alt_or_null = nullable(bounded("What the image shows.", "A grey cat on a red sofa", 1, AltText::MAX_CHARS));
-    post_content = bounded("The text; empty only beside an image.", "Hello, Agora!", 0, PostText::MAX_CHARS);
+    alt_or_null = nullable(bounded(
+        "The alternative text: what the image shows; null if there is none.", "A grey cat on a red sofa", 1, AltText::MAX_CHARS,
+    ));
+    post_content = bounded("The text of the post; empty only if the post has an image.", "Hello, Agora!", 0, PostText::MAX_CHARS);
     form_text = bounded(
-        "The text of the post, trimmed. It may be blank beside an image.", "Hello, Agora!", 0, PostText::MAX_CHARS,
+        "The text of the post, trimmed. It may be blank if the post has an image.", "Hello, Agora!", 0, PostText::MAX_CHARS,
     );
-    post_text_alias = form_text().description(Some("Another name of `text`, which wins unless it is blank."));
-    excerpt = bounded("What the text begins with.", "Hello, Agora!", 0, Excerpt::MAX_CHARS);
+    post_text_alias = form_text().description(Some("An alias of `text`, used if that is absent or blank."));
+    excerpt = bounded("The beginning of the text.", "Hello, Agora!", 0, Excerpt::MAX_CHARS);
     notification_type =
-        enumeration("What kind of act it tells of.", NotificationKind::ALL.map(NotificationKind::as_str));
+        enumeration("The type of action that it is about.", NotificationKind::ALL.map(NotificationKind::as_str));
     notification_policy = enumeration(
-        "Whose acts are told: everybody's, those of whom the caller follows, or nobody's.",
+        "Whose actions notify the caller: everybody's, those of users whom the caller follows, or nobody's.",
         NotificationPolicy::ALL.map(NotificationPolicy::as_str),
     );
     updated_notification_at =
-        instant("When it last came to tell of somebody more; at first, when it was made. By this they are ordered.");
-    read_updated_at = instant("Its `updatedAt` when it was read: what has changed since, itself as well, stays unread.");
-    muted_until = nullable(instant("When the mute ends; null where it does not."));
-    hidden = boolean("Whether it is hidden: then only administrators and its author see it.");
-    reason = bounded("Why, in words for the audit log, trimmed.", "Against the rules of the house", 1, Reason::MAX_CHARS);
-    report_target_type = enumeration("What kind of thing is reported.", ReportTargetKind::ALL.map(ReportTargetKind::as_str));
-    report_category = enumeration("What is wrong with it.", ReportCategory::ALL.map(ReportCategory::as_str));
-    report_status = enumeration("What became of it.", ReportStatus::ALL.map(ReportStatus::as_str));
-    report_verdict = enumeration("What is found: that it is right, or that it is wrong.", ["RESOLVED", "REJECTED"]);
+        instant("When an actor was last added to it; initially, when it was created. Notifications are ordered by this.");
+    read_updated_at = instant(
+        "The `updatedAt` of that notification as it was shown: what has changed since stays unread, this one included.",
+    );
+    muted_until = nullable(instant("When the mute ends; null if it has no end."));
+    hidden = boolean("Whether it is hidden: then only administrators and its author can see it.");
+    reason = bounded("The reason, trimmed, for the audit log.", "Against the rules of the house", 1, Reason::MAX_CHARS);
+    report_target_type = enumeration("The type of what is reported.", ReportTargetKind::ALL.map(ReportTargetKind::as_str));
+    report_category = enumeration("The category of the problem.", ReportCategory::ALL.map(ReportCategory::as_str));
+    report_status = enumeration("The status of the report.", ReportStatus::ALL.map(ReportStatus::as_str));
+    report_verdict = enumeration("The decision: the report is upheld or rejected.", ["RESOLVED", "REJECTED"]);
     new_report_comment = bounded(
-        "What else there is to say, trimmed; a blank text is none.", "The same in every thread", 0, ReportComment::MAX_CHARS,
+        "A comment for the administrators, trimmed; blank for none.", "The same in every thread", 0, ReportComment::MAX_CHARS,
     );
     report_comment =
-        nullable(bounded("What the reporter says.", "The same in every thread", 1, ReportComment::MAX_CHARS));
+        nullable(bounded("The reporter's comment, or null.", "The same in every thread", 1, ReportComment::MAX_CHARS));
     new_report_note =
-        bounded("What there is to say of it, trimmed; a blank text is none.", "Deleted", 0, ReportNote::MAX_CHARS);
-    report_note = nullable(bounded("What whoever decided says.", "Deleted", 1, ReportNote::MAX_CHARS));
-    audit_action = enumeration("What was done.", Action::ALL.map(Action::as_str));
-    audit_target_type = enumeration("To what kind of thing.", TargetKind::ALL.map(TargetKind::as_str));
+        bounded("A note on the decision, trimmed; blank for none.", "Deleted", 0, ReportNote::MAX_CHARS);
+    report_note = nullable(bounded("The administrator's note on the decision, or null.", "Deleted", 1, ReportNote::MAX_CHARS));
+    audit_action = enumeration("The type of the action.", Action::ALL.map(Action::as_str));
+    audit_target_type = enumeration("The type of the target of the action.", TargetKind::ALL.map(TargetKind::as_str));
     opened_at = instant("When the user logged in.");
-    last_seen_at = instant("When it was last used, by the hour.");
+    last_seen_at = instant("When the session was last used, rounded down to the hour.");
     user_agent =
-        nullable(bounded("What the client said of itself at login.", "Agora for Android 1.0", 1, UserAgent::MAX_CHARS));
-    counted_at = instant("When what is stored was counted: up to a minute ago.");
-    database_bytes = count_or_null().description(Some("How many bytes the database takes; null where it cannot tell."));
-    started_at = instant("When the node was started.");
+        nullable(bounded("The `User-Agent` of the client at login, or null.", "Agora for Android 1.0", 1, UserAgent::MAX_CHARS));
+    counted_at = instant("When the totals were counted: up to a minute ago.");
+    database_bytes = count_or_null().description(Some("The size of the database in bytes; null if the database cannot tell."));
+    started_at = instant("When the node started.");
     minute_at = instant("When the minute began.");
-    mail_kind = enumeration("What it is about.", MailKind::ALL.map(MailKind::as_str));
+    mail_kind = enumeration("The kind of mail.", MailKind::ALL.map(MailKind::as_str));
     mail_address = text(
-        "Where it goes; of a password reset that was not tried yet, how the account was named.", "ada@example.org",
+        "The recipient; for a password reset that was not tried yet, the username or address that the request named.",
+        "ada@example.org",
     );
-    mail_due_at = instant("When it is tried next; of one that was sent or given up, when it is forgotten.");
-    mail_failure = nullable(text("What went wrong last.", "550 5.1.1 no such mailbox"));
-    acted_at = instant("When, with milliseconds and offset.");
+    mail_due_at = instant("When the service next tries to send it; for a mail that was sent or given up, when it is deleted.");
+    mail_failure = nullable(text("Why the last attempt failed, or null.", "550 5.1.1 no such mailbox"));
+    acted_at = instant("When the action took place, with milliseconds and offset.");
     /// A duration that a client may leave out or give as null.
     mute_hours = ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Integer, Type::Null]))
         .minimum(Some(1))
         .maximum(Some(MuteHours::MAX as f64))
-        .description(Some("How many hours. Without it, for good."))
+        .description(Some("The duration of the mute in hours. Without it, the mute has no end."))
         .examples([json!(24)]);
     comment_text = bounded("The text of the comment, trimmed.", "Welcome", 1, CommentText::MAX_CHARS);
-    sku = bounded("The stock keeping unit, unique in any letter case.", "MUG-1", 1, Sku::MAX_CHARS);
-    product_name = bounded("The name.", "Mug", 1, ProductName::MAX_CHARS);
-    product_description = bounded("What the product is.", "Holds coffee.", 0, Description::MAX_CHARS);
-    category = bounded("The category, compared in any letter case.", "Kitchen", 1, Category::MAX_CHARS);
+    sku = bounded("The stock keeping unit, unique regardless of letter case.", "MUG-1", 1, Sku::MAX_CHARS);
+    product_name = bounded("The name of the product.", "Mug", 1, ProductName::MAX_CHARS);
+    product_description = bounded("The description of the product.", "Holds coffee.", 0, Description::MAX_CHARS);
+    category = bounded("The category, compared regardless of letter case.", "Kitchen", 1, Category::MAX_CHARS);
     price = ObjectBuilder::new()
         .schema_type(Type::Number)
         .description(Some(
-            "A plain decimal with at most two decimals, exact from end to end; returned with two. Read it as a \
-             decimal, not as floating point.",
+            "The price: a plain decimal number with at most two decimals, returned with two. It is exact: parse it as a \
+             decimal, not as a floating-point number.",
         ))
         .minimum(Some(0))
         .exclusive_maximum(Some(PRICE_LIMIT))
@@ -303,7 +305,7 @@ schemas! {
     stock = ObjectBuilder::new()
         .schema_type(Type::Integer)
         .format(format("int32"))
-        .description(Some("How many pieces are there; with variants, the sum of theirs."))
+        .description(Some("The number of items in stock; with variants, the sum of theirs."))
         .minimum(Some(0))
         .maximum(Some(f64::from(i32::MAX)))
         .examples([json!(3)]);

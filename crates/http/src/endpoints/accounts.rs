@@ -16,7 +16,7 @@ use crate::middleware::RequestAttempt;
 use crate::request::{Auth, Body, ClientUserAgent, Field, optional, required};
 use crate::response::{Done, HandlerResult, Unauthorized, done, json};
 
-/// An account to register.
+/// The account to register.
 #[derive(Deserialize, Validate, ToSchema)]
 #[schema(as = Registration)]
 pub(crate) struct RegisterRequest {
@@ -72,7 +72,7 @@ pub(crate) async fn register(
     json(StatusCode::CREATED, &Registered { message: "User registered successfully" })
 }
 
-/// An account's credentials.
+/// The credentials of an account.
 #[derive(Deserialize, Validate, ToSchema)]
 #[schema(as = Credentials)]
 pub(crate) struct LoginRequest {
@@ -106,8 +106,8 @@ struct Token {
 
 /// Log in
 ///
-/// Opens a session and returns its token, which is valid for an hour unless configured otherwise. An unknown account,
-/// a wrong password and a disabled account are the same 401.
+/// Opens a session and returns its token, which is valid for an hour unless configured otherwise. The 401 is the same for an
+/// unknown account, a wrong password and a disabled account.
 #[utoipa::path(get, path = "", operation_id = "login", tag = "Authentication", request_body = LoginRequest,
     responses((status = 200, description = "The token.", body = Token), Unauthorized))]
 pub(crate) async fn login(

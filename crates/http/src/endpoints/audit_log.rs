@@ -13,20 +13,21 @@ use crate::request::{AuditLogFilter, Auth, List, Query, ShortPaging, parse_uuid}
 use crate::response::{Entry, HandlerResult, Instant, ListRequest, MiniBody, SUCCESS, answers, empty_list, views};
 
 answers! {
-    /// What administrators did.
+    /// Entries of the audit log.
     AuditLogAnswer { Vec<AuditEntryBody<'static>> }
 }
 
 views! {
-    /// What an administrator did.
+    /// An action of an administrator.
     AuditEntryBody as AuditEntry of view: AuditView, state: &State {
-        /// Names the entry.
+        /// The id of the entry.
         id: Uuid = view.entry.id.uuid(),
         at: Instant [schema::acted_at] = Instant(view.entry.at),
-        /// Who did it; null of what was done from the command line, and of an account that was deleted since.
+        /// The administrator; null if the action was taken from the command line, or the account was deleted since.
         #[schema(required = true)]
         actor: Option<MiniBody<'a>> = view.actor.as_ref().map(|actor| MiniBody::of(actor, state)),
-        /// The id of who did it, also when the account was deleted since; null of what was done from the command line.
+        /// The id of the administrator, even if the account was deleted since; null if the action was taken from the command
+        /// line.
         #[schema(required = true)]
         actor_id: Option<Uuid> = match view.entry.actor {
             Actor::Account(id) => Some(id.uuid()),
@@ -34,18 +35,18 @@ views! {
         },
         action: &'static str [schema::audit_action] = view.entry.action.as_str(),
         target_type: &'static str [schema::audit_target_type] = view.entry.target.kind().as_str(),
-        /// Names it; null of the catalog and of the service. It may be gone.
+        /// The id of the target, which may have been deleted since; null for the catalog and the service.
         #[schema(required = true)]
         target_id: Option<Uuid> = view.entry.target.id(),
-        /// The role, the reason, the note, the SKU, or what an import did; null where there is nothing to say.
+        /// The role, the reason, the note, the SKU, or the outcome of an import; null if there are no details.
         #[schema(required = true)]
         details: Option<&'a str> = view.entry.details.as_deref(),
     }
 }
 
-/// Read what administrators did
+/// List the audit log
 ///
-/// Newest first.
+/// The actions of administrators, newest first.
 #[utoipa::path(get, path = "", operation_id = "listAuditLog", tag = "Administration",
     params(AuditLogFilter, ShortPaging),
     responses((status = 200, description = "A page of entries.", body = AuditLogAnswer)))]

@@ -12,9 +12,9 @@ use crate::response::{BackupArchive, HandlerResult};
 
 /// Download a backup
 ///
-/// The archive that `agora backup` writes and `agora restore` reads, made while it is sent: rows, images and password hashes, and no
-/// signing secret. One at a time on each node: another one is answered 503. An answer that breaks off before its end is no backup,
-/// and `agora restore` refuses it.
+/// The archive that `agora backup` writes and `agora restore` reads, made while it is sent. It contains rows, images and password
+/// hashes, but no signing secret. Each node makes one at a time, and answers 503 meanwhile. An answer that breaks off is no
+/// backup, and `agora restore` rejects it.
 #[utoipa::path(get, path = "", operation_id = "downloadBackup", tag = "Administration", responses(BackupArchive))]
 pub(crate) async fn download(state: Data<State>, admin: Auth<Admin>, request: HttpRequest) -> HandlerResult {
     let request_id = RequestContext::of(&request)?.id();

@@ -28,16 +28,15 @@ answers! {
 pub(crate) struct MutedProfileBody<'a> {
     #[serde(flatten)]
     profile: ProfileBody<'a>,
-    /// When the mute ends; null where it does not.
+    /// When the mute ends; null if it has no end.
     #[schema(schema_with = schema::muted_until, required = true)]
     muted_until: Option<Instant>,
 }
 
 /// Block a user
 ///
-/// Neither is shown the other any more, with what the other does: each is to the other as if there were no such account. Both
-/// stop following the other. Nobody is told. Safe to repeat: the user keeps the place in the list. A user who blocks the caller
-/// can be blocked as well.
+/// Hides both users and their actions from each other, as if the accounts did not exist. Both stop following each other. Nobody
+/// is notified. Safe to repeat: the user keeps the place in the list. A user who blocks the caller can be blocked as well.
 #[utoipa::path(get, path = "", operation_id = "blockUser", tag = "Safety",
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn block(state: Data<State>, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {
@@ -45,9 +44,9 @@ pub(crate) async fn block(state: Data<State>, caller: Auth<Member>, id: PathId<U
     done(SUCCESS)
 }
 
-/// Take a block back
+/// Unblock a user
 ///
-/// Safe to repeat. What was lost with the block does not come back.
+/// Safe to repeat. Follows and notifications that the block removed do not come back.
 #[utoipa::path(get, path = "", operation_id = "unblockUser", tag = "Safety",
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn unblock(state: Data<State>, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {
@@ -57,7 +56,7 @@ pub(crate) async fn unblock(state: Data<State>, caller: Auth<Member>, id: PathId
 
 /// List blocked users
 ///
-/// The newest block first.
+/// Newest block first.
 #[utoipa::path(get, path = "", operation_id = "listBlockedUsers", tag = "Safety", params(ShortPaging),
     responses((status = 200, description = "A page of profiles.", body = ProfilesAnswer)))]
 pub(crate) async fn list_blocked(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
@@ -65,10 +64,10 @@ pub(crate) async fn list_blocked(request: ListRequest, caller: Auth<Member>) -> 
     people::answer(&request, List::Blocks, page, async |page| blocks.list_blocked(&caller, page).await).await
 }
 
-/// For how long a user is muted.
+/// The duration of a mute.
 #[derive(Deserialize, Validate, ToSchema)]
 pub(crate) struct NewMute {
-    /// How many hours. Without it, for good.
+    /// The duration of the mute in hours. Without it, the mute has no end.
     #[garde(custom(optional))]
     #[schema(schema_with = schema::mute_hours, required = false)]
     hours: Field<MuteHours>,
@@ -76,9 +75,9 @@ pub(crate) struct NewMute {
 
 /// Mute a user
 ///
-/// The caller's feeds, timelines, bookmarks and searches leave out the posts of the user, and the caller is told of nothing that the
-/// user does. All else stays, and nobody is told. Who is muted already keeps the place in the list, and gets the new end. A mute
-/// ends within a minute of its end. The body may be left out.
+/// The caller's feeds, timelines, bookmarks and searches leave out the user's posts, and the caller is not notified of the user's
+/// actions. Everything else stays as it is, and nobody is notified. A user who is muted already keeps the place in the list, and
+/// gets the new end. A mute ends within a minute of `mutedUntil`. The body may be left out.
 #[utoipa::path(get, path = "", operation_id = "muteUser", tag = "Safety", request_body = NewMute,
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn mute(state: Data<State>, caller: Auth<Member>, id: PathId<UserId>, body: Body) -> HandlerResult {
@@ -89,7 +88,7 @@ pub(crate) async fn mute(state: Data<State>, caller: Auth<Member>, id: PathId<Us
     done(SUCCESS)
 }
 
-/// Take a mute back
+/// Unmute a user
 ///
 /// Safe to repeat.
 #[utoipa::path(get, path = "", operation_id = "unmuteUser", tag = "Safety",
@@ -101,7 +100,7 @@ pub(crate) async fn unmute(state: Data<State>, caller: Auth<Member>, id: PathId<
 
 /// List muted users
 ///
-/// The newest mute first.
+/// Newest mute first.
 #[utoipa::path(get, path = "", operation_id = "listMutedUsers", tag = "Safety", params(ShortPaging),
     responses((status = 200, description = "A page of profiles.", body = MutedProfilesAnswer)))]
 pub(crate) async fn list_muted(request: ListRequest, caller: Auth<Member>) -> HandlerResult {

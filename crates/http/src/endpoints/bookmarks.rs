@@ -11,7 +11,7 @@ use crate::response::{Done, HandlerResult, ListRequest, NotFound, PostsByPublicA
 
 /// Bookmark a post
 ///
-/// Nobody else learns of it. Safe to repeat: the post keeps its place in the list. For those who may view the post.
+/// Only the caller can see it. Safe to repeat: the post keeps its place in the list. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "bookmarkPost", tag = "Posts",
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn set(state: Data<State>, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
@@ -21,7 +21,7 @@ pub(crate) async fn set(state: Data<State>, caller: Auth<Member>, id: PathId<Pos
 
 /// Remove a bookmark
 ///
-/// Safe to repeat, also from a post that the caller may no longer view.
+/// Safe to repeat. It also works for a post that the caller may no longer view.
 #[utoipa::path(get, path = "", operation_id = "removeBookmark", tag = "Posts",
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn unset(state: Data<State>, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
@@ -31,7 +31,7 @@ pub(crate) async fn unset(state: Data<State>, caller: Auth<Member>, id: PathId<P
 
 /// List bookmarked posts
 ///
-/// The newest bookmark first. Posts that the caller may not view are left out until the caller may again.
+/// Newest bookmark first. Posts that the caller may not view are left out until the caller may view them again.
 #[utoipa::path(get, path = "", operation_id = "listBookmarks", tag = "Posts", params(ShortPaging),
     responses((status = 200, description = "A page of posts.", body = PostsByPublicAuthorsAnswer)))]
 pub(crate) async fn list(request: ListRequest, caller: Auth<Member>) -> HandlerResult {

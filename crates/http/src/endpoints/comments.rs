@@ -26,7 +26,7 @@ pub(super) const COMMENT_CREATED: &str = "Comment created successfully";
 #[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NewComment {
-    /// Names the post.
+    /// The id of the post.
     #[garde(custom(required))]
     #[schema(value_type = Uuid)]
     post_id: Field<PostId>,
@@ -35,19 +35,19 @@ pub(crate) struct NewComment {
     content: Field<CommentText>,
 }
 
-/// A new text of a comment, which is named by `commentId`, or by `postId` alone as the caller's newest on that post.
+/// A new text of a comment: the one with the id `commentId`, or with `postId` alone, the caller's newest on that post.
 #[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CommentChange {
-    /// Names the comment. With it, `postId` means nothing.
+    /// The id of the comment. With it, `postId` is ignored.
     #[garde(custom(|field, context: &()| self.validate_target(field, context)))]
     #[schema(value_type = Uuid, required = false)]
     comment_id: Field<CommentId>,
-    /// Another name of `commentId`, which wins.
+    /// An alias of `commentId`, used if that is absent.
     #[garde(skip)]
     #[schema(value_type = Uuid, required = false)]
     id: Field<CommentId>,
-    /// Names the post whose newest comment by the caller is meant.
+    /// The id of the post whose newest comment by the caller is changed.
     #[garde(custom(|field, context: &()| if self.names_post() { optional(field, context) } else { Ok(()) }))]
     #[schema(value_type = Uuid, required = false)]
     post_id: Field<PostId>,
@@ -103,7 +103,7 @@ pub(crate) async fn create(
 
 /// List the comments on a post
 ///
-/// All of them, whatever their thread, oldest first, each with the post. For those who may view the post.
+/// All comments and replies in one list, oldest first, each with the post. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "listComments", tag = "Comments", params(Paging),
     responses((status = 200, description = "A page of comments.", body = CommentsAnswer), NotFound))]
 pub(crate) async fn list(request: ListRequest, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
@@ -123,10 +123,9 @@ pub(crate) async fn list(request: ListRequest, caller: Auth<Member>, id: PathId<
     request.answer(List::Comments, page, |_| empty_list(SUCCESS), read, render).await
 }
 
-/// Change a comment
+/// Update a comment
 ///
-/// For its author. The comment is named by `commentId`, or by `postId` alone as the newest of the caller on that
-/// post.
+/// For its author. The comment is the one with the id `commentId`, or with `postId` alone, the caller's newest on that post.
 #[utoipa::path(get, path = "", operation_id = "updateComment", tag = "Comments", request_body = CommentChange,
     responses((status = 200, description = "`Comment updated successfully`", body = Done), NotFound))]
 pub(crate) async fn update(state: Data<State>, caller: Auth<Member>, body: Body) -> HandlerResult {
@@ -137,7 +136,7 @@ pub(crate) async fn update(state: Data<State>, caller: Auth<Member>, body: Body)
 
 /// Delete a comment
 ///
-/// For its author and for the author of the post. The replies in its thread go with it.
+/// For its author and the author of the post. A comment at the top of a thread is deleted with the replies in it.
 #[utoipa::path(get, path = "", operation_id = "deleteComment", tag = "Comments",
     responses((status = 200, description = "`Comment deleted successfully`", body = Done), NotFound))]
 pub(crate) async fn delete(state: Data<State>, caller: Auth<Member>, id: PathId<CommentId>) -> HandlerResult {

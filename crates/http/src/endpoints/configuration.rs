@@ -13,7 +13,7 @@ answers! {
 }
 
 views! {
-    /// A setting as it is in effect.
+    /// A setting in effect.
     SettingBody as Setting of setting: EffectiveSetting {
         /// The heading that it is listed under.
         #[schema(example = "The service")]
@@ -24,14 +24,14 @@ views! {
         /// Its environment variable.
         #[schema(example = "AGORA_LISTEN")]
         variable: &'a str = &setting.variable,
-        /// The value; null where it is secret, or where there is none. Of a URL with a secret in it, what is not secret.
+        /// The value; null if it is secret, or if there is none. A URL is shown without the secret in it.
         #[schema(example = "127.0.0.1:8080", required = true)]
         value: Option<&'a str> = setting.value.as_deref(),
-        /// Whether the value, or a part of it, is not shown.
+        /// Whether the value, or a part of it, is secret and not shown.
         is_secret: bool = setting.is_secret,
-        /// Whether somebody has set it; otherwise its default holds.
+        /// Whether it is set; otherwise its default applies.
         is_set: bool = setting.source.is_some(),
-        /// Where the value comes from: the line of the file, the variable, the flag, or `default`.
+        /// The source of the value: the line of the file, the variable, the flag, or `default`.
         #[schema(example = "agora.toml:1")]
         source: &'a str = setting.source.as_deref().unwrap_or("default"),
     }
@@ -46,9 +46,9 @@ impl Configuration {
     }
 }
 
-/// Read the configuration in effect
+/// Get the configuration in effect
 ///
-/// That of the node that answers, as `agora config show` tells it. No secret is in it, nor the password in a URL.
+/// The settings of the node that answers, as `agora config show` prints them, without secrets and passwords in URLs.
 #[utoipa::path(get, path = "", operation_id = "getConfiguration", tag = "Administration",
     responses((status = 200, description = "The settings, in the order of the manual.", body = ConfigurationAnswer)))]
 pub(crate) async fn read(_: Auth<Admin>, configuration: Data<Configuration>) -> HandlerResult {

@@ -56,7 +56,7 @@ impl ApiDocs {
     }
 }
 
-/// This document
+/// Get the OpenAPI document
 ///
 /// The OpenAPI 3.1 document that describes every endpoint.
 #[utoipa::path(get, path = "", operation_id = "getOpenApiDocument", tag = "Documentation", responses(Document))]
@@ -70,7 +70,7 @@ pub(crate) async fn document(docs: web::Data<ApiDocs>, request: HttpRequest) -> 
     Ok(docs.files.get("", make).await?.answer(CACHE_CONTROL, None, &request))
 }
 
-/// The interactive page, by its short name
+/// Redirect to Swagger UI
 #[utoipa::path(get, path = "", operation_id = "redirectToDocs", tag = "Documentation", responses(ToPage))]
 pub(crate) async fn to_page() -> HandlerResult {
     // Relative, so that it holds under any path of a proxy.
@@ -81,15 +81,15 @@ pub(crate) async fn to_page() -> HandlerResult {
         .finish())
 }
 
-/// The interactive page
+/// Get the Swagger UI page
 ///
-/// Swagger UI: reads this document and tries its endpoints out.
+/// Shows this document, and sends requests to try the endpoints out.
 #[utoipa::path(get, path = "", operation_id = "getDocs", tag = "Documentation", responses(Page))]
 pub(crate) async fn page(docs: web::Data<ApiDocs>, request: HttpRequest) -> HandlerResult {
     docs.part("index.html", &request).await
 }
 
-/// A part of the interactive page
+/// Get a file of Swagger UI
 #[utoipa::path(get, path = "", operation_id = "getDocsFile", tag = "Documentation", responses(PagePart, NotFound))]
 pub(crate) async fn file(docs: web::Data<ApiDocs>, PathText(name): PathText, request: HttpRequest) -> HandlerResult {
     docs.part(&name, &request).await

@@ -38,25 +38,25 @@ const CHUNK_BYTES: usize = 16 * 1024;
 const RETRY_MILLIS: u32 = 3_000;
 
 answers! {
-    /// What opens one stream.
+    /// A ticket for one stream of events.
     TicketAnswer { TicketBody }
 }
 
-/// What opens one stream of events.
+/// A ticket for one stream of events.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct TicketBody {
-    /// To be sent as `ticket` in the query of `GET /api/events`, once.
+    /// The ticket: send it once, as the query parameter `ticket` of `GET /api/events`.
     ticket: String,
-    /// Until when.
+    /// When it expires.
     #[schema(schema_with = schema::expires_at)]
     expires_at: Instant,
 }
 
-/// Get a ticket for a stream of events
+/// Create a ticket for a stream of events
 ///
-/// For an `EventSource`, which sends no `Authorization`. A ticket opens one stream, within 30 seconds, for as long as the token
-/// of this request is valid.
+/// For an `EventSource`, which cannot send `Authorization`. A ticket opens one stream, within 30 seconds. The stream ends when
+/// the token of this request expires.
 #[utoipa::path(get, path = "", operation_id = "createEventTicket", tag = "Live updates",
     responses((status = 200, description = "The ticket.", body = TicketAnswer)))]
 pub(crate) async fn issue_ticket(
@@ -69,10 +69,10 @@ pub(crate) async fn issue_ticket(
     ok(SUCCESS, TicketBody { ticket, expires_at: Instant(expires_at) })
 }
 
-/// Listen to what happens
+/// Stream live updates
 ///
-/// A stream of server-sent events (`text/event-stream`), until the client leaves or an `end` comes. Events are hints: they carry
-/// ids, and what these name is read through the other endpoints. See the section on live updates.
+/// A stream of server-sent events (`text/event-stream`), until the client disconnects or the service sends `end`. Events are
+/// hints with ids: read what they name through the other endpoints. See the section on live updates.
 #[utoipa::path(
     get,
     path = "",

@@ -29,12 +29,12 @@ use crate::response::{Archive, HandlerResult, Instant, UserBody};
 /// The media type of the archive.
 const ZIP: &str = "application/zip";
 
-/// Export the own account
+/// Export the caller's account
 ///
-/// A ZIP archive, made while it is sent: `account.ndjson`, `posts.ndjson`, `comments.ndjson`, `likes.ndjson`,
-/// `comment-likes.ndjson`, `follows.ndjson`, `blocks.ndjson`, `mutes.ndjson`, `bookmarks.ndjson`, `reports.ndjson`, each with a
-/// JSON object in a line, and the images below `images/`. One an hour (429), whether it is read to its end or not. An answer that
-/// breaks off before its end is no archive.
+/// A ZIP archive, made while it is sent. It contains `account.ndjson`, `posts.ndjson`, `comments.ndjson`, `likes.ndjson`,
+/// `comment-likes.ndjson`, `follows.ndjson`, `blocks.ndjson`, `mutes.ndjson`, `bookmarks.ndjson` and `reports.ndjson`, each with
+/// one JSON object per line, and the images below `images/`. One an hour (then 429), whether it is read to the end or not. An
+/// answer that breaks off is no valid archive.
 #[utoipa::path(get, path = "", operation_id = "exportAccount", tag = "Users", responses(Archive))]
 pub(crate) async fn export(state: Data<State>, caller: Auth<Caller>, request: HttpRequest) -> HandlerResult {
     let mut response = HttpResponse::Ok();

@@ -15,9 +15,9 @@ use crate::response::{
 const FOLLOWED: &str = "Followed user successfully";
 const UNFOLLOWED: &str = "Unfollowed user successfully";
 
-/// Follow a user, or stop following
+/// Follow or unfollow a user
 ///
-/// Toggles: to repeat it undoes it. `PUT` and `DELETE` are safe to repeat. Nobody follows themselves (400).
+/// Toggles: a second request undoes the first. `PUT` and `DELETE` are safe to repeat. Nobody can follow themselves (400).
 #[utoipa::path(get, path = "", operation_id = "toggleFollow", tag = "Follows",
     responses(NotFound, (status = 200, body = FollowAnswer,
         description = "`Followed user successfully` or `Unfollowed user successfully`")))]
@@ -33,7 +33,7 @@ pub(crate) async fn toggle(
 
 /// Follow a user
 ///
-/// Safe to repeat. Nobody follows themselves (400).
+/// Safe to repeat. Nobody can follow themselves (400).
 #[utoipa::path(get, path = "", operation_id = "followUser", tag = "Follows",
     responses((status = 200, description = "`Followed user successfully`", body = FollowAnswer), NotFound))]
 pub(crate) async fn follow(state: Data<State>, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {
@@ -41,7 +41,7 @@ pub(crate) async fn follow(state: Data<State>, caller: Auth<Member>, id: PathId<
     respond(Rendered::follow_done(FOLLOWED))
 }
 
-/// Stop following a user
+/// Unfollow a user
 ///
 /// Safe to repeat.
 #[utoipa::path(get, path = "", operation_id = "unfollowUser", tag = "Follows",
@@ -57,7 +57,7 @@ fn render(user: &UserSummary, entry: Entry<'_>) -> serde_json::Result<()> {
 
 /// List the followers of a user
 ///
-/// The newest follow first. For the user, the followers of the user and every ADMIN.
+/// Newest follow first. For the user, the user's followers and every ADMIN.
 #[utoipa::path(get, path = "", operation_id = "listFollowers", tag = "Follows", params(Paging),
     responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound))]
 pub(crate) async fn list_followers(request: ListRequest, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {
@@ -67,9 +67,9 @@ pub(crate) async fn list_followers(request: ListRequest, caller: Auth<Member>, i
     request.answer(List::Follows, page, empty, read, render).await
 }
 
-/// List those whom a user follows
+/// List the users whom a user follows
 ///
-/// The newest follow first. For the user, the followers of the user and every ADMIN.
+/// Newest follow first. For the user, the user's followers and every ADMIN.
 #[utoipa::path(get, path = "", operation_id = "listFollowed", tag = "Follows", params(Paging),
     responses((status = 200, description = "A page of users.", body = FollowsAnswer), NotFound))]
 pub(crate) async fn list_followed(request: ListRequest, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {

@@ -25,7 +25,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long an outcome is cached.
 const CACHE_LIFETIME: Duration = Duration::from_secs(1);
 
-/// What one thing answered.
+/// The result of the health check of a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 #[schema(as = HealthCheck)]
 pub(crate) struct Check {
@@ -35,15 +35,15 @@ pub(crate) struct Check {
     milliseconds: f64,
 }
 
-/// What everything answered that the service depends on.
+/// The results of the health checks of all dependencies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
 #[schema(as = HealthChecks)]
 pub(crate) struct Checks {
-    /// The database answers.
+    /// Whether the database answers.
     database: Check,
-    /// The store of images answers.
+    /// Whether the image store answers.
     images: Check,
-    /// The database has the schema that this version works on, or a newer one.
+    /// Whether the database has the schema that this version needs, or a newer one.
     migrations: Check,
 }
 
@@ -135,22 +135,23 @@ impl Readiness {
     }
 }
 
-/// Whether the process answers
+/// Check liveness
 ///
-/// Nothing else is asked: whoever restarts the service when this fails should not do so because a database is away.
+/// Whether the process answers. Dependencies are not checked, so that a supervisor does not restart the service because a
+/// database is unreachable.
 #[utoipa::path(get, path = "", operation_id = "getLiveness", tag = "Health",
-    responses((status = 200, description = "It does.", body = Done)))]
+    responses((status = 200, description = "The process answers.", body = Done)))]
 pub(crate) async fn live() -> HandlerResult {
     envelope::done("The service is alive")
 }
 
-/// Whether the service can do its work
+/// Check readiness
 ///
-/// The database, the store of images and the schema are asked, each for two seconds at most, and at most once a second
-/// for all callers together. Whoever distributes requests over several services leaves out one that is not ready.
+/// Whether the service can do its work. The database, the image store and the schema are checked, each for two seconds at most,
+/// and at most once a second for all callers together. A load balancer should not send requests to a node that is not ready.
 #[utoipa::path(get, path = "", operation_id = "getReadiness", tag = "Health",
-    responses((status = 200, description = "It can.", body = Ready),
-        (status = 503, description = "It cannot, is shutting down, or is overloaded.", body = Unready)))]
+    responses((status = 200, description = "The service is ready.", body = Ready),
+        (status = 503, description = "The service is not ready, is shutting down, or is overloaded.", body = Unready)))]
 pub(crate) async fn ready(state: Data<State>, readiness: Data<Readiness>) -> HandlerResult {
     if state.stopping.has_begun() {
         return unavailable("The service is shutting down", None);
@@ -164,11 +165,11 @@ pub(crate) async fn ready(state: Data<State>, readiness: Data<Readiness>) -> Han
 }
 
 answers! {
-    /// The service can do its work.
+    /// The service is ready.
     Ready { Checks }
 }
 
-/// The service cannot do its work.
+/// The service is not ready.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Unready {
     #[schema(schema_with = schema::failed)]
@@ -176,10 +177,10 @@ pub(crate) struct Unready {
     #[schema(schema_with = schema::unavailable_status)]
     status: u16,
     code: ErrorCode,
-    /// What failed, for people to read.
+    /// A message for people that says what failed.
     #[schema(example = "The service is not ready")]
     message: &'static str,
-    /// What everything answered; absent when the service is shutting down or overloaded.
+    /// The results of the health checks; absent if the service is shutting down or overloaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     data: Option<Checks>,

@@ -12,7 +12,7 @@ use crate::core::{State, schema};
 use crate::request::{Auth, Body, Field, PathId, required};
 use crate::response::{Done, HandlerResult, NotFound, SUCCESS, done};
 
-/// Whether something is hidden from now on, and why.
+/// Whether a post or comment is hidden, and why.
 #[derive(Deserialize, Validate, ToSchema)]
 pub(crate) struct HiddenChange {
     #[garde(custom(required))]
@@ -29,10 +29,10 @@ impl HiddenChange {
     }
 }
 
-/// Hide a post, or show it again
+/// Hide or show a post
 ///
-/// A hidden post is 404 for everybody but administrators and its author, who may delete it but not change it. Its image is
-/// served no longer, under the address that it had; shown again, the image has another one. Safe to repeat.
+/// A hidden post is 404 for everybody but administrators and its author, who may delete it but not change it. The URLs of its
+/// images stop working; if the post is shown again, its images have new URLs. Safe to repeat.
 #[utoipa::path(get, path = "", operation_id = "setPostHidden", tag = "Administration", request_body = HiddenChange,
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn set_post_hidden(
@@ -50,10 +50,10 @@ pub(crate) async fn set_post_hidden(
     done(SUCCESS)
 }
 
-/// Hide a comment, or show it again
+/// Hide or show a comment
 ///
-/// With a comment at the top of a thread goes the thread. A hidden comment is 404 for everybody but administrators and its
-/// author, who may delete it but not change it; nobody can answer it. Safe to repeat.
+/// A comment at the top of a thread is hidden with the thread. A hidden comment is 404 for everybody but administrators and its
+/// author, who may delete it but not change it; nobody can reply to it. Safe to repeat.
 #[utoipa::path(get, path = "", operation_id = "setCommentHidden", tag = "Administration", request_body = HiddenChange,
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn set_comment_hidden(

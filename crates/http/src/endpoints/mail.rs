@@ -12,7 +12,7 @@ use crate::core::{Client, State, schema};
 use crate::request::{Auth, Body, Field, required};
 use crate::response::{Done, HandlerResult, Rendered, SUCCESS, UserAnswer, UserBody, done, ok, respond};
 
-/// Whose password was forgotten.
+/// The account whose password was forgotten.
 #[derive(Deserialize, Validate, ToSchema)]
 pub(crate) struct ForgottenPassword {
     #[garde(custom(required))]
@@ -20,10 +20,10 @@ pub(crate) struct ForgottenPassword {
     identifier: Field<LoginIdentifier>,
 }
 
-/// Ask for a new password by mail
+/// Request a password reset by mail
 ///
-/// A token is mailed to the address of the account, if there is one of that name that is enabled and has not asked for three
-/// within an hour, and if the service sends mail. The answer is the same in any case, in the same time.
+/// Mails a token to the account's address, if the account exists, is enabled and has not requested three within an hour, and if
+/// the service sends mail. The answer is the same in any case, in the same time.
 #[utoipa::path(get, path = "", operation_id = "forgotPassword", tag = "Authentication", request_body = ForgottenPassword,
     responses((status = 202, description = "`If there is such an account, a mail is on its way`", body = Done)))]
 pub(crate) async fn forgot_password(state: Data<State>, body: Body) -> HandlerResult {
@@ -32,7 +32,7 @@ pub(crate) async fn forgot_password(state: Data<State>, body: Body) -> HandlerRe
     respond(Rendered::accepted("If there is such an account, a mail is on its way"))
 }
 
-/// A new password, in place of a forgotten one.
+/// A new password in place of a forgotten one.
 #[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = PasswordReset)]
@@ -45,9 +45,9 @@ pub(crate) struct PasswordResetRequest {
     new_password: Field<Password>,
 }
 
-/// Set a new password with a token from a mail
+/// Reset the password with a token from a mail
 ///
-/// Ends every session of the account. A token is good once, for 30 minutes; it stays good when the password is refused (400).
+/// Ends every session of the account. A token can be used once, within 30 minutes; a rejected password (400) does not use it up.
 #[utoipa::path(get, path = "", operation_id = "resetPassword", tag = "Authentication", request_body = PasswordResetRequest,
     responses((status = 200, description = "`Password changed successfully`", body = Done)))]
 pub(crate) async fn reset_password(state: Data<State>, Client(client): Client, body: Body) -> HandlerResult {
@@ -57,9 +57,9 @@ pub(crate) async fn reset_password(state: Data<State>, Client(client): Client, b
     done("Password changed successfully")
 }
 
-/// Ask for a mail that verifies the own address
+/// Request a mail to verify the email address
 ///
-/// Three an hour (429). When the address is verified already, the answer is 200 and nothing is sent.
+/// Three an hour (then 429). If the address is verified already, the answer is 200 and nothing is sent.
 #[utoipa::path(get, path = "", operation_id = "requestEmailVerification", tag = "Users",
     responses(
         (status = 200, description = "`Email is verified already`", body = Done),
@@ -82,7 +82,7 @@ pub(crate) struct EmailToken {
 
 /// Verify an email address with a token from a mail
 ///
-/// That of the account, or a new one, which is that of the account from then on. A token is good once, for 24 hours.
+/// Either the present address of the account, or a new one, which then replaces it. A token can be used once, within 24 hours.
 #[utoipa::path(get, path = "", operation_id = "verifyEmail", tag = "Authentication", request_body = EmailToken,
     responses((status = 200, description = "`Email verified successfully`", body = Done)))]
 pub(crate) async fn verify_email(state: Data<State>, body: Body) -> HandlerResult {
@@ -103,13 +103,13 @@ pub(crate) struct EmailChange {
     current_password: Field<PasswordAttempt>,
 }
 
-/// Change the own email address
+/// Change the email address
 ///
-/// Where the service sends mail, a token goes to the new address, and the present one is told: the new one counts once it is
-/// verified, and until then the answer has the present one. Otherwise it counts at once. An address that is taken in any letter
-/// case is a conflict (409). Three an hour (429).
+/// If the service sends mail, a token goes to the new address, and the present address is notified. The new address takes effect
+/// once it is verified; until then the answer has the present one. If the service sends no mail, the new address takes effect at
+/// once. An address that is taken in any letter case is a conflict (409). Three an hour (then 429).
 #[utoipa::path(get, path = "", operation_id = "changeEmail", tag = "Users", request_body = EmailChange,
-    responses((status = 200, description = "The account as it is now.", body = UserAnswer)))]
+    responses((status = 200, description = "The account as it is at present.", body = UserAnswer)))]
 pub(crate) async fn change_email(
     state: Data<State>,
     caller: Auth<Member>,

@@ -19,7 +19,7 @@ use crate::request::{
 };
 use crate::response::{AttachmentBody, HandlerResult, Image, Rendered, answers, respond};
 
-/// What an uploaded image shows.
+/// The description of an uploaded image.
 #[derive(Deserialize, Validate, ToSchema)]
 #[schema(as = UploadTexts)]
 pub(crate) struct UploadRequest {
@@ -34,7 +34,7 @@ impl FormBody for UploadRequest {
 }
 
 schema_variants! {
-    /// An image to be attached to a post.
+    /// An image to attach to a post.
     NewUpload of UploadRequest: |form| {
         schema::set(form, spelling(UploadRequest::IMAGE), schema::image_file());
         form.required.push(spelling(UploadRequest::IMAGE).to_owned());
@@ -42,13 +42,13 @@ schema_variants! {
 }
 
 answers! {
-    /// An image that was uploaded.
+    /// An uploaded image.
     AttachmentAnswer { AttachmentBody<'static> }
 }
 
 /// Upload an image
 ///
-/// To be attached to a post of the caller by its `id` (`mediaIds`) within an hour; then it is deleted, unless a post has it.
+/// To attach it to a post of the caller, name its `id` in `mediaIds`. After an hour it is deleted, unless a post has it.
 #[utoipa::path(get, path = "", operation_id = "uploadMedia", tag = "Images",
     request_body(content((NewUpload = "multipart/form-data"))),
     responses((status = 201, description = "`Image uploaded successfully`", body = AttachmentAnswer)))]
@@ -64,10 +64,10 @@ pub(crate) async fn upload(
     respond(Rendered::created("Image uploaded successfully", AttachmentBody::of(&upload, &state)))
 }
 
-/// Read an image
+/// Get an image
 ///
-/// Whoever knows the random key may read the image, and its thumbnail. It never changes and may be kept for ever. Where images are
-/// served from elsewhere, the answer leads there, for any well-formed key.
+/// Whoever knows the random key may read the image and its thumbnail. An image never changes and may be cached for ever. If
+/// images are served from elsewhere, the answer redirects there, for any well-formed key.
 #[utoipa::path(get, path = "", operation_id = "getImage", tag = "Images", params(ImageConditions), responses(Image))]
 pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: HttpRequest) -> HandlerResult {
     // A key names the same bytes for ever: the answer may be cached without limit, and the key serves as its tag.

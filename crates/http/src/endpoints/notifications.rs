@@ -27,18 +27,18 @@ use crate::response::{
 };
 
 answers! {
-    /// What the caller was told.
+    /// The caller's notifications.
     NotificationsAnswer { Vec<NotificationBody<'static>> }
-    /// How much of it is unread.
+    /// The number of unread notifications.
     UnreadAnswer { Unread }
-    /// What the caller is told of.
+    /// The caller's notification settings.
     NotificationSettingsAnswer { SettingsBody }
 }
 
 views! {
     /// A post as a notification shows it.
     PostExcerptBody as PostExcerpt of post: PostExcerpt, state: &State {
-        /// Names the post.
+        /// The id of the post.
         id: Uuid = post.id.uuid(),
         content: &'a str [schema::excerpt] = post.content.as_str(),
         image: Option<String> [schema::image_or_null] = image_url(state, post.image.as_ref()),
@@ -46,25 +46,26 @@ views! {
 
     /// A comment as a notification shows it.
     CommentExcerptBody as CommentExcerpt of comment: CommentExcerpt {
-        /// Names the comment.
+        /// The id of the comment.
         id: Uuid = comment.id.uuid(),
         content: &'a str [schema::excerpt] = comment.content.as_str(),
     }
 
-    /// What the caller was told. One of likes or follows tells of all of a day (UTC) with the same post or comment.
+    /// A notification about actions of other users. All likes of a post or comment on one day (UTC) share one, and so do all
+    /// follows.
     NotificationBody as Notification of told: Notification, state: &State {
-        /// Names the notification.
+        /// The id of the notification.
         id: Uuid = told.id.uuid(),
         #[serde(rename = "type")]
         kind: &'static str [schema::notification_type] = told.kind.as_str(),
         created_at: Instant [schema::created_at] = Instant(told.created_at),
         updated_at: Instant [schema::updated_notification_at] = Instant(told.updated_at),
-        /// Whether the caller has read it. One that comes to tell of somebody more is unread again.
+        /// Whether the caller has read it. A new actor makes it unread again.
         read: bool = told.read,
-        /// Of how many users it tells.
+        /// The number of actors.
         count: u64 = told.count,
         actors: Vec<MiniBody<'a>> [actors] = told.actors.iter().map(|actor| MiniBody::of(actor, state)).collect(),
-        /// The post that it is about; null of a follow.
+        /// The post that it is about; null for a follow.
         #[schema(required = true)]
         post: Option<PostExcerptBody<'a>> = told.post.as_ref().map(|post| PostExcerptBody::of(post, state)),
         /// The comment that it is about, or null.
@@ -77,15 +78,15 @@ views! {
 fn actors() -> Array {
     ArrayBuilder::new()
         .items(schema::reference::<MiniBody<'static>>())
-        .description(Some("The newest of them. The whole list: `GET /api/notifications/{notificationId}/actors`."))
+        .description(Some("The newest actors. All of them: `GET /api/notifications/{notificationId}/actors`."))
         .max_items(Some(SHOWN_ACTORS))
         .build()
 }
 
-/// List what the caller was told
+/// List notifications
 ///
-/// What changed last comes first. What is about a post that the caller may not view is left out, and so is what is about
-/// something that was deleted. The newest 1,000 are kept, for 90 days.
+/// Latest `updatedAt` first. Notifications about posts that the caller may not view, or about something that was deleted, are
+/// left out. The newest 1,000 are kept, for 90 days.
 #[utoipa::path(get, path = "", operation_id = "listNotifications", tag = "Notifications",
     params(NotificationFilter, ShortPaging),
     responses((status = 200, description = "A page of notifications.", body = NotificationsAnswer)))]
@@ -103,28 +104,28 @@ fn filtered_page(query: &Query) -> Result<(Vec<NotificationKind>, PageRequest), 
     Ok((kinds.into_iter().collect(), query.short_page_with(List::Notifications, errors)?))
 }
 
-/// How many notifications are unread.
+/// The number of unread notifications.
 #[derive(Serialize, ToSchema)]
 struct Unread {
-    /// How many.
+    /// The number.
     count: u64,
 }
 
-/// Count what the caller has not read
+/// Count unread notifications
 ///
-/// Of the notifications that the list shows.
+/// Counts only notifications that the list shows.
 #[utoipa::path(get, path = "", operation_id = "countUnreadNotifications", tag = "Notifications",
-    responses((status = 200, description = "How many.", body = UnreadAnswer)))]
+    responses((status = 200, description = "The number of unread notifications.", body = UnreadAnswer)))]
 pub(crate) async fn count_unread(state: Data<State>, caller: Auth<Member>) -> HandlerResult {
     let count = state.services.notifications.count_unread(&caller).await?;
     ok(SUCCESS, Unread { count })
 }
 
-/// Up to where the caller has read.
+/// The notification up to which the caller has read.
 #[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReadMark {
-    /// Names the notification that changed last of those that the caller has read.
+    /// The id of the most recently changed notification that the caller has read.
     #[garde(custom(required))]
     #[schema(value_type = Uuid)]
     up_to: Field<NotificationId>,
@@ -135,7 +136,8 @@ pub(crate) struct ReadMark {
 
 /// Mark notifications as read
 ///
-/// One and all older ones. Nothing that was read becomes unread: several devices may do so in any order.
+/// Marks the given notification and all older ones. Nothing that was read becomes unread, so several devices may do this in any
+/// order.
 #[utoipa::path(get, path = "", operation_id = "markNotificationsRead", tag = "Notifications", request_body = ReadMark,
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn mark_read(state: Data<State>, caller: Auth<Member>, body: Body) -> HandlerResult {
@@ -144,9 +146,9 @@ pub(crate) async fn mark_read(state: Data<State>, caller: Auth<Member>, body: Bo
     done(SUCCESS)
 }
 
-/// List those of whom a notification tells
+/// List the actors of a notification
 ///
-/// The newest act first. For its recipient.
+/// Newest action first. For its recipient.
 #[utoipa::path(get, path = "", operation_id = "listNotificationActors", tag = "Notifications", params(ShortPaging),
     responses((status = 200, description = "A page of users.", body = MinisAnswer), NotFound))]
 pub(crate) async fn list_actors(
@@ -163,7 +165,8 @@ pub(crate) async fn list_actors(
 /// Declares the settings: the field for each kind of notification.
 macro_rules! settings {
     ($($(#[doc = $doc:literal])+ $field:ident: $kind:ident,)+) => {
-        /// What the caller is told of: by everybody, by those whom the caller follows when they act, or by nobody.
+        /// Whose actions notify the caller, by type: everybody's, those of users whom the caller follows at that time, or
+        /// nobody's.
         #[derive(Serialize, ToSchema)]
         #[serde(rename_all = "camelCase")]
         #[schema(as = NotificationSettings)]
@@ -181,7 +184,7 @@ macro_rules! settings {
             }
         }
 
-        /// What the caller wants to be told of from now on. What is not named stays as it is.
+        /// Changes to the notification settings. Absent types stay as they are.
         #[derive(Deserialize, Validate, ToSchema)]
         #[serde(rename_all = "camelCase")]
         pub(crate) struct SettingsChange {
@@ -207,7 +210,7 @@ settings! {
     like: Like,
     /// Comments on posts.
     comment: Comment,
-    /// Answers to comments.
+    /// Replies to comments.
     reply: Reply,
     /// Mentions in posts and comments.
     mention: Mention,
@@ -215,25 +218,25 @@ settings! {
     follow: Follow,
     /// Likes of comments.
     comment_like: CommentLike,
-    /// Reports, of which administrators are told.
+    /// Reports, which notify administrators.
     report: Report,
 }
 
-/// Read what the caller is told of
+/// Get the notification settings
 ///
-/// By type.
+/// By type of notification.
 #[utoipa::path(get, path = "", operation_id = "getNotificationSettings", tag = "Notifications",
     responses((status = 200, description = "The settings.", body = NotificationSettingsAnswer)))]
 pub(crate) async fn settings(state: Data<State>, caller: Auth<Member>) -> HandlerResult {
     ok(SUCCESS, SettingsBody::of(state.services.notifications.settings(&caller).await?))
 }
 
-/// Choose what the caller is told of
+/// Change the notification settings
 ///
-/// From now on: what the caller was told before stays.
+/// They apply to actions from now on: existing notifications stay.
 #[utoipa::path(get, path = "", operation_id = "changeNotificationSettings", tag = "Notifications",
     request_body = SettingsChange,
-    responses((status = 200, description = "The settings as they are now.", body = NotificationSettingsAnswer)))]
+    responses((status = 200, description = "All settings after the change.", body = NotificationSettingsAnswer)))]
 pub(crate) async fn change_settings(state: Data<State>, caller: Auth<Member>, body: Body) -> HandlerResult {
     let changes = body.valid_json::<SettingsChange>().await?.into_changes();
     ok(SUCCESS, SettingsBody::of(state.services.notifications.change_settings(&caller, &changes).await?))

@@ -19,12 +19,12 @@ answers! {
 views! {
     /// A mail in the outbox.
     MailBody as Mail of mail: MailView {
-        /// Names the mail.
+        /// The id of the mail.
         id: Uuid = mail.id.uuid(),
         kind: &'static str [schema::mail_kind] = mail.kind.as_str(),
         address: &'a str [schema::mail_address] = &mail.address,
         created_at: Instant [schema::created_at] = Instant(mail.created_at),
-        /// How often it was tried.
+        /// The number of attempts to send it.
         attempts: u32 = mail.attempts,
         due_at: Instant [schema::mail_due_at] = Instant(mail.due_at),
         failure: Option<&'a str> [schema::mail_failure] = mail.failure.as_deref(),
@@ -33,7 +33,7 @@ views! {
 
 /// List mails
 ///
-/// Those that are due first before others, 100 at most.
+/// Earliest due first, 100 at most.
 #[utoipa::path(get, path = "", operation_id = "listMails", tag = "Administration", params(MailFilter),
     responses((status = 200, description = "The mails.", body = MailsAnswer)))]
 pub(crate) async fn list(request: ListRequest, admin: Auth<Admin>) -> HandlerResult {
@@ -47,9 +47,9 @@ fn status(query: &Query) -> Result<MailStatus, ApiError> {
     Ok(status.map_err(|violation| agora_domain::Error::field(FieldName::Status, violation))?)
 }
 
-/// Try a mail again
+/// Retry a mail
 ///
-/// At once, and for two days from now: one that waits, or that was given up.
+/// Tries to send a mail that waits, or that was given up: at once, and then for two days from now.
 #[utoipa::path(get, path = "", operation_id = "retryMail", tag = "Administration",
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn retry(state: Data<State>, admin: Auth<Admin>, id: PathId<MailId>) -> HandlerResult {

@@ -23,32 +23,32 @@ use crate::response::{HandlerResult, Instant, SUCCESS, answers, ok};
 const CACHE_LIFETIME: Duration = Duration::from_secs(60);
 
 answers! {
-    /// How the service does.
+    /// The state of the service.
     OverviewAnswer { OverviewBody }
 }
 
-/// How much there is of everything, and how many requests the node that answers has served.
+/// The totals of stored data, and the requests that the answering node has served.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Overview)]
 pub(crate) struct OverviewBody {
     #[schema(schema_with = schema::counted_at)]
     counted_at: Instant,
-    /// Accounts, disabled ones too.
+    /// The number of accounts, including disabled ones.
     accounts: u64,
-    /// Posts, hidden ones too.
+    /// The number of posts, including hidden ones.
     posts: u64,
-    /// Comments, hidden ones too.
+    /// The number of comments, including hidden ones.
     comments: u64,
-    /// Products.
+    /// The number of products.
     products: u64,
-    /// Sessions that have not ended and are at most 30 days old.
+    /// The number of sessions that have not ended and are at most 30 days old.
     open_sessions: u64,
-    /// Reports that nobody has decided about.
+    /// The number of reports without a decision.
     open_reports: u64,
-    /// Mails that are still to be sent.
+    /// The number of mails that are still to be sent.
     waiting_mails: u64,
-    /// Mails that were given up.
+    /// The number of mails that were given up.
     dead_mails: u64,
     #[schema(schema_with = schema::database_bytes, required = true)]
     database_bytes: Option<u64>,
@@ -57,24 +57,24 @@ pub(crate) struct OverviewBody {
     version: &'static str,
     #[schema(schema_with = schema::started_at)]
     started_at: Instant,
-    /// For how many seconds the node has been running.
+    /// How long the node has been running, in seconds.
     uptime_seconds: u64,
-    /// The requests that the node has answered in each of the last 60 minutes, the oldest first; the last one is not over.
+    /// The requests that the node has answered in each of the last 60 minutes, oldest first; the last minute is not over.
     minutes: Vec<MinuteBody>,
 }
 
-/// The requests of a minute.
+/// The number of requests in a minute.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = RequestMinute)]
 pub(crate) struct MinuteBody {
     #[schema(schema_with = schema::minute_at)]
     at: Instant,
-    /// All that were answered.
+    /// All requests that were answered.
     requests: u32,
-    /// Those answered 4xx.
+    /// Requests that were answered with 4xx.
     client_errors: u32,
-    /// Those answered 5xx.
+    /// Requests that were answered with 5xx.
     server_errors: u32,
 }
 
@@ -116,12 +116,12 @@ impl Figures {
     }
 }
 
-/// Read how the service does
+/// Get an overview of the service
 ///
-/// What is stored is counted at most once a minute on each node, for all who ask: `countedAt` says when. Requests are those of the
-/// node that answers, counted since it was started.
+/// Stored data is counted at most once a minute on each node, for all callers; `countedAt` says when. Requests are those of the
+/// node that answers, counted since it started.
 #[utoipa::path(get, path = "", operation_id = "getOverview", tag = "Administration",
-    responses((status = 200, description = "The figures.", body = OverviewAnswer)))]
+    responses((status = 200, description = "The overview.", body = OverviewAnswer)))]
 pub(crate) async fn read(_: Auth<Admin>, figures: Data<Figures>) -> HandlerResult {
     let (totals, counted_at) = figures.totals().await?;
     let Totals { accounts, posts, comments, products, open_sessions, open_reports, .. } = totals;

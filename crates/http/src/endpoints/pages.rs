@@ -98,21 +98,21 @@ fn policy(state: &State) -> String {
     )
 }
 
-/// The client in the browser, by its short name
+/// Redirect to the web client
 #[utoipa::path(get, path = "", operation_id = "redirectToApp", tag = "Pages", responses(ToPage, NotFound))]
 pub(crate) async fn to_app(pages: Data<Pages>) -> HandlerResult {
     pages.app.redirect()
 }
 
-/// The client in the browser
+/// Get the page of the web client
 ///
-/// What a member can do, for people, unless the operator does without it.
+/// The client for members. 404 if the operator has switched it off.
 #[utoipa::path(get, path = "", operation_id = "getApp", tag = "Pages", responses(Page, NotFound))]
 pub(crate) async fn app(pages: Data<Pages>, state: Data<State>, request: HttpRequest) -> HandlerResult {
     pages.app.file(INDEX, &state, &request).await
 }
 
-/// A part of the client in the browser
+/// Get a file of the web client
 #[utoipa::path(get, path = "", operation_id = "getAppFile", tag = "Pages", responses(PagePart, NotFound))]
 pub(crate) async fn app_file(
     pages: Data<Pages>,
@@ -123,21 +123,21 @@ pub(crate) async fn app_file(
     pages.app.file(&name, &state, &request).await
 }
 
-/// The console, by its short name
+/// Redirect to the console
 #[utoipa::path(get, path = "", operation_id = "redirectToConsole", tag = "Pages", responses(ToPage, NotFound))]
 pub(crate) async fn to_console(pages: Data<Pages>) -> HandlerResult {
     pages.console.redirect()
 }
 
-/// The console
+/// Get the page of the console
 ///
-/// What administrators do, for people, unless the operator does without it.
+/// The console for administrators. 404 if the operator has switched it off.
 #[utoipa::path(get, path = "", operation_id = "getConsole", tag = "Pages", responses(Page, NotFound))]
 pub(crate) async fn console(pages: Data<Pages>, state: Data<State>, request: HttpRequest) -> HandlerResult {
     pages.console.file(INDEX, &state, &request).await
 }
 
-/// A part of the console
+/// Get a file of the console
 #[utoipa::path(get, path = "", operation_id = "getConsoleFile", tag = "Pages", responses(PagePart, NotFound))]
 pub(crate) async fn console_file(
     pages: Data<Pages>,

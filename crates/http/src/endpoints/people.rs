@@ -15,9 +15,9 @@ use crate::response::{
     Rendered, SUCCESS, empty_list, ok,
 };
 
-/// Read the profile of a user
+/// Get the profile of a user
 ///
-/// `postCount` is the number of the user's posts that the caller may view. Those of disabled accounts are for every ADMIN.
+/// `postCount` is the number of the user's posts that the caller may view. Only ADMIN can get the profile of a disabled account.
 #[utoipa::path(get, path = "", operation_id = "getProfile", tag = "People", params(IfNoneMatch),
     responses((status = 200, description = "The profile.", body = ProfileAnswer), NotFound))]
 pub(crate) async fn get(
@@ -30,7 +30,7 @@ pub(crate) async fn get(
     conditional.answer(Cache::Private, None, Rendered::ok(SUCCESS, ProfileBody::of(&profile, &state))?)
 }
 
-/// Find a user by name
+/// Look up a user by name
 ///
 /// In any letter case, whether or not the user is listed in the directory.
 #[utoipa::path(get, path = "", operation_id = "lookupUser", tag = "People", params(UsernameQuery),
@@ -46,9 +46,9 @@ fn username(query: &Query) -> Result<Username, ApiError> {
     Ok(Username::parse(given).map_err(|violation| agora_domain::Error::field(FieldName::Username, violation))?)
 }
 
-/// Read the profiles of several users
+/// Get the profiles of several users
 ///
-/// In the order in which they are named, each once. Those that are not found are left out.
+/// In the order of the ids, each once. Users that are not found are left out.
 #[utoipa::path(get, path = "", operation_id = "getProfiles", tag = "People", params(UserIdsQuery),
     responses((status = 200, description = "The profiles.", body = ProfilesAnswer)))]
 pub(crate) async fn get_all(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
@@ -76,9 +76,9 @@ fn user_ids(query: &Query) -> Result<UserIds, ApiError> {
     ids.ok_or_else(|| errors.into())
 }
 
-/// List users who want to be found
+/// List the directory of users
 ///
-/// Enabled accounts that are `discoverable`, the caller's own among them. Newest account first.
+/// Enabled accounts that are `discoverable`, including the caller's own. Newest account first.
 #[utoipa::path(get, path = "", operation_id = "listDirectory", tag = "People", params(ShortPaging),
     responses((status = 200, description = "A page of profiles.", body = ProfilesAnswer)))]
 pub(crate) async fn directory(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
@@ -88,7 +88,7 @@ pub(crate) async fn directory(request: ListRequest, caller: Auth<Member>) -> Han
 
 /// List the profiles of a user's followers
 ///
-/// The newest follow first. For the user, the followers of the user and every ADMIN.
+/// Newest follow first. For the user, the user's followers and every ADMIN.
 #[utoipa::path(get, path = "", operation_id = "listFollowerProfiles", tag = "People", params(ShortPaging),
     responses((status = 200, description = "A page of profiles.", body = ProfilesAnswer), NotFound))]
 pub(crate) async fn list_followers(request: ListRequest, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {
@@ -96,9 +96,9 @@ pub(crate) async fn list_followers(request: ListRequest, caller: Auth<Member>, i
     answer(&request, List::Follows, page, async |page| people.list_followers(&caller, id.0, page).await).await
 }
 
-/// List the profiles of those whom a user follows
+/// List the profiles of the users whom a user follows
 ///
-/// The newest follow first. For the user, the followers of the user and every ADMIN.
+/// Newest follow first. For the user, the user's followers and every ADMIN.
 #[utoipa::path(get, path = "", operation_id = "listFollowedProfiles", tag = "People", params(ShortPaging),
     responses((status = 200, description = "A page of profiles.", body = ProfilesAnswer), NotFound))]
 pub(crate) async fn list_followed(request: ListRequest, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {

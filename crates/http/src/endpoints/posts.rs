@@ -25,7 +25,7 @@ use crate::response::{
 
 // This type is also the body of a request to create a post. In the OpenAPI document, `NewPost` and the forms below are its
 // variants.
-/// What changes of a post; what is absent stays.
+/// Changes to a post. Absent fields stay as they are.
 #[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = PostChange)]
@@ -56,9 +56,9 @@ impl FormBody for PostRequest {
 }
 
 schema_variants! {
-    /// What changes of a post; what is absent stays.
+    /// Changes to a post. Absent fields stay as they are.
     PostChangeForm of PostRequest: |form| {
-        let remove = "`true` removes all images, unless another one comes with it.";
+        let remove = "`true` removes all images, unless the form has a new one.";
         schema::set(form, "removeImage", schema::boolean(remove));
         form.properties.remove(spelling(FieldName::Media));
         schema::set(form, spelling(PostRequest::IMAGE), schema::image_file());
@@ -112,8 +112,8 @@ pub(super) async fn page_by_public_authors(
 
 /// Publish a post
 ///
-/// A post holds text, images, or both; without either it is not created (400). A form can hold one image itself; up to four that
-/// were uploaded before (`POST /api/media`) are named by `mediaIds`, in JSON alone.
+/// A post has text, images, or both; without either it is not created (400). A form can contain one image. In JSON, `mediaIds`
+/// names up to four images that were uploaded before (`POST /api/media`).
 #[utoipa::path(get, path = "", operation_id = "createPost", tag = "Posts",
     request_body(content((NewPostForm = "multipart/form-data"), (NewPost = "application/json"))),
     responses((status = 201, description = "`Post created successfully`", body = PostAnswer), NotFound))]
@@ -130,9 +130,9 @@ pub(crate) async fn create(
     Ok(rendered.with_version(view.post.updated_at).into_response())
 }
 
-/// Read a post
+/// Get a post
 ///
-/// For those who may view it: its author, every ADMIN, and whom its visibility names.
+/// For those who may view it: its author, every ADMIN, and those whom its visibility admits.
 #[utoipa::path(get, path = "", operation_id = "getPost", tag = "Posts", params(IfNoneMatch),
     responses((status = 200, description = "The post.", body = PostAnswer), NotFound))]
 pub(crate) async fn get(
@@ -148,7 +148,7 @@ pub(crate) async fn get(
 
 /// List all posts
 ///
-/// Newest first, with the roles and the standing of their authors.
+/// Newest first, with the roles and the status of their authors.
 #[utoipa::path(get, path = "", operation_id = "listAllPosts", tag = "Posts", params(Paging),
     responses((status = 200, description = "A page of posts.", body = AdminPostsAnswer)))]
 pub(crate) async fn list_all(request: ListRequest, admin: Auth<Admin>) -> HandlerResult {
@@ -161,7 +161,7 @@ pub(crate) async fn list_all(request: ListRequest, admin: Auth<Admin>) -> Handle
 
 /// List the posts of a user
 ///
-/// Newest first: those that the caller may view.
+/// The posts that the caller may view, newest first.
 #[utoipa::path(get, path = "", operation_id = "listUserPosts", tag = "Posts", params(Paging),
     responses((status = 200, description = "A page of posts.", body = PostsAnswer), NotFound))]
 pub(crate) async fn list_by_author(request: ListRequest, caller: Auth<Member>, id: PathId<UserId>) -> HandlerResult {
@@ -169,9 +169,9 @@ pub(crate) async fn list_by_author(request: ListRequest, caller: Auth<Member>, i
     page_of_posts(&request, page, async |page| posts.list_by_author(&caller, id.0, page).await).await
 }
 
-/// Read the public timeline
+/// Get the public timeline
 ///
-/// The PUBLIC posts of everybody but disabled accounts, newest first.
+/// The PUBLIC posts of all accounts except disabled ones, newest first.
 #[utoipa::path(get, path = "", operation_id = "listPublicPosts", tag = "Posts", params(ShortPaging),
     responses((status = 200, description = "A page of posts.", body = PostsByPublicAuthorsAnswer)))]
 pub(crate) async fn list_public(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
@@ -179,9 +179,9 @@ pub(crate) async fn list_public(request: ListRequest, caller: Auth<Member>) -> H
     page_by_public_authors(&request, List::Posts, page, async |page| posts.list_public(&caller, page).await).await
 }
 
-/// Read the following feed
+/// Get the following feed
 ///
-/// The posts of those whom the caller follows, newest first: those that the caller may view.
+/// The posts of users whom the caller follows, as far as the caller may view them. Newest first.
 #[utoipa::path(get, path = "", operation_id = "getFollowingFeed", tag = "Posts", params(FeedPaging),
     responses((status = 200, description = "A page of posts.", body = PostsAnswer)))]
 pub(crate) async fn following_feed(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
@@ -192,7 +192,7 @@ pub(crate) async fn following_feed(request: ListRequest, caller: Auth<Member>) -
 
 /// List the posts with a hashtag
 ///
-/// Newest first: those that the caller may view, but for those of disabled accounts.
+/// The posts that the caller may view, except those of disabled accounts. Newest first.
 #[utoipa::path(get, path = "", operation_id = "listTaggedPosts", tag = "Posts", params(ShortPaging),
     responses((status = 200, description = "A page of posts.", body = PostsByPublicAuthorsAnswer)))]
 pub(crate) async fn list_by_tag(request: ListRequest, caller: Auth<Member>, tag: PathTag) -> HandlerResult {
@@ -201,11 +201,11 @@ pub(crate) async fn list_by_tag(request: ListRequest, caller: Auth<Member>, tag:
         .await
 }
 
-/// Change a post
+/// Update a post
 ///
-/// For its author. What is given changes; with nothing given, or without a body, the post stays as it is. A blank
-/// text clears the text of a post with an image. An image in a form takes the place of all images; `mediaIds` are those that the
-/// post has from then on, in this order: of those that it has, and of uploads.
+/// For its author. Given fields change; without any, or without a body, the post stays as it is. A blank text clears the text of
+/// a post with an image. An image in a form replaces all images. `mediaIds` are all images of the post after the update, in this
+/// order: images that it has already, and uploads.
 #[utoipa::path(get, path = "", operation_id = "updatePost", tag = "Posts", params(IfMatchHeader),
     request_body(content((PostChangeForm = "multipart/form-data"), (PostRequest = "application/json"))),
     responses((status = 200, description = "`Post updated successfully`", body = PostAnswer), NotFound))]
@@ -226,7 +226,7 @@ pub(crate) async fn update(
 
 /// Delete a post
 ///
-/// For its author. Its likes, its comments and its images go with it.
+/// For its author. Its likes, comments and images are deleted too.
 #[utoipa::path(get, path = "", operation_id = "deletePost", tag = "Posts",
     responses((status = 200, description = "`Post deleted successfully`", body = Done), NotFound))]
 pub(crate) async fn delete(state: Data<State>, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
@@ -237,9 +237,9 @@ pub(crate) async fn delete(state: Data<State>, caller: Auth<Member>, id: PathId<
 const LIKED: &str = "Post liked successfully";
 const UNLIKED: &str = "Post unliked successfully";
 
-/// Like a post, or take the like back
+/// Like or unlike a post
 ///
-/// Toggles: to repeat it undoes it. `PUT` and `DELETE` are safe to repeat. For those who may view the post.
+/// Toggles: a second request undoes the first. `PUT` and `DELETE` are safe to repeat. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "toggleLike", tag = "Posts",
     responses((status = 200, description = "`Post liked successfully` or `Post unliked successfully`", body = Done),
         NotFound))]
@@ -263,7 +263,7 @@ pub(crate) async fn like(state: Data<State>, caller: Auth<Member>, id: PathId<Po
     done(LIKED)
 }
 
-/// Take a like back
+/// Unlike a post
 ///
 /// Safe to repeat. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "unlikePost", tag = "Posts",
@@ -273,7 +273,7 @@ pub(crate) async fn unlike(state: Data<State>, caller: Auth<Member>, id: PathId<
     done(UNLIKED)
 }
 
-/// List those who like a post
+/// List the users who like a post
 ///
 /// Newest like first. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "listLikers", tag = "Posts", params(Paging),

@@ -53,7 +53,7 @@ pub(crate) struct ProductRequest {
     #[garde(custom(optional))]
     #[schema(schema_with = schema::stock, required = false)]
     stock: Field<Stock>,
-    /// The forms it is sold in.
+    /// The variants of the product.
     #[garde(custom(optional))]
     #[schema(value_type = Vec<VariantInput>, required = false)]
     variants: Field<Vec<Variant>>,
@@ -63,11 +63,11 @@ pub(crate) struct ProductRequest {
 }
 
 schema_variants! {
-    /// What changes of a product; what is absent stays.
+    /// Changes to a product. Absent fields stay as they are.
     ProductChange of ProductRequest: |product| {
         product.required.clear();
         if let Some(RefOr::T(Schema::Array(variants))) = product.properties.get_mut("variants") {
-            variants.description = Some("The forms it is sold in from now on: all of them.".to_owned());
+            variants.description = Some("All variants of the product after the change.".to_owned());
         }
     };
 }
@@ -102,7 +102,7 @@ impl Serialize for PriceNumber {
 }
 
 views! {
-    /// One form in which a product is sold.
+    /// A variant of a product.
     VariantBody as Variant of variant: Variant {
         color: &'a str [schema::color] = variant.color.as_str(),
         size: &'a str [schema::size] = variant.size.as_str(),
@@ -111,7 +111,7 @@ views! {
 
     /// A product.
     ProductBody as Product of product: Product {
-        /// Names the product.
+        /// The id of the product.
         id: Uuid = product.id.uuid(),
         sku: &'a str [schema::sku] = product.sku.as_str(),
         name: &'a str [schema::product_name] = product.name.as_str(),
@@ -119,7 +119,7 @@ views! {
         price: PriceNumber [schema::price] = PriceNumber(product.price),
         category: &'a str [schema::category] = product.category.as_str(),
         stock: i32 [schema::stock] = product.stock.get(),
-        /// The forms it is sold in.
+        /// The variants of the product.
         variants: Vec<VariantBody<'a>> = product.variants.iter().map(VariantBody::of).collect(),
         images: Vec<&'a str> [schema::product_images] = product.images.iter().map(|url| url.as_str()).collect(),
         created_at: Instant [schema::created_at] = Instant(product.created_at),
@@ -128,7 +128,7 @@ views! {
 
     /// A product in short.
     ShortProduct as ShortProduct of product: ProductSummary {
-        /// Names the product.
+        /// The id of the product.
         id: Uuid = product.id.uuid(),
         name: &'a str [schema::product_name] = product.name.as_str(),
         price: PriceNumber [schema::price] = PriceNumber(product.price),
@@ -211,7 +211,7 @@ async fn list_filtered(request: &ListRequest, category: Option<&str>) -> Handler
     page_of_catalog(request, page, Cache::Public, empty, read, render).await
 }
 
-/// List the catalog
+/// List products
 ///
 /// Oldest first.
 #[utoipa::path(get, path = "", operation_id = "listProducts", tag = "Products",
@@ -221,7 +221,7 @@ pub(crate) async fn list(request: ListRequest) -> HandlerResult {
     list_filtered(&request, filter_value(&request, FieldName::Category)).await
 }
 
-/// List the catalog of a category
+/// List the products of a category
 ///
 /// Oldest first.
 #[utoipa::path(get, path = "", operation_id = "listProductsByCategory", tag = "Products",
@@ -232,9 +232,9 @@ pub(crate) async fn list_by_category(request: ListRequest, PathText(category): P
     list_filtered(&request, Some(&category)).await
 }
 
-/// List the catalog in short
+/// List products in short
 ///
-/// Oldest first: id, name and price of each product.
+/// The id, name and price of each product, oldest first.
 #[utoipa::path(get, path = "", operation_id = "listProductsShort", tag = "Products", params(Paging, IfNoneMatch),
     responses((status = 200, description = "A page of products.", body = ShortProductsAnswer)))]
 pub(crate) async fn list_short(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
@@ -245,7 +245,7 @@ pub(crate) async fn list_short(request: ListRequest, caller: Auth<Member>) -> Ha
     page_of_catalog(&request, page, Cache::Private, empty, read, render).await
 }
 
-/// Read a product
+/// Get a product
 #[utoipa::path(get, path = "", operation_id = "getProduct", tag = "Products", params(IfNoneMatch),
     responses((status = 200, description = "The product.", body = ProductAnswer), NotFound))]
 pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: Conditional) -> HandlerResult {
@@ -253,7 +253,7 @@ pub(crate) async fn get(state: Data<State>, id: PathId<ProductId>, conditional: 
     conditional.answer(Cache::Public, Some(product.updated_at), one(StatusCode::OK, SUCCESS, &product)?)
 }
 
-/// Add a product
+/// Create a product
 ///
 /// A SKU that is taken in any letter case is a conflict (409).
 #[utoipa::path(get, path = "", operation_id = "createProduct", tag = "Products", request_body = ProductRequest,
@@ -270,9 +270,9 @@ pub(crate) async fn create(
     respond(one(StatusCode::CREATED, "Product created successfully", &product))
 }
 
-/// Change a product
+/// Update a product
 ///
-/// What is given changes. A SKU that is taken in any letter case is a conflict (409).
+/// Given fields change. A SKU that is taken in any letter case is a conflict (409).
 #[utoipa::path(get, path = "", operation_id = "updateProduct", tag = "Products",
     params(IfMatchHeader), request_body = ProductChange,
     responses((status = 200, description = "`Product updated successfully`", body = ProductAnswer), NotFound))]

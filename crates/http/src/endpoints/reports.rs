@@ -24,7 +24,7 @@ use crate::response::{
 };
 
 answers! {
-    /// Which report it is.
+    /// The id of a report.
     ReportedAnswer { ReportedBody }
     /// A report.
     ReportAnswer { ReportBody<'static> }
@@ -32,37 +32,37 @@ answers! {
     ReportsAnswer { Vec<ReportBody<'static>> }
 }
 
-/// Names a report.
+/// The id of a report.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Reported)]
 pub(crate) struct ReportedBody {
-    /// Names the report.
+    /// The id of the report.
     id: Uuid,
 }
 
 views! {
-    /// A report. It outlives what it is about.
+    /// A report. It stays even if its target is deleted.
     ReportBody as Report of view: ReportView, state: &State {
-        /// Names the report.
+        /// The id of the report.
         id: Uuid = view.report.id.uuid(),
         created_at: Instant [schema::created_at] = Instant(view.report.created_at),
         reporter: MiniBody<'a> = MiniBody::of(&view.reporter, state),
         target_type: &'static str [schema::report_target_type] = view.report.target.kind().as_str(),
-        /// Names it.
+        /// The id of the target.
         target_id: Uuid = view.report.target.id(),
         category: &'static str [schema::report_category] = view.report.category.as_str(),
         comment: Option<&'a str> [schema::report_comment] = view.report.comment.as_ref().map(ReportComment::as_str),
         status: &'static str [schema::report_status] = view.report.status.as_str(),
         note: Option<&'a str> [schema::report_note] = view.report.note.as_ref().map(ReportNote::as_str),
-        /// The comment that was reported, while it is there; null otherwise.
+        /// The reported comment while it exists; null otherwise.
         #[schema(required = true)]
         reported_comment: Option<ReportedCommentBody<'a>> =
             view.reported_comment.as_ref().map(|comment| ReportedCommentBody::of(comment, state)),
     }
 
-    /// A comment that was reported, as it is now.
+    /// A reported comment in its present state.
     ReportedCommentBody as ReportedComment of comment: ReportedComment, state: &State {
-        /// Names the post that it is on.
+        /// The id of the post that it is on.
         post_id: Uuid = comment.post.uuid(),
         author: MiniBody<'a> = MiniBody::of(&comment.author, state),
         content: &'a str [schema::comment_text] = comment.content.as_str(),
@@ -70,14 +70,14 @@ views! {
     }
 }
 
-/// What is reported, and what is wrong with it.
+/// A new report of a post, a comment or a user.
 #[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NewReport {
     #[garde(custom(required))]
     #[schema(schema_with = schema::report_target_type)]
     target_type: Field<ReportTargetKind>,
-    /// Names it.
+    /// The id of the target.
     #[garde(custom(required))]
     #[schema(value_type = Uuid)]
     target_id: Field<Uuid>,
@@ -98,11 +98,11 @@ impl NewReport {
 
 /// Report a post, a comment or a user
 ///
-/// To the administrators, who are told. The caller must be allowed to view it; blocks do not count. While a report of the
-/// caller about the same thing is open, the answer is 200 with that one. At most 20 new ones an hour (429).
+/// Notifies the administrators. The caller must be allowed to view the target; blocks do not matter. While a report by the caller
+/// about the same target is open, the answer is 200 with that report. At most 20 new reports an hour (then 429).
 #[utoipa::path(get, path = "", operation_id = "createReport", tag = "Safety", request_body = NewReport,
     responses(
-        (status = 200, description = "The caller has reported it, and that report is open.", body = ReportedAnswer),
+        (status = 200, description = "The caller's report of this target is still open.", body = ReportedAnswer),
         (status = 201, description = "`Report created successfully`", body = ReportedAnswer),
         NotFound,
     ))]
@@ -140,7 +140,7 @@ fn filtered_page(query: &Query) -> Result<(Option<ReportStatus>, PageRequest), A
     Ok((status, query.short_page_with(List::Reports, errors)?))
 }
 
-/// Read a report
+/// Get a report
 #[utoipa::path(get, path = "", operation_id = "getReport", tag = "Administration",
     responses((status = 200, description = "The report.", body = ReportAnswer), NotFound))]
 pub(crate) async fn get(state: Data<State>, admin: Auth<Admin>, id: PathId<ReportId>) -> HandlerResult {
@@ -148,7 +148,7 @@ pub(crate) async fn get(state: Data<State>, admin: Auth<Admin>, id: PathId<Repor
     ok(SUCCESS, ReportBody::of(&report, &state))
 }
 
-/// What is decided about a report.
+/// A decision on a report.
 #[derive(Deserialize, Validate, ToSchema)]
 #[schema(as = ReportDecision)]
 pub(crate) struct DecisionRequest {
@@ -160,10 +160,10 @@ pub(crate) struct DecisionRequest {
     note: Field<Option<ReportNote>>,
 }
 
-/// Decide about a report
+/// Decide on a report
 ///
-/// A decision can be changed, but not taken back; without a note, there is none any more. Safe to repeat. Nothing happens to what
-/// is reported.
+/// A decision can be changed, but not withdrawn. Without a note, the previous note is removed. Safe to repeat. The target of the
+/// report stays as it is.
 #[utoipa::path(get, path = "", operation_id = "decideReport", tag = "Administration", request_body = DecisionRequest,
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn decide(state: Data<State>, admin: Auth<Admin>, id: PathId<ReportId>, body: Body) -> HandlerResult {

@@ -19,7 +19,7 @@ use crate::response::{
 };
 
 answers! {
-    /// What was found: posts, users or products.
+    /// The results of a search: posts, users or products.
     FoundAnswer { () [found] }
 }
 
@@ -29,7 +29,7 @@ fn found() -> RefOr<Schema> {
         .item(list(schema::reference::<PostByPublicAuthor>()))
         .item(list(schema::reference::<ProfileBody<'static>>()))
         .item(list(schema::reference::<products::ProductBody<'static>>()))
-        .description(Some("What was found, all of the kind that was asked for."));
+        .description(Some("The results, all of the requested type."));
     Schema::AnyOf(found.build()).into()
 }
 
@@ -48,13 +48,13 @@ struct Search {
     page: PageRequest,
 }
 
-/// Find posts, users or products
+/// Search for posts, users or products
 ///
-/// Newest first; of users the one with exactly that name before all others. A post is found by its text, of what the caller
-/// may view by authors who are `searchable`; a user by username and display name, if `discoverable`; a product by name,
-/// description, SKU and category. Letter case and accents make no difference.
+/// Newest first; among users, the one with exactly that name comes first. Posts are found by their text, if the caller may view
+/// them and their author is `searchable`; users by username and display name, if they are `discoverable`; products by name,
+/// description, SKU and category. Letter case and accents are ignored.
 #[utoipa::path(get, path = "", operation_id = "search", tag = "Search", params(SearchQuery, ShortPaging),
-    responses((status = 200, description = "A page of what was found.", body = FoundAnswer), NotFound))]
+    responses((status = 200, description = "A page of results.", body = FoundAnswer), NotFound))]
 pub(crate) async fn search(request: ListRequest, caller: Auth<Member>) -> HandlerResult {
     let Search { kind, query, author, page } = parse_search(&request.query)?;
     let (search, list) = (&request.state.services.search, List::Search);

@@ -12,27 +12,27 @@ use crate::response::{
 };
 
 answers! {
-    /// Where the caller is logged in.
+    /// The sessions of the caller.
     SessionsAnswer { Vec<SessionBody<'static>> }
-    /// Where an account is logged in.
+    /// The sessions of an account.
     AccountSessionsAnswer { Vec<AccountSessionBody<'static>> }
 }
 
 views! {
-    /// A login that goes on.
+    /// An open session of the caller.
     SessionBody as Session of view: SessionView, caller: &Caller {
-        /// Names the session.
+        /// The id of the session.
         id: Uuid = view.session.id.uuid(),
-        /// Whether it is the one that asks.
+        /// Whether it is the session of this request.
         current: bool = view.session.id == caller.session.id,
         opened_at: Instant [schema::opened_at] = Instant(view.session.opened_at),
         last_seen_at: Instant [schema::last_seen_at] = Instant(view.last_seen_at),
         user_agent: Option<&'a str> [schema::user_agent] = view.user_agent.as_ref().map(UserAgent::as_str),
     }
 
-    /// A login of some account that goes on.
+    /// An open session of an account.
     AccountSessionBody as AccountSession of view: SessionView {
-        /// Names the session.
+        /// The id of the session.
         id: Uuid = view.session.id.uuid(),
         opened_at: Instant [schema::opened_at] = Instant(view.session.opened_at),
         last_seen_at: Instant [schema::last_seen_at] = Instant(view.last_seen_at),
@@ -40,9 +40,9 @@ views! {
     }
 }
 
-/// List where the caller is logged in
+/// List the caller's sessions
 ///
-/// Newest login first: those that were not ended and are at most 30 days old.
+/// Newest login first. Sessions are listed until they end, or are 30 days old.
 #[utoipa::path(get, path = "", operation_id = "listSessions", tag = "Users", params(ShortPaging),
     responses((status = 200, description = "A page of sessions.", body = SessionsAnswer)))]
 pub(crate) async fn list(request: ListRequest, caller: Auth<Caller>) -> HandlerResult {
@@ -54,7 +54,7 @@ pub(crate) async fn list(request: ListRequest, caller: Auth<Caller>) -> HandlerR
 
 /// End a session
 ///
-/// One of the caller's, which may be the one that asks.
+/// Ends one of the caller's sessions, which may be that of this request.
 #[utoipa::path(get, path = "", operation_id = "endSession", tag = "Users",
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn end(state: Data<State>, caller: Auth<Caller>, id: PathId<SessionId>) -> HandlerResult {
@@ -64,7 +64,7 @@ pub(crate) async fn end(state: Data<State>, caller: Auth<Caller>, id: PathId<Ses
 
 /// End all other sessions
 ///
-/// Those of the caller but the one that asks.
+/// Ends all of the caller's sessions except that of this request.
 #[utoipa::path(get, path = "", operation_id = "endOtherSessions", tag = "Users",
     responses((status = 200, description = "`success`", body = Done)))]
 pub(crate) async fn end_others(state: Data<State>, caller: Auth<Caller>) -> HandlerResult {
@@ -72,9 +72,9 @@ pub(crate) async fn end_others(state: Data<State>, caller: Auth<Caller>) -> Hand
     done(SUCCESS)
 }
 
-/// List where an account is logged in
+/// List the sessions of an account
 ///
-/// Newest login first: those that were not ended and are at most 30 days old.
+/// Newest login first. Sessions are listed until they end, or are 30 days old.
 #[utoipa::path(get, path = "", operation_id = "listAccountSessions", tag = "Administration", params(ShortPaging),
     responses((status = 200, description = "A page of sessions.", body = AccountSessionsAnswer), NotFound))]
 pub(crate) async fn list_of(request: ListRequest, admin: Auth<Admin>, id: PathId<UserId>) -> HandlerResult {
@@ -88,7 +88,7 @@ pub(crate) async fn list_of(request: ListRequest, admin: Auth<Admin>, id: PathId
 
 /// End all sessions of an account
 ///
-/// Whoever is logged in there has to log in again. Safe to repeat.
+/// The user has to log in again on every device. Safe to repeat.
 #[utoipa::path(get, path = "", operation_id = "endAccountSessions", tag = "Administration",
     responses((status = 200, description = "`success`", body = Done), NotFound))]
 pub(crate) async fn end_of(state: Data<State>, admin: Auth<Admin>, id: PathId<UserId>) -> HandlerResult {

@@ -23,22 +23,22 @@ use crate::response::{
     ThreadedCommentBody, ThreadedCommentsAnswer, done, empty_list, respond,
 };
 
-/// A comment on a post, or an answer to one.
+/// A comment on a post, or a reply to one.
 #[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NewThreadedComment {
     #[garde(custom(required))]
     #[schema(schema_with = schema::comment_text)]
     content: Field<CommentText>,
-    /// Names the comment on the same post that is answered.
+    /// The id of the comment on the same post to reply to.
     #[garde(custom(optional))]
     #[schema(value_type = Uuid, required = false)]
     reply_to_id: Field<CommentId>,
 }
 
-/// Comment on a post, or answer a comment
+/// Comment on a post, or reply to a comment
 ///
-/// Threads have one level: an answer to a reply joins its thread. For those who may view the post.
+/// Threads have one level: a reply to a reply joins the same thread. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "createThreadedComment", tag = "Comments",
     request_body = NewThreadedComment,
     responses((status = 201, description = "`Comment created successfully`", body = ThreadedCommentAnswer), NotFound))]
@@ -57,9 +57,9 @@ pub(crate) async fn create(
     respond(Rendered::created(COMMENT_CREATED, ThreadedCommentBody::of(&comment, &state)))
 }
 
-/// List the comments on a post
+/// List the top-level comments on a post
 ///
-/// Those at the top level, without the replies to them. For those who may view the post.
+/// Without the replies to them. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "listThreads", tag = "Comments", params(CommentPaging),
     responses((status = 200, description = "A page of comments.", body = ThreadedCommentsAnswer), NotFound))]
 pub(crate) async fn list(request: ListRequest, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
@@ -75,7 +75,7 @@ fn comment_page(query: &Query) -> Result<(CommentOrder, PageRequest), ApiError> 
 
 /// List the replies in a thread
 ///
-/// Oldest first. Of a reply, those of the thread it is in. For those who may view the post.
+/// Oldest first. For a reply, the replies in its thread. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "listReplies", tag = "Comments", params(ShortPaging),
     responses((status = 200, description = "A page of comments.", body = ThreadedCommentsAnswer), NotFound))]
 pub(crate) async fn list_replies(request: ListRequest, caller: Auth<Member>, id: PathId<CommentId>) -> HandlerResult {
@@ -95,8 +95,8 @@ async fn page_of_comments(
 
 /// Delete all comments of a user on a post
 ///
-/// For the author of the post. The replies in their threads go with them. So go also the comments of a user who blocks the
-/// author, or whom the author blocks, which the author does not see.
+/// For the author of the post. The replies in their threads are deleted too. This also deletes comments that the author cannot
+/// see because the user blocks the author, or the author the user.
 #[utoipa::path(get, path = "", operation_id = "deleteCommentsOfUser", tag = "Comments", params(CommentAuthorQuery),
     responses((status = 200, description = "`Comments deleted successfully`", body = Done), NotFound))]
 pub(crate) async fn delete_by(request: ListRequest, caller: Auth<Member>, id: PathId<PostId>) -> HandlerResult {
@@ -119,7 +119,7 @@ pub(crate) async fn like(state: Data<State>, caller: Auth<Member>, id: PathId<Co
     done("Comment liked successfully")
 }
 
-/// Take the like of a comment back
+/// Unlike a comment
 ///
 /// Safe to repeat. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "unlikeComment", tag = "Comments",
@@ -129,7 +129,7 @@ pub(crate) async fn unlike(state: Data<State>, caller: Auth<Member>, id: PathId<
     done("Comment unliked successfully")
 }
 
-/// List those who like a comment
+/// List the users who like a comment
 ///
 /// Newest like first. For those who may view the post.
 #[utoipa::path(get, path = "", operation_id = "listCommentLikers", tag = "Comments", params(ShortPaging),

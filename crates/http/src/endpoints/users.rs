@@ -22,7 +22,7 @@ use crate::response::{
     UsersAnswer, done, empty_list, ok,
 };
 
-/// Read the own account
+/// Get the caller's account
 #[utoipa::path(get, path = "", operation_id = "getMe", tag = "Users", params(IfNoneMatch),
     responses((status = 200, description = "The account.", body = UserAnswer)))]
 pub(crate) async fn me(state: Data<State>, caller: Auth<Caller>, conditional: Conditional) -> HandlerResult {
@@ -30,7 +30,7 @@ pub(crate) async fn me(state: Data<State>, caller: Auth<Caller>, conditional: Co
     conditional.answer(Cache::Private, None, Rendered::ok(SUCCESS, UserBody::of(&account, &state))?)
 }
 
-/// What changes of the own account; what is absent stays.
+/// Changes to the caller's account. Absent fields stay as they are.
 #[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ProfileChange {
@@ -87,16 +87,16 @@ impl FormBody for ProfileChange {
 }
 
 schema_variants! {
-    /// What changes of the own account; what is absent stays.
+    /// Changes to the caller's account. Absent fields stay as they are.
     ProfileForm of ProfileChange: |form| schema::set(form, spelling(ProfileChange::IMAGE), schema::image_file());
 }
 
-/// Change the own account
+/// Update the caller's account
 ///
-/// What is given changes. A picture can come in a form alone.
+/// Given fields change. A picture can only be sent in a form.
 #[utoipa::path(get, path = "", operation_id = "updateMe", tag = "Users",
     request_body(content((ProfileForm = "multipart/form-data"), (ProfileChange = "application/json"))),
-    responses((status = 200, description = "The account as it is now.", body = UserAnswer)))]
+    responses((status = 200, description = "The account after the change.", body = UserAnswer)))]
 pub(crate) async fn update_me(
     state: Data<State>,
     caller: Auth<Member>,
@@ -121,7 +121,7 @@ pub(crate) struct PasswordChange {
     new_password: Field<Password>,
 }
 
-/// Change the own password
+/// Change the password
 ///
 /// Ends every other session of the account.
 #[utoipa::path(get, path = "", operation_id = "changePassword", tag = "Users", request_body = PasswordChange,
@@ -138,7 +138,7 @@ pub(crate) async fn change_password(
     done("Password changed successfully")
 }
 
-/// The password of the account that is to be deleted.
+/// The password of the account to delete.
 #[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AccountDeletion {
@@ -147,11 +147,11 @@ pub(crate) struct AccountDeletion {
     current_password: Field<PasswordAttempt>,
 }
 
-/// Delete the own account
+/// Delete the caller's account
 ///
-/// For good. It and all of it are gone for everybody at once, and every session ends; its rows and images are erased within the
-/// hour. Its username and address are given to nobody for 30 days. The last enabled ADMIN cannot be deleted (400). The same with
-/// `DELETE /api/users/me`, for clients that send a body with that.
+/// This cannot be undone. The account and all its content disappear for everybody at once, and every session ends; its rows and
+/// images are erased within the hour. Nobody can take its username and email address for 30 days. The last enabled ADMIN cannot
+/// be deleted (400). `DELETE /api/users/me` does the same, for clients that send a body with it.
 #[utoipa::path(get, path = "", operation_id = "deleteMe", tag = "Users", request_body = AccountDeletion,
     responses((status = 200, description = "`Account deleted successfully`", body = Done)))]
 pub(crate) async fn delete_me(
@@ -177,7 +177,7 @@ pub(crate) async fn list(request: ListRequest, admin: Auth<Admin>) -> HandlerRes
     request.answer(List::Users, page, |_| empty_list(SUCCESS), read, render).await
 }
 
-/// Read an account
+/// Get an account
 #[utoipa::path(get, path = "", operation_id = "getUser", tag = "Users",
     responses((status = 200, description = "The account.", body = UserAnswer), NotFound))]
 pub(crate) async fn get(state: Data<State>, admin: Auth<Admin>, id: PathId<UserId>) -> HandlerResult {
@@ -185,7 +185,7 @@ pub(crate) async fn get(state: Data<State>, admin: Auth<Admin>, id: PathId<UserI
     ok(SUCCESS, UserBody::of(&account, &state))
 }
 
-/// A role to give or to take away.
+/// A role to add or remove.
 #[derive(Deserialize, Validate, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = RoleChange)]
@@ -198,12 +198,12 @@ pub(crate) struct RoleChangeRequest {
     action: Field<RoleAction>,
 }
 
-/// Give or take a role
+/// Add or remove a role
 ///
-/// To add a role that is there, or to remove one that is not, does nothing. The last enabled ADMIN cannot lose the
-/// role (400).
+/// Adding a role that the account has, or removing one that it lacks, has no effect. The last enabled ADMIN cannot lose the role
+/// (400).
 #[utoipa::path(get, path = "", operation_id = "changeUserRole", tag = "Users", request_body = RoleChangeRequest,
-    responses((status = 200, description = "The account has the role, or has it not.", body = Done), NotFound))]
+    responses((status = 200, description = "The account now has the role, or no longer has it.", body = Done), NotFound))]
 pub(crate) async fn change_role(
     state: Data<State>,
     admin: Auth<Admin>,
@@ -230,7 +230,7 @@ pub(crate) struct EnabledChange {
 ///
 /// Disabling ends every session of the account. The last enabled ADMIN cannot be disabled (400).
 #[utoipa::path(get, path = "", operation_id = "setUserEnabled", tag = "Users", request_body = EnabledChange,
-    responses((status = 200, description = "The account is enabled, or is not.", body = Done), NotFound))]
+    responses((status = 200, description = "The account is now enabled, or disabled.", body = Done), NotFound))]
 pub(crate) async fn set_enabled(
     state: Data<State>,
     admin: Auth<Admin>,

@@ -62,7 +62,7 @@ fn mark_alias(operation: &mut Operation, preferred: &str) {
     if let Some(id) = &mut operation.operation_id {
         id.push_str("Alias");
     }
-    operation.description = Some(format!("Another name of `{preferred}`, which is preferred."));
+    operation.description = Some(format!("An alias of `{preferred}`, which is the preferred path."));
 }
 
 fn complete_operation(endpoint: &Endpoint, operation: &mut Operation) {
@@ -128,7 +128,7 @@ fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
     let is_edit = has_parameter(operation, parameters::IF_MATCH);
     let makes_editable = operation.operation_id.as_deref().is_some_and(|id| CREATE_EDITABLE.contains(&id));
     if is_tagged {
-        let unchanged = ResponseBuilder::new().description("What is there already still holds.");
+        let unchanged = ResponseBuilder::new().description("Not modified: the client's copy is still valid.");
         operation.responses.responses.insert("304".to_owned(), RefOr::T(unchanged.build()));
     }
     for (status, response) in &mut operation.responses.responses {
@@ -157,7 +157,7 @@ fn add_headers(endpoint: &Endpoint, operation: &mut Operation) {
 
 fn access_note(access: Access) -> &'static str {
     match access {
-        Access::Public => "Public: no token is needed.",
+        Access::Public => "Public: no token is required.",
         Access::Account => "For any account with a valid token, even one without a role.",
         Access::MemberOrTicket => "For accounts with the role USER or ADMIN, by token or by ticket.",
         Access::Member => "For accounts with the role USER or ADMIN.",

@@ -40,21 +40,21 @@ const TICKET_SECURITY: &str = "ticket";
     servers((url = "/", description = "The service that serves this document.")),
     tags(
         (name = "Authentication", description = "Registration, login and tokens."),
-        (name = "Users", description = "The own account, and the administration of all."),
-        (name = "People", description = "What users see of each other, and how they find each other."),
-        (name = "Posts", description = "Posts and likes."),
-        (name = "Comments", description = "Comments on posts, replies and likes."),
-        (name = "Safety", description = "Whom users keep apart from themselves, whom they do not want to hear, and what they report."),
-        (name = "Administration", description = "What administrators take down and decide, and what they did."),
-        (name = "Notifications", description = "What users are told of the acts of others."),
-        (name = "Live updates", description = "What happens, told while it does."),
-        (name = "Follows", description = "Who follows whom."),
-        (name = "Products", description = "The catalog."),
-        (name = "Search", description = "What is found by its words."),
+        (name = "Users", description = "The caller's account, and the administration of accounts."),
+        (name = "People", description = "Profiles of users: by id, by name, in the directory and in follow lists."),
+        (name = "Posts", description = "Posts, feeds, likes and bookmarks."),
+        (name = "Comments", description = "Comments on posts, replies to comments, and likes of comments."),
+        (name = "Safety", description = "Blocks, mutes and reports."),
+        (name = "Administration", description = "Moderation, sessions, mails, backups, the configuration and the audit log."),
+        (name = "Notifications", description = "Notifications about actions of other users."),
+        (name = "Live updates", description = "A stream of server-sent events."),
+        (name = "Follows", description = "Following and unfollowing users, and follow lists."),
+        (name = "Products", description = "The product catalog."),
+        (name = "Search", description = "Full-text search for posts, users and products."),
         (name = "Images", description = "The images of posts and profiles."),
-        (name = "Health", description = "Health of the service, for probes."),
-        (name = "Pages", description = "What people open in a browser."),
-        (name = "Documentation", description = "This document, and a page to read it and try it out."),
+        (name = "Health", description = "Liveness and readiness of the service, for probes."),
+        (name = "Pages", description = "The web client and the console for administrators."),
+        (name = "Documentation", description = "This document, and Swagger UI to read it and try it out."),
     ),
 )]
 /// The document without its paths.
@@ -69,9 +69,10 @@ pub fn document() -> OpenApi {
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
         .bearer_format("JWT")
-        .description(Some("The token that login answers with; renewed by `POST /api/auth/refresh`."));
+        .description(Some("The token that `POST /api/auth/login` returns. `POST /api/auth/refresh` renews it."));
     components.add_security_scheme(SECURITY, SecurityScheme::Http(bearer.build()));
-    let ticket = ApiKeyValue::with_description(TICKET, "From `POST /api/events/ticket`: for 30 seconds, once.");
+    let ticket =
+        ApiKeyValue::with_description(TICKET, "A ticket from `POST /api/events/ticket`: valid once, for 30 seconds.");
     components.add_security_scheme(TICKET_SECURITY, SecurityScheme::ApiKey(ApiKey::Query(ticket)));
     complete::complete(&mut document);
     document

@@ -333,7 +333,7 @@ impl FieldValue for Price {
     }
 }
 
-/// One form in which a product is sold.
+/// A variant of a product.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewVariant)]
 pub(crate) struct VariantInput {

@@ -47,56 +47,62 @@ groups! {
     ShortPaging = [size("", Some(PageSize::SHORT_DEFAULT.get())), cursor()];
     /// The page of a post's comments.
     CommentPaging = [
-        query("order", "Which are listed first.", text().enum_values(Some(CommentOrder::ALL.map(CommentOrder::as_str))).default(Some(json!(CommentOrder::default().as_str())))),
+        query(
+            "order",
+            "Which comments are listed first.",
+            text()
+                .enum_values(Some(CommentOrder::ALL.map(CommentOrder::as_str)))
+                .default(Some(json!(CommentOrder::default().as_str()))),
+        ),
         size("", Some(PageSize::SHORT_DEFAULT.get())),
         cursor(),
     ];
     /// Which notifications are listed.
     NotificationFilter = [optional(
-        "type", ParameterIn::Query, "Only those of this kind; once for each kind. Without it, all.",
+        "type", ParameterIn::Query, "Only notifications of this type; repeat it for several types. Without it, all.",
         ArrayBuilder::new().items(text().enum_values(Some(NotificationKind::ALL.map(NotificationKind::as_str)))),
     )];
     /// The username to look up.
     UsernameQuery = [required(query("username", "The username, in any letter case.", username()))];
     /// The ids of the users whose profiles are requested.
     UserIdsQuery = [required(optional(
-        "id", ParameterIn::Query, "Names a user; once for each of them.",
+        "id", ParameterIn::Query, "The id of a user; repeat it for each user.",
         ArrayBuilder::new().items(text().format(format("uuid"))).min_items(Some(1)).max_items(Some(UserIds::MAX)),
     ))];
     /// The kind and the words to search for.
     SearchQuery = [
-        required(query("type", "What kind of things.", text().enum_values(Some(["posts", "users", "products"])))),
+        required(query("type", "What to search for.", text().enum_values(Some(["posts", "users", "products"])))),
         required(query(
             "q",
-            "What they have: words in any order, each a whole word but the last one, which may go on; `\"words\"` side by \
-             side; `#tag`.",
+            "The search query: words in any order, each a whole word, except that the last may be a prefix; `\"words\"` for \
+             words side by side; `#tag` for a hashtag.",
             text().min_length(Some(1)).max_length(Some(SearchTerms::MAX_CHARS)).examples([json!("good morning")]),
         )),
-        query("from", "Only posts of the user with this id. Of users and products nothing.", text().format(format("uuid"))),
+        query("from", "Only posts by the user with this id. Ignored for users and products.", text().format(format("uuid"))),
     ];
     /// Whose comments are deleted.
-    CommentAuthorQuery = [required(query("author", "Names the user who wrote them.", text().format(format("uuid"))))];
+    CommentAuthorQuery = [required(query("author", "The id of the author of the comments.", text().format(format("uuid"))))];
     /// Which reports are listed.
     ReportFilter = [query(
-        "status", "Only those with this status. Without it, all.",
+        "status", "Only reports with this status. Without it, all.",
         text().enum_values(Some(ReportStatus::ALL.map(ReportStatus::as_str))),
     )];
     /// Which mails are listed.
     MailFilter = [required(query(
-        "status", "What became of them.", text().enum_values(Some(MailStatus::ALL.map(MailStatus::as_str))),
+        "status", "Only mails with this status.", text().enum_values(Some(MailStatus::ALL.map(MailStatus::as_str))),
     ))];
     /// Which entries of the audit log are listed: those that match all given parameters.
     AuditLogFilter = [
-        query("actor", "The id of the administrator, or `cli` for the command line.", text()),
-        query("target", "The id of what the act was done to.", text().format(format("uuid"))),
-        query("action", "What was done.", text().enum_values(Some(Action::ALL.map(Action::as_str)))),
+        query("actor", "Only actions by the administrator with this id; `cli` selects those from the command line.", text()),
+        query("target", "Only actions on the target with this id.", text().format(format("uuid"))),
+        query("action", "Only actions of this type.", text().enum_values(Some(Action::ALL.map(Action::as_str)))),
     ];
     /// The page of the following feed.
     FeedPaging = [
         size("", Some(PageSize::SHORT_DEFAULT.get())),
         cursor(),
         query(
-            "createAt", "Only posts made before: an RFC 3339 time, or a date, which is its midnight in UTC.",
+            "createAt", "Only posts created before this: an RFC 3339 time, or a date, which means its midnight in UTC.",
             text().examples([json!("2025-07-15T00:24:54.124+00:00"), json!("2025-07-15")]),
         ),
     ];
@@ -109,30 +115,30 @@ groups! {
     CategoryFilter = [query("category", "Only products of this category, in any letter case.", category())];
     /// Which part of an image is requested, and which image the client has already.
     ImageConditions = [
-        header("Range", "One range of bytes. What is no such range is ignored.", "bytes=0-1023"),
-        header("If-Range", "The `ETag` of the image to which `Range` applies; for another, it is ignored.", IMAGE_TAG),
-        header(IF_NONE_MATCH, "The `ETag` of an image that is there already: then the answer is 304.", IMAGE_TAG),
+        header("Range", "A single range of bytes. Anything else is ignored.", "bytes=0-1023"),
+        header("If-Range", "The `ETag` of the image to which `Range` applies; for another, `Range` is ignored.", IMAGE_TAG),
+        header(IF_NONE_MATCH, "The `ETag` of the client's copy of the image: if it matches, the answer is 304.", IMAGE_TAG),
     ];
     /// Which response the client has already.
     IfNoneMatch = [header(
-        IF_NONE_MATCH, "The `ETag` of an answer that is there already: if it still holds, the answer is 304.", TAG,
+        IF_NONE_MATCH, "The `ETag` of the client's copy: if that is still valid, the answer is 304.", TAG,
     )];
     /// The topics of an event stream, and the event after which it resumes.
     StreamParameters = [
         required(query(
             "topics",
-            "What to listen to, 1 to 50 separated by commas: `notifications`, `feed`, `public`, `post:{id}`.",
+            "The topics to subscribe to, 1 to 50, separated by commas: `notifications`, `feed`, `public`, `post:{id}`.",
             text().min_length(Some(1)).examples([json!("notifications,feed")]),
         )),
-        query(TICKET, "From `POST /api/events/ticket`, where no `Authorization` can be sent.", text()),
-        query("lastEventId", "What `Last-Event-ID` says, where that cannot be sent. The header counts first.", text()),
-        header(LAST_EVENT_ID, "The id that came last: the stream goes on behind it.", "1a2b3c-4d"),
+        query(TICKET, "A ticket from `POST /api/events/ticket`, for clients that cannot send `Authorization`.", text()),
+        query("lastEventId", "Like `Last-Event-ID`, for clients that cannot send it. The header takes precedence.", text()),
+        header(LAST_EVENT_ID, "The id that was received last: the stream resumes after it.", "1a2b3c-4d"),
     ];
     /// The version to which an edit applies.
     IfMatchHeader = [header(
         IF_MATCH,
-        "The `ETag` of what is to be edited, as it was seen: when it was edited since, the answer is 412. Without it, or \
-         with `*`, the last edit wins.",
+        "The `ETag` of the version to be changed: if it was changed since, the answer is 412. Without it, or with `*`, the \
+         last edit wins.",
         TAG,
     )];
 }
@@ -143,8 +149,9 @@ const IMAGE_TAG: &str = "\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\"";
 
 /// Returns the header `Idempotency-Key`.
 pub(crate) fn idempotency_key() -> Parameter {
-    let description = "A word of your own, new for each request, such as a UUID. For 24 hours the same request under the \
-                       same key does nothing more and shows what it created as it is now; see the section on retries.";
+    let description = "A word of your own that is new for each request, such as a UUID. For 24 hours the same request under \
+                       the same key has no further effect, and returns what it created in its present state; see the section \
+                       on retries.";
     let schema = text().min_length(Some(1)).max_length(Some(IdempotencyKey::MAX)).pattern(Some("^[!-~]+$"));
     optional("Idempotency-Key", ParameterIn::Header, description, schema)
 }
@@ -154,24 +161,23 @@ pub(crate) fn in_path(name: &str) -> Parameter {
     let id = || text().format(format("uuid"));
     let (description, schema) = match name {
         "category" => ("The category, in any letter case.", category().min_length(Some(1))),
-        "key" => (
-            "The key of the image, from its address.",
-            text().examples([json!("0f1e2d3c4b5a69788796a5b4c3d2e1f0.png")]),
-        ),
+        "key" => {
+            ("The key of the image, from its URL.", text().examples([json!("0f1e2d3c4b5a69788796a5b4c3d2e1f0.png")]))
+        }
         "tag" => (
-            "The hashtag in any letter case, with or without its sign, which is `%23` in a path.",
+            "The hashtag in any letter case, with or without `#`, which is `%23` in a path.",
             text().min_length(Some(1)).max_length(Some(Hashtag::MAX_FOLDED_CHARS + 1)).examples([json!("rust")]),
         ),
-        "file" => ("A part of the page.", text().examples([json!("swagger-ui.css")])),
-        "commentId" => ("Names the comment.", id()),
-        "mailId" => ("Names the mail.", id()),
-        "followedId" => ("Names the user who is followed.", id()),
-        "notificationId" => ("Names the notification.", id()),
-        "postId" => ("Names the post.", id()),
-        "reportId" => ("Names the report.", id()),
-        "sessionId" => ("Names the session.", id()),
-        "userId" => ("Names the user.", id()),
-        _ => ("Names it.", id()),
+        "file" => ("The name of the file.", text().examples([json!("swagger-ui.css")])),
+        "commentId" => ("The id of the comment.", id()),
+        "mailId" => ("The id of the mail.", id()),
+        "followedId" => ("The id of the user to follow or unfollow.", id()),
+        "notificationId" => ("The id of the notification.", id()),
+        "postId" => ("The id of the post.", id()),
+        "reportId" => ("The id of the report.", id()),
+        "sessionId" => ("The id of the session.", id()),
+        "userId" => ("The id of the user.", id()),
+        _ => ("The id.", id()),
     };
     let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path).required(Required::True);
     parameter.description(Some(description)).schema(Some(schema)).build()
@@ -210,12 +216,12 @@ fn size(default_text: &str, default: Option<usize>) -> Parameter {
         .maximum(Some(f64::from(PageSize::MAX)))
         .default(default.map(|default| json!(default)))
         .build();
-    let description = format!("How many entries at most. {default_text}");
+    let description = format!("The maximum number of entries. {default_text}");
     optional("size", ParameterIn::Query, description.trim_end(), schema)
 }
 
 fn cursor() -> Parameter {
-    let description = "Where the page is: from an address in the `Link` header of the page beside it. It holds for \
-                       the list it was made for.";
+    let description = "The position of the page, from a URL in the `Link` header of a neighbouring page. It is valid for the \
+                       list that it was made for.";
     query("cursor", description, text())
 }

@@ -71,7 +71,7 @@ macro_rules! named {
 }
 
 named! {
-    /// Something that the request names is not there.
+    /// There is no resource that the request names.
     NotFound("404");
     /// The credentials are wrong.
     Unauthorized("401");
@@ -107,7 +107,7 @@ macro_rules! failures {
 #[rustfmt::skip]
 failures! {
     BadRequest
-    "The request cannot be understood, fields of it are invalid (each is named in `data`), or a state forbids the operation."
+    "The request is malformed, fields of it are invalid (`data` names each of them), or the present state forbids the operation."
     [CONTENT_ENCODING] {
         invalidFields: invalid_fields(),
         malformedId: ApiError::Malformed("postId must be a UUID".to_owned()),
@@ -115,17 +115,17 @@ failures! {
         forbiddenByState: Error::Disallowed(Disallowed::FollowSelf),
     }
     Unauthorized
-    "There is no token, or it is invalid or has expired, or its session has ended; at login, the credentials are wrong."
+    "The token is missing, invalid or expired, or its session has ended; at login, the credentials are wrong."
     [CHALLENGE] {
         noToken: ApiError::NoToken,
         invalidToken: Error::InvalidToken,
         expiredToken: Error::ExpiredToken,
         wrongCredentials: Error::InvalidCredentials,
     }
-    Forbidden "The caller lacks the role, or may not do this to this thing." [REPLAYED] {
+    Forbidden "The caller lacks the required role, or may not do this to this resource." [REPLAYED] {
         missingRole: Error::Forbidden(Forbidden::NotAdmin),
     }
-    NotFound "There is no such thing, or no such route." [REPLAYED] {
+    NotFound "There is no such resource, or no such route." [REPLAYED] {
         post: Error::NotFound(Resource::Post),
         comment: Error::NotFound(Resource::Comment),
         user: Error::NotFound(Resource::User),
@@ -134,15 +134,15 @@ failures! {
         notification: Error::NotFound(Resource::Notification),
         route: ApiError::UnknownRoute,
     }
-    MethodNotAllowed "The path has other methods. Every path answers other methods like this." [ALLOW] {
+    MethodNotAllowed "The path does not support this method. Every path answers unsupported methods like this." [ALLOW] {
         otherMethod: ApiError::MethodNotAllowed("GET, HEAD, PUT".to_owned()),
     }
     RequestTimeout "The body did not arrive in time. The connection is closed." [] {
         tooSlow: ApiError::TooSlow,
     }
     Conflict
-    "A username, an email address or a SKU is taken in some letter case; or the same request is under way under its \
-     `Idempotency-Key`; or the request conflicts with what is stored in a way that no rule foresaw."
+    "A username, an email address or a SKU is taken, in some letter case; or the same request is still being carried out under \
+     its `Idempotency-Key`; or the request conflicts with stored data in another way."
     [RETRY_WHEN_RUNNING] {
         username: Error::Conflict(Conflict::Username),
         email: Error::Conflict(Conflict::Email),
@@ -150,14 +150,14 @@ failures! {
         running: Error::Conflict(Conflict::Running),
         unforeseen: Error::Conflict(Conflict::Unforeseen),
     }
-    PreconditionFailed "The post or product was edited since the version that `If-Match` names." [] {
+    PreconditionFailed "The post or product was changed since the version that `If-Match` names." [] {
         stale: Error::Stale,
     }
-    PayloadTooLarge "The body, a text in a form or an image is beyond its limit." [] {
+    PayloadTooLarge "The body, a text in a form or an image exceeds its limit." [] {
         body: ApiError::TooLarge("The body must be at most 64 KiB".to_owned()),
         image: ApiError::TooLarge("image must be at most 5 MiB".to_owned()),
     }
-    UnsupportedMediaType "The content type is not one that the endpoint takes." [] {
+    UnsupportedMediaType "The endpoint does not accept this content type." [] {
         notJson: ApiError::UnsupportedMediaType("application/json"),
     }
     RangeNotSatisfiable "The range lies outside the image." [CONTENT_RANGE] {
@@ -167,14 +167,15 @@ failures! {
         otherRequest: Error::KeyReused,
     }
     TooManyRequests
-    "Requests are limited, and these were too many: of this client address, of this account, or of wrong passwords."
+    "Too many requests: from this client address, by this account, or with wrong passwords."
     [RETRY_AFTER] {
         tooMany: Error::TooMany(EXHAUSTED_ALLOWANCE),
     }
-    InternalServerError "A defect. Its cause is not sent; the log names its cause under the `x-request-id`." [] {
+    InternalServerError "A defect of the service. The response does not reveal its cause; the log has it under the \
+                         `x-request-id`." [] {
         defect: ApiError::Panicked,
     }
-    ServiceUnavailable "Too much is asked at once, a dependency is out of reach, or the request took too long." [RETRY_AFTER] {
+    ServiceUnavailable "The service is overloaded, a dependency is unreachable, or the request took too long." [RETRY_AFTER] {
         unavailable: Error::unavailable("an example"),
         tooSlow: ApiError::TimedOut,
         overload: ApiError::Busy,

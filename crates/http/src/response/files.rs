@@ -37,19 +37,22 @@ answers! {
     /// An image, a part of it, or where else it is.
     Image = [
         answer(200, "The image.", images(), &[Header::IMAGE_TAG, Header::ACCEPT_RANGES]),
-        answer(206, "The part of the image that was asked for.", images(), &[Header::IMAGE_TAG, Header::ACCEPT_RANGES, Header::CONTENT_RANGE]),
-        answer(304, "The image is the one that is there already.", [], &[Header::IMAGE_TAG]),
-        answer(307, "The image is served elsewhere.", [], &[Header::LOCATION]),
+        answer(
+            206, "The requested range of the image.", images(),
+            &[Header::IMAGE_TAG, Header::ACCEPT_RANGES, Header::CONTENT_RANGE],
+        ),
+        answer(304, "Not modified: the client's copy is still valid.", [], &[Header::IMAGE_TAG]),
+        answer(307, "The image is served from elsewhere.", [], &[Header::LOCATION]),
         ("404".to_owned(), failures::reference("NotFound")),
         ("416".to_owned(), failures::reference("RangeNotSatisfiable")),
     ];
     /// A stream of events.
     Events = [answer(
         200,
-        "The events as they come, each an `event`, its `data` in JSON and an `id`. `notification`: `{id, type, unread}`; `feed` \
-         and `public`: `{postId, authorId}`; `comment`: `{postId, commentId}`; `like`: `{postId, likeCount}`; `post`: `{postId, \
-         change}` with `updated` or `deleted`; `reset`: `{}`; `end`: `{reason}` with `session_ended`, `token_expired`, \
-         `shutting_down` or `too_slow`.",
+        "The events as they happen, each with its type as `event`, `data` in JSON and, except for `end`, an `id`. \
+         `notification`: `{id, type, unread}`; `feed` and `public`: `{postId, authorId}`; `comment`: `{postId, commentId}`; \
+         `like`: `{postId, likeCount}`; `post`: `{postId, change}` with `updated` or `deleted`; `reset`: `{}`; `end`: \
+         `{reason}` with `session_ended`, `token_expired`, `shutting_down` or `too_slow`.",
         [("text/event-stream", text())],
         &[],
     )];
@@ -60,11 +63,11 @@ answers! {
     /// The document that describes the interface.
     Document = [answer(200, "The document.", [("application/json", any_object())], &[])];
     /// Leads to a page.
-    ToPage = [answer(308, "The page is at the address with a slash at its end.", [], &[Header::LOCATION])];
+    ToPage = [answer(308, "The page is at the same path with a slash at the end.", [], &[Header::LOCATION])];
     /// A page.
     Page = [answer(200, "The page.", [("text/html", text())], &[Header::CONTENT_ENCODING])];
     /// A part of a page.
-    PagePart = [answer(200, "The part.", page_parts(), &[Header::CONTENT_ENCODING])];
+    PagePart = [answer(200, "The file.", page_parts(), &[Header::CONTENT_ENCODING])];
 }
 
 fn images() -> [(&'static str, ObjectBuilder); 4] {

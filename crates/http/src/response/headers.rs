@@ -46,51 +46,51 @@ macro_rules! headers {
 #[rustfmt::skip]
 headers! {
     REQUEST_ID RequestId "x-request-id" Always "0198a9d06d5c7c3bb1a39cfa2b8a61d4"
-        "Names the request in the log of the service.";
+        "The id of the request in the service's log.";
     LINK Link "Link" Sometimes "<https://agora.example.org/api/posts/following/all?size=20&cursor=AgAAAZgKkGbc>; rel=\"next\""
-        "The addresses of the pages beside this one, to be followed as they are (RFC 8288): that before with \
-         `rel=\"prev\"`, that after with `rel=\"next\"`. Absent when there are none.";
+        "The URLs of the neighbouring pages, to be used as they are (RFC 8288): the previous one with `rel=\"prev\"`, the next \
+         one with `rel=\"next\"`. Absent if there are none.";
     CHALLENGE Challenge "WWW-Authenticate" Always "Bearer error=\"invalid_token\""
-        "`Bearer`, with `error=\"invalid_token\"` when a token was sent.";
+        "`Bearer`, with `error=\"invalid_token\"` if a token was sent.";
     ALLOW Allow "Allow" Always "GET, HEAD, PUT"
-        "The methods that the path has, separated by commas.";
+        "The methods that the path supports, separated by commas.";
     RETRY_AFTER RetryAfter "Retry-After" Always "1"
-        "Seconds after which to try again.";
+        "The number of seconds after which to retry.";
     CONTENT_RANGE ContentRange "Content-Range" Always "bytes 0-1023/146515"
-        "Which bytes of how many these are; or how many there are.";
+        "The range of bytes in the body and the size of the image; with 416, the size alone.";
     ACCEPT_RANGES AcceptRanges "Accept-Ranges" Always "bytes"
-        "`bytes`: parts of the image can be asked for.";
+        "`bytes`: the image supports range requests.";
     CACHE_CONTROL CacheControl "Cache-Control" Always "no-store"
-        "How long the response may be kept: what depends on the caller is not (`no-store`).";
+        "How long the response may be cached. Responses that depend on the caller must not be stored (`no-store`).";
     ETAG ETag "ETag" Always "W/\"1980b7a5f6c-8f3a1c5b7d9e0246\""
-        "Names what is shown, for `If-None-Match`, and its version, for `If-Match`.";
+        "The entity tag of the content, for `If-None-Match`, and of its version, for `If-Match`.";
     LOCATION Location "Location" Always "https://cdn.example.org/agora/0f/0f1e2d3c4b5a69788796a5b4c3d2e1f0.png"
-        "Where to go.";
+        "The URL to go to.";
     CONTENT_TYPE_OPTIONS ContentTypeOptions "X-Content-Type-Options" Always "nosniff"
-        "`nosniff`: the content is of the type that is told.";
+        "`nosniff`: the content has the declared type, and browsers must not guess another.";
     CONTENT_SECURITY_POLICY ContentSecurityPolicy "Content-Security-Policy" Always "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        "What the response may load when it is opened as a page: nothing, or its own parts.";
+        "What the response may load if it is opened as a page: nothing, or what a page of this service needs.";
     REFERRER_POLICY ReferrerPolicy "Referrer-Policy" Always "no-referrer"
-        "`no-referrer`: the address is not passed on to where a link leads.";
+        "`no-referrer`: browsers do not send the URL to the targets of links.";
     VERSION_TAG VersionTag "ETag" Always "W/\"1980b7a5f6c\""
-        "Names the version of the post or product, for `If-Match`.";
+        "The entity tag of the version of the post or product, for `If-Match`.";
     RETRY_WHEN_RUNNING RetryWhenRunning "Retry-After" Sometimes "1"
-        "Present when the same request is under way: seconds after which to try again.";
+        "The number of seconds after which to retry. Present if the same request is still being carried out.";
     REPLAYED Replayed "Idempotency-Replayed" Sometimes "true"
-        "`true` when the same request was carried out before under this `Idempotency-Key`: nothing more was done.";
+        "`true` if the same request was carried out before under this `Idempotency-Key`: it had no further effect.";
     VARY Vary "Vary" Sometimes "Accept-Encoding"
-        "The headers of the request on which the response depends, if any: `Accept-Encoding` when the body may be \
-         compressed; `Origin` and others where pages of other sites may call.";
+        "The request headers on which the response depends, if any: `Accept-Encoding` if the body may be compressed; `Origin` \
+         and others if pages of other sites may call the service.";
     CONTENT_ENCODING ContentEncoding "Content-Encoding" Sometimes "zstd"
-        "Present when the body is compressed.";
+        "The compression of the body. Present if it is compressed.";
     IMAGE_TAG ImageTag "ETag" Always "\"0f1e2d3c4b5a69788796a5b4c3d2e1f0.png\""
-        "Names the image, for `If-None-Match` and `If-Range`.";
+        "The entity tag of the image, for `If-None-Match` and `If-Range`.";
     RATE_LIMIT_LIMIT RateLimitLimit "RateLimit-Limit" Sometimes "60"
-        "Present where requests are limited: how many are served in the time of the limit, which is a minute for most.";
+        "Present if requests are limited: how many are allowed in the period of the limit, a minute for most.";
     RATE_LIMIT_REMAINING RateLimitRemaining "RateLimit-Remaining" Sometimes "59"
-        "Present where requests are limited: how many more are served now.";
+        "Present if requests are limited: how many are left.";
     RATE_LIMIT_RESET RateLimitReset "RateLimit-Reset" Sometimes "60"
-        "Present where requests are limited: seconds until all of them are served again.";
+        "Present if requests are limited: the number of seconds until all are available again.";
 }
 
 impl ResponseHeader {

@@ -33,17 +33,17 @@ answers! {
     UserAnswer { UserBody<'static> }
     /// Accounts.
     UsersAnswer { Vec<UserBody<'static>> }
-    /// A user as the caller sees them.
+    /// The profile of a user, as the caller sees it.
     ProfileAnswer { ProfileBody<'static> }
-    /// Users as the caller sees them.
+    /// Profiles of users, as the caller sees them.
     ProfilesAnswer { Vec<ProfileBody<'static>> }
     /// A post.
     PostAnswer { Post }
     /// Posts.
     PostsAnswer { Vec<Post> }
-    /// Posts where whoever may find them sees them.
+    /// Posts, without the email addresses of their authors.
     PostsByPublicAuthorsAnswer { Vec<PostByPublicAuthor> }
-    /// Posts as administrators see them.
+    /// Posts, with the roles and the status of their authors.
     AdminPostsAnswer { Vec<AdminPost> }
     /// Users who like a post.
     LikersAnswer { Vec<LikerBody<'static>> }
@@ -53,11 +53,11 @@ answers! {
     ThreadedCommentAnswer { ThreadedCommentBody<'static> }
     /// Comments in their threads.
     ThreadedCommentsAnswer { Vec<ThreadedCommentBody<'static>> }
-    /// Users who like a comment.
+    /// Users.
     MinisAnswer { Vec<MiniBody<'static>> }
     /// The operation was carried out and returns no data.
     Done { () [schema::null] }
-    /// The relation is now as the message says.
+    /// The caller now follows the user or not, as the message says.
     FollowAnswer(success) { () [schema::null] }
     /// Users who follow or are followed.
     FollowsAnswer(success) { Vec<UserSummaryBody<'static>> }

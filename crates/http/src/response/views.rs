@@ -63,20 +63,20 @@ pub(crate) struct Authority {
     authority: &'static str,
 }
 
-/// What an account may do and whether it is in good standing.
+/// The roles and the status of an account.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = AccountStanding)]
 pub(crate) struct Standing {
     /// The roles of the account.
     authorities: Vec<Authority>,
-    /// True: accounts do not expire.
+    /// Always true: accounts do not expire.
     account_non_expired: bool,
-    /// True: accounts are not locked.
+    /// Always true: accounts are not locked.
     account_non_locked: bool,
-    /// True: credentials do not expire.
+    /// Always true: credentials do not expire.
     credentials_non_expired: bool,
-    /// False once an administrator has disabled the account.
+    /// False if an administrator has disabled the account.
     enabled: bool,
 }
 
@@ -124,9 +124,9 @@ macro_rules! views {
 pub(crate) use views;
 
 views! {
-    /// A user as the users endpoints show them.
+    /// An account, as its user and administrators see it.
     UserBody as User of account: Account, state: &State {
-        /// Names the user.
+        /// The id of the user.
         id: Uuid = account.id.uuid(),
         username: &'a str [schema::username] = account.username.as_str(),
         email: &'a str [schema::email] = account.email.as_str(),
@@ -143,9 +143,9 @@ views! {
         standing: Standing = Standing::of(account),
     }
 
-    /// A user as the caller sees them.
+    /// The profile of a user, as the caller sees it.
     ProfileBody as Profile of profile: Profile, state: &State {
-        /// Names the user.
+        /// The id of the user.
         id: Uuid = profile.id.uuid(),
         username: &'a str [schema::username] = profile.username.as_str(),
         display_name: Option<&'a str> [schema::display_name_or_null] = profile.display_name.as_ref().map(|name| name.as_str()),
@@ -153,18 +153,18 @@ views! {
         profile_picture: Option<String> [schema::image_or_null] = picture_url(state, profile.profile_picture.as_ref()),
         profile_picture_thumbnail: Option<String> [schema::picture_thumbnail] = thumbnail_url(state, profile.profile_picture.as_ref()),
         created_at: Instant [schema::created_at] = Instant(profile.created_at),
-        /// How many of the user's posts the caller may view.
+        /// The number of the user's posts that the caller may view.
         post_count: u64 = profile.post_count,
         follower_count: Option<u64> [follower_count] = profile.follower_count,
         followed_count: Option<u64> [followed_count] = profile.followed_count,
-        /// How the caller stands to the user; null of oneself.
+        /// The relationship of the caller to the user; null for the caller's own profile.
         #[schema(required = true)]
         relationship: Option<RelationshipBody> = profile.relationship.map(RelationshipBody::of),
     }
 
     /// The author of a post.
     AuthorBody as Author of author: Author, state: &State {
-        /// Names the user.
+        /// The id of the user.
         id: Uuid = author.id.uuid(),
         username: &'a str [schema::username] = author.username.as_str(),
         email: &'a str [schema::email] = author.email.as_str(),
@@ -173,9 +173,9 @@ views! {
         profile_picture_thumbnail: Option<String> [schema::picture_thumbnail] = thumbnail_url(state, author.profile_picture.as_ref()),
     }
 
-    /// The author of a post where whoever may find the post sees it.
+    /// The author of a post, without the email address.
     PublicAuthorBody as PublicAuthor of author: Author, state: &State {
-        /// Names the user.
+        /// The id of the user.
         id: Uuid = author.id.uuid(),
         username: &'a str [schema::username] = author.username.as_str(),
         display_name: Option<&'a str> [schema::display_name_or_null] = author.display_name.as_ref().map(|name| name.as_str()),
@@ -184,9 +184,9 @@ views! {
         profile_picture_thumbnail: Option<String> [schema::picture_thumbnail] = thumbnail_url(state, author.profile_picture.as_ref()),
     }
 
-    /// The author of a post in the listing for administrators.
+    /// The author of a post in the list for administrators.
     AdminAuthorBody as AdminAuthor of author: Account {
-        /// Names the user.
+        /// The id of the user.
         id: Uuid = author.id.uuid(),
         username: &'a str [schema::username] = author.username.as_str(),
         email: &'a str [schema::email] = author.email.as_str(),
@@ -196,7 +196,7 @@ views! {
 
     /// A user in comments and follow lists.
     UserSummaryBody as UserSummary of user: UserSummary {
-        /// Names the user.
+        /// The id of the user.
         id: Uuid = user.id.uuid(),
         username: &'a str [schema::username] = user.username.as_str(),
         email: &'a str [schema::email] = user.email.as_str(),
@@ -204,15 +204,15 @@ views! {
 
     /// A user who likes a post.
     LikerBody as Liker of liker: Liker, state: &State {
-        /// Names the user.
+        /// The id of the user.
         id: Uuid = liker.id.uuid(),
         username: &'a str [schema::username] = liker.username.as_str(),
         profile_picture: Option<String> [schema::image_or_null] = image_url(state, liker.profile_picture.as_ref()),
     }
 
-    /// A user beside what the user did.
+    /// A brief profile of a user.
     MiniBody as Mini of user: UserPreview, state: &State {
-        /// Names the user.
+        /// The id of the user.
         id: Uuid = user.id.uuid(),
         username: &'a str [schema::username] = user.username.as_str(),
         display_name: Option<&'a str> [schema::display_name_or_null] = user.display_name.as_ref().map(|name| name.as_str()),
@@ -220,9 +220,9 @@ views! {
         profile_picture_thumbnail: Option<String> [schema::picture_thumbnail] = thumbnail_url(state, user.profile_picture.as_ref()),
     }
 
-    /// An image of a post, or one that was uploaded to become that.
+    /// An image of a post, or one that was uploaded for a post.
     AttachmentBody as Attachment of attachment: Attachment, state: &State {
-        /// Names the image in `mediaIds`.
+        /// The id of the image, for `mediaIds`.
         id: Uuid = attachment.id().uuid(),
         url: String [schema::image_url] = state.image_url(&attachment.key, Rendition::Original),
         thumbnail_url: Option<String> [schema::thumbnail_or_null] =
@@ -236,50 +236,51 @@ views! {
 
     /// A comment in its thread.
     ThreadedCommentBody as ThreadedComment of view: ThreadedComment, state: &State {
-        /// Names the comment.
+        /// The id of the comment.
         id: Uuid = view.comment.id.uuid(),
         content: &'a str [schema::comment_text] = view.comment.content.as_str(),
         entities: EntityList<'a> [entities] = EntityList(view.entities.as_ref()),
         author: MiniBody<'a> = MiniBody::of(&view.author, state),
-        /// The comment at the top of its thread; null at the top level.
+        /// The id of the comment at the top of its thread; null for a top-level comment.
         #[schema(required = true)]
         parent_id: Option<Uuid> = view.reply.map(|reply| reply.thread.uuid()),
-        /// The comment answered, which may have been deleted since; null at the top level.
+        /// The id of the comment that it replies to, which may have been deleted since; null for a top-level comment.
         #[schema(required = true)]
         reply_to_id: Option<Uuid> = view.reply.map(|reply| reply.to.uuid()),
-        /// How many replies its thread has; 0 of a reply.
+        /// The number of replies in its thread; 0 for a reply.
         reply_count: u64 = view.reply_count,
-        /// How many like it.
+        /// The number of likes.
         like_count: u64 = view.like_count,
         /// Whether the caller likes it.
         liked_by_me: bool = view.liked_by_viewer,
         created_at: Instant [schema::created_at] = Instant(view.comment.created_at),
         updated_at: Instant [schema::updated_at] = Instant(view.comment.updated_at),
-        /// True where an administrator has hidden it, and absent otherwise. Only administrators and its author see it then.
+        /// True if an administrator has hidden it, and absent otherwise. Only administrators and its author can see it then.
         #[serde(skip_serializing_if = "is_false")]
         #[schema(required = false)]
         hidden: bool = view.comment.is_hidden,
     }
 
-    /// A comment with the post it is on, which is the same in every entry of a list.
+    /// A comment with the post that it is on, which is the same in every entry of a list.
     CommentBody as Comment of view: CommentView, post: &'a RawValue {
-        /// Names the comment.
+        /// The id of the comment.
         id: Uuid = view.comment.id.uuid(),
         content: &'a str [schema::comment_text] = view.comment.content.as_str(),
         author: UserSummaryBody<'a> = UserSummaryBody::of(&view.author),
         created_at: Instant [schema::created_at] = Instant(view.comment.created_at),
         updated_at: Instant [schema::updated_at] = Instant(view.comment.updated_at),
-        /// True where an administrator has hidden it, and absent otherwise. Only administrators and its author see it then.
+        /// True if an administrator has hidden it, and absent otherwise. Only administrators and its author can see it then.
         #[serde(skip_serializing_if = "is_false")]
         #[schema(required = false)]
         hidden: bool = view.comment.is_hidden,
-        /// Rendered once for all entries.
+        // Rendered once for all entries.
+        /// The post that the comment is on.
         #[schema(value_type = CommentedPost)]
         post: &'a RawValue = post,
     }
 }
 
-/// How the caller stands to another user.
+/// The relationship of the caller to another user.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Relationship)]
@@ -301,37 +302,37 @@ impl RelationshipBody {
     }
 }
 
-/// A part of a text that names something. Places are counted in UTF-16 code units from the beginning of the text.
+/// A mention, hashtag or URL in a text. Positions are counted in UTF-16 code units from the beginning of the text.
 #[derive(Serialize, ToSchema)]
 #[serde(tag = "type", rename_all = "camelCase")]
 #[schema(as = Entity)]
 pub(crate) enum EntityBody {
-    /// An account.
+    /// A mention of a user.
     Mention {
-        /// Where it begins.
+        /// The position where it begins.
         start: usize,
-        /// The place after its end.
+        /// The position after its end.
         end: usize,
-        /// Names the user.
+        /// The id of the user.
         #[serde(rename = "userId")]
         user_id: Uuid,
     },
     /// A hashtag.
     Hashtag {
-        /// Where it begins.
+        /// The position where it begins.
         start: usize,
-        /// The place after its end.
+        /// The position after its end.
         end: usize,
-        /// The tag without its sign, its letter case folded: the same for all spellings that are one tag.
+        /// The hashtag without `#`, in folded letter case: the same for all spellings of one hashtag.
         tag: String,
     },
-    /// An address of the web.
+    /// A URL.
     Url {
-        /// Where it begins.
+        /// The position where it begins.
         start: usize,
-        /// The place after its end.
+        /// The position after its end.
         end: usize,
-        /// The address as it is written.
+        /// The URL as it is written.
         url: String,
     },
 }
@@ -365,7 +366,7 @@ impl<'a> UserSummaryBody<'a> {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PostBody<'a, A> {
-    /// Names the post.
+    /// The id of the post.
     id: Uuid,
     #[schema(schema_with = schema::post_content)]
     content: &'a str,
@@ -383,15 +384,15 @@ pub(crate) struct PostBody<'a, A> {
     updated_at: Instant,
     #[schema(schema_with = liked_by)]
     liked_by: Vec<LikerBody<'a>>,
-    /// How many like it.
+    /// The number of likes.
     like_count: u64,
     /// Whether the caller likes it.
     liked_by_me: bool,
-    /// How many comments it has.
+    /// The number of comments.
     comment_count: u64,
     /// Whether the caller has bookmarked it.
     bookmarked_by_me: bool,
-    /// True where an administrator has hidden it, and absent otherwise. Only administrators and its author see it then.
+    /// True if an administrator has hidden it, and absent otherwise. Only administrators and its author can see it then.
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
     hidden: bool,
@@ -438,19 +439,19 @@ impl<'a> PostBody<'a, PublicAuthorBody<'a>> {
 }
 
 fn follower_count() -> ObjectBuilder {
-    schema::count_or_null().description(Some("How many follow the user; null where the user keeps it from the caller."))
+    schema::count_or_null().description(Some("The number of followers; null if the user hides it from the caller."))
 }
 
 fn followed_count() -> ObjectBuilder {
     schema::count_or_null()
-        .description(Some("How many the user follows; null where the user keeps it from the caller."))
+        .description(Some("The number of users whom the user follows; null if the user hides it from the caller."))
 }
 
 /// Returns the schema of the entities of a text.
 fn entities() -> Array {
     ArrayBuilder::new()
         .items(schema::reference::<EntityBody>())
-        .description(Some("What the text names, in its order; no two overlap."))
+        .description(Some("The mentions, hashtags and URLs in the text, in order. They do not overlap."))
         .examples([json!([])])
         .build()
 }
@@ -459,7 +460,7 @@ fn entities() -> Array {
 fn attachments() -> Array {
     ArrayBuilder::new()
         .items(schema::reference::<AttachmentBody<'static>>())
-        .description(Some("Its images, in the order in which they are shown. The first one is also `image`."))
+        .description(Some("The post's images, in the order in which they are shown. The first one is also `image`."))
         .max_items(Some(Attachment::MAX))
         .examples([json!([])])
         .build()
@@ -469,7 +470,7 @@ fn attachments() -> Array {
 fn liked_by() -> Array {
     ArrayBuilder::new()
         .items(schema::reference::<LikerBody<'static>>())
-        .description(Some("Those who liked it last, newest first. The whole list: `GET /api/posts/{postId}/likes`."))
+        .description(Some("The users who liked it last, newest first. All of them: `GET /api/posts/{postId}/likes`."))
         .max_items(Some(SHOWN_LIKERS))
         .build()
 }
@@ -477,9 +478,9 @@ fn liked_by() -> Array {
 schema_variants! {
     /// A post.
     Post of PostBody<'static, AuthorBody<'static>>: |_| ();
-    /// A post where whoever may find it sees it.
+    /// A post, without the email address of its author.
     PostByPublicAuthor of PostBody<'static, PublicAuthorBody<'static>>: |_| ();
-    /// A post as administrators see it.
+    /// A post, with the roles and the status of its author.
     AdminPost of PostBody<'static, AdminAuthorBody<'static>>: |_| ();
     /// A post as comments show it.
     CommentedPost of PostBody<'static, UserSummaryBody<'static>>: |_| ();

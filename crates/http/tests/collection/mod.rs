@@ -12,8 +12,8 @@ const HEAD: &str = "\
 # Every endpoint as a request, for VS Code's REST Client, the HTTP client of JetBrains' IDEs, and httpyac.
 # Made from docs/openapi.json by `just openapi`.
 #
-# Register and log in, and put the token of the answer here; likewise the ids of what a request is about. An upload
-# sends a file `picture.png` that is beside this one.
+# Register, log in, and put the token from the answer here, as well as the ids that a request needs. An upload sends the
+# file `picture.png` in the directory of this file.
 @service = http://127.0.0.1:8080
 @token = TOKEN
 ";
