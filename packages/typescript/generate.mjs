@@ -1,5 +1,5 @@
-// Writes src/document.ts, what the client knows of the interface: from the OpenAPI document of this repository, or from the
-// one at the address that is given.
+// Generates src/document.ts, the types of the interface, from the OpenAPI document of this repository, or from the one at the
+// given address.
 
 import { readFile, writeFile } from "node:fs/promises";
 import openapiTS, { astToString } from "openapi-typescript";
@@ -16,13 +16,13 @@ const types = await openapiTS(structuredClone(document), {
   transform: (schema) => (schema.format === "binary" ? blob : undefined),
 });
 
-/** Whether an operation takes this header. */
+/** Whether an operation accepts this header. */
 const takes = (header, { parameters = [] }) =>
   parameters.some(({ $ref = "", name = document.components.parameters[$ref.split("/").at(-1)]?.name }) => name === header);
 const keyed = Object.entries(document.paths)
   .filter(([, { post }]) => post && takes("Idempotency-Key", post))
   .map(([path]) => path);
-/** Whether an operation answers with a file. */
+/** Whether an operation responds with a file. */
 const givesFile = ({ responses }) =>
   Object.entries(responses).some(
     ([status, { content = {} }]) =>
@@ -36,13 +36,13 @@ const files = Object.entries(document.paths).flatMap(([path, operations]) =>
 
 await writeFile(
   new URL("src/document.ts", import.meta.url),
-  `// Made from the OpenAPI document by generate.mjs.
+  `// Generated from the OpenAPI document by generate.mjs.
 
 ${astToString(types)}
-/** Where a POST takes an \`Idempotency-Key\`. */
+/** The paths whose POST accepts an \`Idempotency-Key\`. */
 export const TAKES_IDEMPOTENCY_KEY: ReadonlySet<string> = new Set(${JSON.stringify(keyed, null, 2)});
 
-/** What answers with a file. */
+/** The operations that respond with a file. */
 export const GIVES_FILE: ReadonlySet<string> = new Set(${JSON.stringify(files, null, 2)});
 `,
 );

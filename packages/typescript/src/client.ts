@@ -10,16 +10,16 @@ import { AgoraError } from "./error.js";
 import { type EventOptions, type LiveEvent, listen } from "./events.js";
 import { retrying } from "./retry.js";
 
-type Fetching = Client<paths>;
+type FetchClient = Client<paths>;
 type Method = "get" | "put" | "post" | "delete";
-type Path<M extends Method> = ClientPathsWithMethod<Fetching, M>;
-/** A call may leave out its options where none of them is required. */
-type Rest<Init> = undefined extends Init ? [Init?] : [Init];
+type Path<M extends Method> = ClientPathsWithMethod<FetchClient, M>;
+/** The options of a call, which may be omitted if none of them is required. */
+type InitArgument<Init> = undefined extends Init ? [Init?] : [Init];
 
-/** What a successful call of a path returns. */
-export type Body<M extends Method, P extends Path<M>, Init = {}> = MethodResponse<Fetching, M, P, Init>;
+/** The body of a successful response. */
+export type Body<M extends Method, P extends Path<M>, Init = {}> = MethodResponse<FetchClient, M, P, Init>;
 
-/** What the list at a path consists of. */
+/** The type of the entries of the list at a path. */
 export type Item<P extends Path<"get">> =
   Body<"get", P> extends { data: (infer T)[] } | { products: (infer T)[] } ? T : never;
 
@@ -28,53 +28,53 @@ type ListPath = { [P in Path<"get">]: [Item<P>] extends [never] ? never : P }[Pa
 
 type Call<M extends Method> = <P extends Path<M>, Init extends MaybeOptionalInit<paths[P], M>>(
   path: P,
-  ...init: Rest<Init>
+  ...init: InitArgument<Init>
 ) => Promise<Body<M, P, Init>>;
 
 type List = <P extends ListPath, Init extends MaybeOptionalInit<paths[P], "get">>(
   path: P,
-  ...init: Rest<Init>
+  ...init: InitArgument<Init>
 ) => AsyncGenerator<Item<P>, void, void>;
 
 export interface Options {
   /** The address of the service, such as `https://agora.example.org`. */
   service: string;
-  /** The token of a session, or what returns the one that holds at the moment. Without one, calls are anybody's. */
+  /** The token of a session, or a function that returns the current one. Without a token, calls are anonymous. */
   token?: string | (() => string | undefined);
-  /** How often a request is sent again, at most, where that is safe and may help: 3 times by default. */
+  /** The maximum number of retries of a request, if a retry is safe and may succeed: 3 by default. */
   retries?: number;
-  /** Connects in another way. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof fetch;
 }
 
-/** A client of one service. Every call throws `AgoraError` when the service refuses, and what `fetch` throws without an answer. */
+/** A client of one service. A call throws an `AgoraError` for a failure, and the error of `fetch` if there is no response. */
 export interface Agora {
   get: Call<"get">;
   put: Call<"put">;
-  /** Where the path takes one, the request has an `Idempotency-Key`: that of the call, or a new one. */
+  /** If the path accepts an `Idempotency-Key`, the request has one: that of the call, or a new one. */
   post: Call<"post">;
   delete: Call<"delete">;
-  /** Yields the entries of a list, page after page as they are wanted. `size` says how many are asked for at a time. */
+  /** Yields the entries of a list. Requests each page when it is needed; `size` is the number of entries of a page. */
   list: List;
   /** Yields live updates; see `listen`. */
   events(options: Omit<EventOptions, "service" | "token" | "fetch">): AsyncGenerator<LiveEvent, void, void>;
-  /** The same calls, with their responses: for headers such as `ETag`. */
-  readonly http: Fetching;
+  /** The same calls, but they return the responses as well: for headers such as `ETag`. */
+  readonly http: FetchClient;
 }
 
-/** Makes a client. */
+/** Creates a client. */
 export function createClient(options: Options): Agora {
   const { service, retries = 3, fetch = globalThis.fetch } = options;
   const token = () => (typeof options.token === "function" ? options.token() : options.token);
   const http = createFetchClient<paths>({ baseUrl: service, fetch: retrying(retries, fetch), bodySerializer: serialize });
   http.use(middleware(token));
 
-  /** Calls a method of the client. What it takes and returns is what the interface of ours says. */
+  /** Returns a function that sends requests with this method. `Agora` declares the types of its parameters and its result. */
   const call = (method: "GET" | "PUT" | "POST" | "DELETE") =>
     (async (path: string, init?: object) => {
       const { data, response } = await request(http, method, path, init);
-      // What is asked for with `If-None-Match` may have no body, which only a response can say.
-      if (response.status === 304) throw new TypeError("It is as it was (304): ask by `http`");
+      // The response to a request with `If-None-Match` may have no body.
+      if (response.status === 304) throw new TypeError("Not modified (304): use `http` for conditional requests");
       return data;
     }) as unknown;
 
@@ -83,7 +83,7 @@ export function createClient(options: Options): Agora {
     do {
       const query = { ...init.params?.query, ...(cursor !== undefined && { cursor }) };
       const { data, response } = await request(http, "GET", path, { ...init, params: { ...init.params, query } });
-      // Asked with `If-None-Match`: it is as it was.
+      // Not modified, after a request with `If-None-Match`.
       if (response.status === 304) return;
       const page = data as { data?: unknown[]; products?: unknown[] };
       yield* page.data ?? page.products ?? [];
@@ -108,22 +108,22 @@ interface Init {
 
 type Untyped = (method: string, path: string, init?: object) => Promise<{ data?: unknown; response: Response }>;
 
-function request(http: Fetching, method: string, path: string, init?: object) {
+function request(http: FetchClient, method: string, path: string, init?: object) {
   const operation = method.toLowerCase();
-  // What is no file is JSON.
-  const reading = GIVES_FILE.has(`${operation} ${path}`) ? { parseAs: "blob", ...init } : init;
-  return (http.request as unknown as Untyped)(operation, path, reading);
+  // Responses that are not files are JSON.
+  const options = GIVES_FILE.has(`${operation} ${path}`) ? { parseAs: "blob", ...init } : init;
+  return (http.request as unknown as Untyped)(operation, path, options);
 }
 
 function middleware(token: () => string | undefined): Middleware {
   return {
     onRequest({ request, schemaPath }) {
-      const present = token();
-      if (present !== undefined && !request.headers.has("Authorization")) {
-        request.headers.set("Authorization", `Bearer ${present}`);
+      const current = token();
+      if (current !== undefined && !request.headers.has("Authorization")) {
+        request.headers.set("Authorization", `Bearer ${current}`);
       }
-      const isKeyed = request.method === "POST" && TAKES_IDEMPOTENCY_KEY.has(schemaPath);
-      if (isKeyed && !request.headers.has("Idempotency-Key")) {
+      const acceptsKey = request.method === "POST" && TAKES_IDEMPOTENCY_KEY.has(schemaPath);
+      if (acceptsKey && !request.headers.has("Idempotency-Key")) {
         request.headers.set("Idempotency-Key", newIdempotencyKey());
       }
     },
@@ -133,12 +133,15 @@ function middleware(token: () => string | undefined): Middleware {
   };
 }
 
-/** Returns an `Idempotency-Key`: a word that an account does not use twice. It need not be hard to guess, and browsers have UUIDs for pages sent by TLS alone. */
+/**
+ * Returns a new `Idempotency-Key`, which is unique within an account. It need not be hard to guess, and browsers have
+ * `crypto.randomUUID` only on pages that were sent over TLS.
+ */
 export function newIdempotencyKey(): string {
   return [Date.now(), Math.random(), Math.random()].map((number) => number.toString(36)).join("-");
 }
 
-/** A form where there is a file in it, else JSON. */
+/** Encodes a body as a form if it contains a file, else as JSON. */
 function serialize(body: unknown): FormData | string {
   const fields = Object.entries(body ?? {});
   if (!fields.some(([, value]) => value instanceof Blob)) return JSON.stringify(body);
@@ -151,7 +154,7 @@ function serialize(body: unknown): FormData | string {
   return form;
 }
 
-/** Returns the cursor of the next page, which the `Link` header of a page names beside others. */
+/** Returns the cursor of the next page from a `Link` header, which names other pages as well. */
 function nextCursor(link: string, service: string): string | undefined {
   for (const [, address, parameters] of link.matchAll(/<([^>]*)>([^<]*)/g)) {
     const relations = /;\s*rel="?([^";,]*)/i.exec(parameters ?? "")?.[1]?.split(/\s+/) ?? [];

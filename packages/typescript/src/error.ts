@@ -1,22 +1,22 @@
 import type { components } from "./document.js";
 
-/** What the service says of a request that failed. */
+/** The body of a failure response. */
 export type Failure = components["schemas"]["Failure"];
 
-/** The word that tells failures apart. Later versions of the service may know more. */
+/** The code of a failure. Later versions of the service may add codes. */
 export type ErrorCode = Failure["code"];
 
-/** The service refused a request, or failed at it. */
+/** A failure response: the service refused a request, or failed to handle it. */
 export class AgoraError extends Error {
   override readonly name = "AgoraError";
   readonly status: number;
-  /** Missing when the answer is not the service's, but of something before it. */
+  /** Undefined if the response is not from the service, but from a proxy in front of it. */
   readonly code: ErrorCode | undefined;
-  /** All that the service says: of a `validation_failed`, `data` has the messages about each field, and `codes` their words. */
+  /** The whole body: of a `validation_failed`, `data` has the messages for each field, and `codes` a code for each message. */
   readonly failure: Failure | undefined;
-  /** After so many seconds it may be tried again. */
+  /** The number of seconds after which to retry (`Retry-After`). */
   readonly retryAfter: number | undefined;
-  /** What the log of the service names the request by. */
+  /** The id of the request in the service's log (`X-Request-Id`). */
   readonly requestId: string | undefined;
 
   constructor(response: Response, failure: Failure | undefined) {
@@ -28,19 +28,19 @@ export class AgoraError extends Error {
     this.requestId = response.headers.get("X-Request-Id") ?? undefined;
   }
 
-  /** Reads what a response says that is no success. */
+  /** Reads the body of a failure response. */
   static async from(response: Response): Promise<AgoraError> {
     const body: unknown = await response.json().catch(() => undefined);
-    // What stands before the service may answer JSON of its own.
+    // A proxy in front of the service may respond with JSON of its own.
     const isFailure = typeof body === "object" && body !== null && "success" in body && body.success === false;
     return new AgoraError(response, isFailure ? (body as Failure) : undefined);
   }
 }
 
-/** Returns after how many seconds the service wants to be asked again, if it says so. */
+/** Returns the number of seconds after which to retry, if the response has a `Retry-After`. */
 export function retryAfter(response: Response): number | undefined {
   const value = response.headers.get("Retry-After") ?? "";
-  // What stands before the service may give a date.
+  // A proxy in front of the service may send a date.
   const seconds = /^\d+$/.test(value) ? Number(value) : Math.max(0, (Date.parse(value) - Date.now()) / 1_000);
   return Number.isNaN(seconds) ? undefined : seconds;
 }

@@ -1,5 +1,5 @@
-// Reads the live updates, `GET /api/events`, with `fetch`: a stream of server-sent events. It resumes by itself after the
-// connection was lost. Nothing in here is of Node.js: it runs in browsers as well.
+// Reads the live updates of `GET /api/events`, a stream of server-sent events, with `fetch`. Resumes by itself when the
+// connection is lost. Uses no API of Node.js, so that it runs in browsers as well.
 
 import { retryAfter } from "./error.js";
 import { pause } from "./pause.js";
@@ -11,9 +11,9 @@ export type NotificationType = "like" | "comment" | "reply" | "mention" | "follo
 /** Why the service ended a stream. */
 export type EndReason = "session_ended" | "token_expired" | "shutting_down" | "too_slow";
 
-/** What happened. Events carry ids: what they name is read through the other endpoints. */
+/** An event. Events carry only ids: read posts, comments and notifications through the other endpoints. */
 export type LiveEvent = {
-  /** Where to resume: the id of this event, or else the last one before it. */
+  /** The position from which to resume: the id of this event, or else of the last event with an id. */
   lastEventId: string;
 } & (
   | { event: "notification"; data: { id: string; type: NotificationType; unread: number } }
@@ -21,31 +21,31 @@ export type LiveEvent = {
   | { event: "comment"; data: { postId: string; commentId: string } }
   | { event: "like"; data: { postId: string; likeCount: number } }
   | { event: "post"; data: { postId: string; change: "updated" | "deleted" } }
-  /** Events were missed that cannot be had any more: read again what is shown. */
+  /** Events were lost and cannot be replayed: read again what is shown. */
   | { event: "reset"; data: Record<string, never> }
-  /** The service ends the stream. Where it is worth it, the reader comes back. */
+  /** The service ends the stream. The client reconnects, unless the session has ended or the token has expired for good. */
   | { event: "end"; data: { reason: EndReason } }
-  /** From the reader: it is connected. Where it did not resume, read now what is shown: from here on no event is missed. */
+  /** From the client: it is connected. If it did not resume, read now what is shown: from here on no event is missed. */
   | { event: "open"; data: { resumed: boolean } }
 );
 
 export interface EventOptions {
   /** The address of the service. */
   service: string;
-  /** The token of a session, or what returns the one that holds at the moment. */
+  /** The token of a session, or a function that returns the current one. */
   token: string | (() => string | undefined);
   topics: Topic[];
-  /** Resumes behind this event, of a reader that has ended. */
+  /** Resumes after this event, of a stream that was read before. */
   lastEventId?: string;
-  /** Is told where another reader may resume, also while nothing happens that concerns this one. */
+  /** Is called with the position from which another reader may resume, also while there are no events for this one. */
   onPosition?: (lastEventId: string) => void;
-  /** Ends the reader when it is aborted. */
+  /** Ends the stream when it is aborted. */
   signal?: AbortSignal;
-  /** Connects in another way. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof fetch;
 }
 
-/** The service refuses the stream, and would again. */
+/** The service refused the stream, and a retry would not help. */
 export class StreamRefused extends Error {
   constructor(
     readonly status: number,
@@ -56,10 +56,10 @@ export class StreamRefused extends Error {
 }
 
 /**
- * Yields events until the session has ended, or a token without a successor, or the signal is aborted. After anything else, it connects
- * again and resumes behind the last event. Throws `StreamRefused`.
+ * Yields events until the session ends, the token expires and `token` returns no other, or the signal is aborted. If the stream
+ * ends otherwise, reconnects and resumes after the last event. Throws `StreamRefused`.
  *
- * Leave alone the events that you do not know: a later version may send more.
+ * Ignore events that you do not know: later versions may add some.
  */
 export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, void, void> {
   const { service, token, topics, signal, onPosition, fetch = globalThis.fetch } = options;
@@ -69,8 +69,8 @@ export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, 
 
   while (!signal?.aborted) {
     const resumed = lastEventId !== "";
-    const present = read(token);
-    const headers = { Authorization: `Bearer ${present ?? ""}`, ...(resumed && { "Last-Event-ID": lastEventId }) };
+    const current = read(token);
+    const headers = { Authorization: `Bearer ${current ?? ""}`, ...(resumed && { "Last-Event-ID": lastEventId }) };
     const connection = new AbortController();
     const abort = () => connection.abort();
     signal?.addEventListener("abort", abort, { signal: connection.signal });
@@ -78,14 +78,14 @@ export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, 
     let wait = retry;
     try {
       const request = new Request(address, { headers, signal: connection.signal });
-      // Without a response, the network or the service is away.
+      // Without a response, the network or the service is unavailable.
       const response = await fetch(request).catch(() => undefined);
       const isStream = response?.headers.get("Content-Type")?.startsWith("text/event-stream");
       if (response?.ok && isStream && response.body) {
         clearTimeout(timer);
         for await (const block of blocks(response.body)) {
           if (signal?.aborted) return;
-          // A block may have nothing but an id: then nothing that concerns this stream happened up to there.
+          // A block may consist of an id alone: there was no event for this stream up to that position.
           if (block.id !== undefined) {
             lastEventId = block.id;
             onPosition?.(lastEventId);
@@ -99,15 +99,15 @@ export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, 
           const event = { event: block.event, data: JSON.parse(block.data), lastEventId } as LiveEvent;
           yield event;
           if (event.event !== "end") continue;
-          // Of a token that expired, there may be a successor.
-          const isOver = event.data.reason === "token_expired" && read(token) === present;
-          if (isOver || event.data.reason === "session_ended") return;
+          // The token may have been renewed meanwhile.
+          const isExpired = event.data.reason === "token_expired" && read(token) === current;
+          if (isExpired || event.data.reason === "session_ended") return;
         }
       } else if (response) {
         const body = await response.text().catch(() => "");
-        // A token that was refused may have a successor.
-        const now = read(token);
-        const isRenewed = response.status === 401 && now !== undefined && now !== present;
+        // The token may have been renewed meanwhile.
+        const renewed = read(token);
+        const isRenewed = response.status === 401 && renewed !== undefined && renewed !== current;
         const isTemporary = response.status === 429 || response.status >= 500;
         if (!isTemporary && !isRenewed) throw new StreamRefused(response.status, body);
         wait = Math.max(retry, 1_000 * (retryAfter(response) ?? 0));
@@ -124,12 +124,12 @@ function read(token: EventOptions["token"]): string | undefined {
   return typeof token === "function" ? token() : token;
 }
 
-/** The service sends something at least every 15 s. After so many milliseconds without, the connection is taken for dead. */
+/** The milliseconds without data after which the connection is considered lost. The service sends data at least every 15 s. */
 const MAX_SILENCE = 45_000;
 
 type Block = { [field in "id" | "event" | "data" | "retry"]?: string };
 
-/** Yields the blocks of a stream of server-sent events until it ends or breaks; one that is not complete does not count. */
+/** Yields the blocks of a stream of server-sent events until it ends or breaks, and drops an incomplete one. */
 async function* blocks(body: NonNullable<Response["body"]>): AsyncGenerator<Block, void, void> {
   const reader = body.getReader();
   const cancel = () => reader.cancel().catch(() => undefined);
@@ -157,7 +157,7 @@ async function* blocks(body: NonNullable<Response["body"]>): AsyncGenerator<Bloc
       }
     }
   } finally {
-    // Closes the connection when nobody reads on.
+    // Closes the connection when the caller stops reading.
     await cancel();
   }
 }

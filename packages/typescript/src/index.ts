@@ -1,5 +1,5 @@
 /**
- * A client of Agora: `createClient` makes one, `AgoraError` is what its calls throw when the service refuses.
+ * A client of Agora: `createClient` creates one. Its calls throw an `AgoraError` if the service refuses a request.
  *
  * @module
  */

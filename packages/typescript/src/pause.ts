@@ -1,4 +1,4 @@
-/** Waits so many milliseconds, or until the signal is aborted. */
+/** Waits this many milliseconds, or until the signal is aborted. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(done, milliseconds);

@@ -1,4 +1,4 @@
-// The client against a service that answers as it is told.
+// The client against a server with prepared responses.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -6,16 +6,16 @@ import { createServer } from "node:http";
 import { test } from "node:test";
 import { AgoraError, createClient, StreamRefused } from "@agora/client";
 
-/** Answers with a status, and with headers and a body where they matter. */
+/** Returns a response with a status, and with headers and a body if they matter. */
 const answer = (status, headers = {}, body = { success: true }) => ({ status, headers, body });
 const failure = (status, code, headers = {}) =>
   answer(status, headers, { success: false, status, code, message: `This is ${code}` });
-/** Ends the connection in the place of an answer. */
+/** Closes the connection instead of responding. */
 const HANG_UP = undefined;
-/** Ends it after the head of an answer. */
+/** Closes it after the head of a response. */
 const BREAK_OFF = { ...answer(201, { "Content-Length": "1000" }), breaksOff: true };
 
-/** Serves these answers, one after the other; the service's address, and what it was asked. */
+/** Serves these responses, one after the other. Returns the address of the server, and the requests that it received. */
 async function serve(context, answers) {
   const asked = [];
   const server = createServer(async (request, response) => {
@@ -42,7 +42,7 @@ async function serve(context, answers) {
   return { service: `http://127.0.0.1:${server.address().port}`, asked };
 }
 
-test("a refusal is thrown with its code, and what the log calls it", async (context) => {
+test("a refusal is thrown with its code and its request id", async (context) => {
   const refusal = { ...failure(400, "validation_failed").body, data: { text: ["No"] }, codes: { text: ["too_long"] } };
   const { service } = await serve(context, [answer(400, { "X-Request-Id": "abc" }, refusal)]);
   const refused = createClient({ service }).post("/api/posts/create", { body: { text: "Hello" } });
@@ -57,7 +57,7 @@ test("a refusal is thrown with its code, and what the log calls it", async (cont
   });
 });
 
-test("what something before the service answers has no code", async (context) => {
+test("a failure from a proxy in front of the service has no code", async (context) => {
   const page = answer(400, { "Content-Type": "text/html" }, "<h1>Bad Request</h1>");
   const { service } = await serve(context, [page, answer(400, {}, { code: 1015, message: "Slow down" })]);
   const client = createClient({ service });
@@ -69,7 +69,7 @@ test("what something before the service answers has no code", async (context) =>
   }
 });
 
-test("a post that got no answer is sent again as it was, under the same key", async (context) => {
+test("a POST without a response is retried unchanged, under the same key", async (context) => {
   const { service, asked } = await serve(context, [HANG_UP, failure(503, "unavailable"), answer(201)]);
   await createClient({ service }).post("/api/posts/create", { body: { text: "Hello" } });
   assert.equal(asked.length, 3);
@@ -81,7 +81,7 @@ test("a post that got no answer is sent again as it was, under the same key", as
   );
 });
 
-test("a post whose answer breaks off is sent again under the same key", async (context) => {
+test("a POST whose response breaks off is retried under the same key", async (context) => {
   const { service, asked } = await serve(context, [BREAK_OFF, answer(201, {}, { data: { id: "1" } })]);
   const { data } = await createClient({ service }).post("/api/posts/create", { body: { text: "Hello" } });
   assert.equal(data.id, "1");
@@ -95,7 +95,7 @@ test("a file is a blob", async (context) => {
   assert.equal(await file.text(), "PK");
 });
 
-test("each request has a key of its own, or the one that it is given", async (context) => {
+test("each request has a key of its own, or the one given in the call", async (context) => {
   const { service, asked } = await serve(context, [answer(200), answer(200), answer(200)]);
   const client = createClient({ service });
   const path = { postId: "1" };
@@ -107,25 +107,25 @@ test("each request has a key of its own, or the one that it is given", async (co
   assert.equal(keys[2], "mine");
 });
 
-test("a request that is under way under its key is waited for", async (context) => {
+test("a request that is in progress under the same key is waited for", async (context) => {
   const underWay = failure(409, "idempotency_in_progress", { "Retry-After": "1" });
   const { service, asked } = await serve(context, [underWay, answer(201), failure(409, "username_taken")]);
   const client = createClient({ service });
   const body = { username: "ada", email: "ada@example.org", password: "correct horse" };
   await client.post("/api/auth/register", { body });
-  // Any other conflict stays one.
+  // Any other conflict is not retried.
   await assert.rejects(client.post("/api/auth/register", { body }), { code: "username_taken" });
   assert.equal(asked.length, 3);
 });
 
-test("a body with a file has nothing that a form cannot have", async (context) => {
+test("a body with a file must not contain what a form cannot contain", async (context) => {
   const { service, asked } = await serve(context, []);
   const body = { text: "Hello", image: new Blob(["bytes"]), mediaIds: ["1"] };
   await assert.rejects(createClient({ service }).post("/api/posts/create", { body }), /mediaIds/);
   assert.equal(asked.length, 0);
 });
 
-test("what is as it was is told by the response alone", async (context) => {
+test("only `http` returns a 304", async (context) => {
   const { service } = await serve(context, [answer(304, {}, ""), answer(304, {}, "")]);
   const options = { params: { path: { postId: "1" }, header: { "If-None-Match": '"1"' } } };
   const client = createClient({ service });
@@ -134,7 +134,7 @@ test("what is as it was is told by the response alone", async (context) => {
   assert.equal(response.status, 304);
 });
 
-test("what has no key is sent once", async (context) => {
+test("a POST without a key is sent once", async (context) => {
   const { service, asked } = await serve(context, [failure(503, "unavailable"), HANG_UP]);
   const client = createClient({ service });
   const login = () => client.post("/api/auth/login", { body: { identifier: "ada", password: "correct horse" } });
@@ -144,7 +144,7 @@ test("what has no key is sent once", async (context) => {
   assert.equal(asked[0].headers["idempotency-key"], undefined);
 });
 
-test("what would be refused the second time is sent once", async (context) => {
+test("a request that would be refused the second time is sent once", async (context) => {
   const { service, asked } = await serve(context, Array(3).fill(failure(503, "unavailable")));
   const client = createClient({ service });
   const body = { currentPassword: "correct horse", newPassword: "battery staple" };
@@ -156,19 +156,19 @@ test("what would be refused the second time is sent once", async (context) => {
   assert.equal(asked.length, 3);
 });
 
-test("it gives up after as many retries as it may make", async (context) => {
+test("the client gives up after the maximum number of retries", async (context) => {
   const { service, asked } = await serve(context, Array(3).fill(failure(503, "overloaded")));
   await assert.rejects(createClient({ service, retries: 1 }).get("/api/users/me"), { code: "overloaded" });
   assert.equal(asked.length, 2);
 });
 
-test("a long wait is left to the caller", async (context) => {
+test("a failure with a long Retry-After is not retried", async (context) => {
   const { service, asked } = await serve(context, [failure(429, "rate_limited", { "Retry-After": "3600" })]);
   await assert.rejects(createClient({ service }).get("/api/users/me/export"), { retryAfter: 3600 });
   assert.equal(asked.length, 1);
 });
 
-test("a wait may end at a date", async (context) => {
+test("Retry-After may be a date", async (context) => {
   const date = new Date(Date.now() + 3_600_000).toUTCString();
   const { service } = await serve(context, [failure(503, "unavailable", { "Retry-After": date })]);
   await assert.rejects(createClient({ service }).get("/api/users/me"), ({ retryAfter }) => {
@@ -177,7 +177,7 @@ test("a wait may end at a date", async (context) => {
   });
 });
 
-test("what is aborted is not sent again", async (context) => {
+test("an aborted request is not retried", async (context) => {
   const { service, asked } = await serve(context, [failure(503, "unavailable", { "Retry-After": "5" })]);
   const aborted = new AbortController();
   const answered = createClient({ service }).get("/api/users/me", { signal: aborted.signal });
@@ -187,7 +187,7 @@ test("what is aborted is not sent again", async (context) => {
   assert.equal(asked.length, 1);
 });
 
-test("a list goes on to its end, and no further than it is read", async (context) => {
+test("a list is read to its end, and pages only as they are needed", async (context) => {
   const page = (ids, next) =>
     answer(200, next && { Link: `<http://elsewhere.example/api/users/directory?size=2&cursor=${next}>; rel="next"` }, {
       data: ids.map((id) => ({ id })),
@@ -208,7 +208,7 @@ test("a list goes on to its end, and no further than it is read", async (context
   assert.equal(asked.length, 3);
 });
 
-test("a list that is as it was has no entries", async (context) => {
+test("a list that was not modified has no entries", async (context) => {
   const { service } = await serve(context, [answer(304, {}, "")]);
   const products = createClient({ service }).list("/api/products/findAll", {
     params: { header: { "If-None-Match": '"1"' } },
@@ -216,7 +216,7 @@ test("a list that is as it was has no entries", async (context) => {
   assert.deepEqual(await products.next(), { value: undefined, done: true });
 });
 
-test("a body with a file is a form", async (context) => {
+test("a body with a file is sent as a form", async (context) => {
   const { service, asked } = await serve(context, [answer(201)]);
   const image = new Blob(["bytes"], { type: "image/png" });
   await createClient({ service }).post("/api/posts/create", { body: { text: "Hello", image } });
@@ -225,7 +225,7 @@ test("a body with a file is a form", async (context) => {
   assert.match(asked[0].body, /name="image"; filename="image"\r\nContent-Type: image\/png\r\n\r\nbytes\r\n/);
 });
 
-test("live updates go on with the token that came after one that expired, and end without one", async (context) => {
+test("live updates continue with a renewed token after the old one expired, and end without one", async (context) => {
   const stream = (...blocks) => answer(200, { "Content-Type": "text/event-stream" }, blocks.join("\n\n") + "\n\n");
   const expired = 'event: end\ndata: {"reason":"token_expired"}';
   const like = 'id: 7\nevent: like\ndata: {"postId":"1","likeCount":2}';
@@ -235,7 +235,7 @@ test("live updates go on with the token that came after one that expired, and en
   const seen = [];
   for await (const event of createClient({ service, token: () => tokens[place] }).events({ topics: ["public"] })) {
     seen.push(event.event);
-    // It is renewed before the first one expires, and then no more.
+    // It is renewed before the first one expires, and then not any more.
     if (event.event === "like") place = 1;
   }
   assert.deepEqual(seen, ["open", "like", "end", "open", "end"]);
@@ -248,13 +248,13 @@ test("live updates go on with the token that came after one that expired, and en
   );
 });
 
-test("live updates go on with the token that came while the one before was refused", async (context) => {
+test("live updates continue with a token that was renewed while the old one was refused", async (context) => {
   const stream = answer(200, { "Content-Type": "text/event-stream" }, "retry: 1\n\n");
   const refusal = failure(401, "unauthenticated");
   const { service, asked } = await serve(context, [stream, refusal, stream, refusal]);
   let place = 0;
   const token = () => ["first", "second"][place];
-  // The token is renewed while the second request is under way, and not while the last one is.
+  // The token is renewed during the second request, and not during the last one.
   const renewing = (request) => fetch(request).finally(() => (place = asked.length < 2 ? 0 : 1));
   const events = createClient({ service, token, fetch: renewing }).events({ topics: ["public"] });
   assert.deepEqual([(await events.next()).value.event, (await events.next()).value.event], ["open", "open"]);
@@ -265,7 +265,7 @@ test("live updates go on with the token that came while the one before was refus
   );
 });
 
-test("where to resume is told also while nothing happens", async (context) => {
+test("onPosition is called also while there are no events", async (context) => {
   const stream = answer(200, { "Content-Type": "text/event-stream" }, "retry: 1\nid: 1\n\nid: 2\n\nid: 3\n\n");
   const { service } = await serve(context, [stream, failure(403, "forbidden")]);
   const positions = [];
@@ -276,7 +276,7 @@ test("where to resume is told also while nothing happens", async (context) => {
   assert.deepEqual(positions, ["1", "2", "3"]);
 });
 
-test("what is no stream of events is refused, and so is a token that no header can have", async (context) => {
+test("a response that is not a stream of events throws, and so does a token that no header can contain", async (context) => {
   const page = answer(200, { "Content-Type": "text/html" }, "<h1>Log in to this network</h1>");
   const { service } = await serve(context, [page]);
   const refused = createClient({ service, token: "secret" }).events({ topics: ["public"] });
