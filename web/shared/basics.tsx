@@ -1,19 +1,19 @@
-// The small parts that every page is made of.
+// Components that all pages share: links, buttons, forms, lists.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Loaded, LoadedList } from "./load";
 import { at } from "./router";
-import { ago, exactly, inWords, nameOf, type Named } from "./words";
+import { ago, exactly, errorMessage, nameOf, type Named } from "./words";
 
 interface Pictured extends Named {
   id: string;
   profilePicture: string | null;
-  /** Users who like a post have none. */
+  /** Missing in the list of those who like a post. */
   profilePictureThumbnail?: string | null;
 }
 
-/** The picture of somebody, or the first letter of their name. */
+/** The profile picture of a user, or the first letter of the name. */
 export function Avatar({ user }: { user: Pictured }) {
   const picture = user.profilePictureThumbnail ?? user.profilePicture;
   return picture ? (
@@ -25,7 +25,7 @@ export function Avatar({ user }: { user: Pictured }) {
   );
 }
 
-/** A name that leads to the profile. */
+/** The name of a user, as a link to the profile. */
 export function UserLink({ user }: { user: Named & { id: string } }) {
   return (
     <a class="user" href={at("user", user.id)}>
@@ -42,7 +42,7 @@ export function Time({ of }: { of: string }) {
   );
 }
 
-/** What failed, told at once to who cannot see it. */
+/** An error message, which screen readers announce at once. */
 export function Failure({ children }: { children: string }) {
   return children ? (
     <p class="failure" role="alert">
@@ -51,7 +51,7 @@ export function Failure({ children }: { children: string }) {
   ) : null;
 }
 
-/** The heading of a page, which is read first when one comes there. */
+/** The heading of a page. It has the focus at first, so that screen readers begin there. */
 export function Title({ children, small }: { children: ComponentChildren; small?: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -69,7 +69,7 @@ export function Title({ children, small }: { children: ComponentChildren; small?
   );
 }
 
-/** A button that does something at the service: it says what failed, and is not pressed twice. */
+/** A button that calls the service. It shows an error if that fails, and ignores clicks meanwhile. */
 export function Action(props: {
   does: () => Promise<unknown>;
   children: ComponentChildren;
@@ -82,7 +82,7 @@ export function Action(props: {
   async function press() {
     setBusy(true);
     setError("");
-    await props.does().catch((failure: unknown) => setError(inWords(failure)));
+    await props.does().catch((failure: unknown) => setError(errorMessage(failure)));
     setBusy(false);
   }
   return (
@@ -102,15 +102,15 @@ export function Action(props: {
   );
 }
 
-/** A form that sends what is in it to the service. */
+/** A form that sends its fields to the service. */
 export function Form(props: {
   label: string;
   submit: string;
   does: (fields: FormData) => Promise<unknown>;
   children: ComponentChildren;
-  /** What is said when it was done. */
+  /** The message after success. */
   done?: string;
-  /** Whether it is empty when it was done. */
+  /** Whether success empties the form. */
   clears?: boolean;
 }) {
   const [isBusy, setBusy] = useState(false);
@@ -127,11 +127,11 @@ export function Form(props: {
     try {
       await props.does(fields);
       setDone(true);
-      // What was typed meanwhile stays.
-      const isAsSent = [...new FormData(form)].every(([name, value]) => fields.get(name) === value);
-      if (props.clears && isAsSent) form.reset();
+      // Keep what the user typed meanwhile.
+      const isUnchanged = [...new FormData(form)].every(([name, value]) => fields.get(name) === value);
+      if (props.clears && isUnchanged) form.reset();
     } catch (failure) {
-      setError(inWords(failure));
+      setError(errorMessage(failure));
     }
     setBusy(false);
   }
@@ -147,26 +147,26 @@ export function Form(props: {
   );
 }
 
-/** Has what comes up be where one writes, as a `ref`. */
+/** A `ref` that focuses a field when it appears. */
 export function takeFocus(field: HTMLElement | null): void {
   field?.focus();
 }
 
-/** Gives the focus of an entry that is about to go to the one beside it or above it, or else to the heading. */
-export function leave(entry: Element | null): void {
+/** Moves the focus from an entry that is about to be removed to its neighbour or its parent, or else to the heading. */
+export function moveFocusFrom(entry: Element | null): void {
   if (!entry?.contains(document.activeElement)) return;
   const row = entry.closest("li");
   const other = row?.nextElementSibling ?? row?.previousElementSibling ?? row?.parentElement?.closest("li");
   (other ?? document).querySelector<HTMLElement>("[tabindex]")?.focus();
 }
 
-/** A text of a form; empty where it has none. */
+/** Returns a text field of a form, or an empty string if there is none. */
 export function text(fields: FormData, name: string): string {
   const value = fields.get(name);
   return typeof value === "string" ? value : "";
 }
 
-/** A file of a form, if one was chosen. */
+/** Returns a file field of a form, if a file was chosen. */
 export function file(fields: FormData, name: string): File | undefined {
   const value = fields.get(name);
   return value instanceof File && value.size > 0 ? value : undefined;
@@ -188,7 +188,7 @@ export function Input({ label, value = "", ...input }: InputProps) {
   return (
     <label>
       {label}
-      {/* What is typed stays, however often this is shown anew. */}
+      {/* Uncontrolled: rendering again keeps what the user typed. */}
       <input {...input} defaultValue={value} />
     </label>
   );
@@ -224,7 +224,7 @@ export function Choice(props: {
   );
 }
 
-/** A list that is read part by part. */
+/** A list that is loaded part by part. */
 export function List<T extends { id: string }>(props: {
   of: LoadedList<T>;
   label: string;
@@ -256,7 +256,7 @@ export function List<T extends { id: string }>(props: {
   );
 }
 
-/** What was read, once it is there. `title` is the heading of a page that has none without it. */
+/** Data, once it is loaded. `title` is the heading in case of an error, for a page whose own heading is part of the data. */
 export function Show<T>(props: { of: Loaded<T>; title?: string; children: (data: T) => ComponentChildren }) {
   const { of, title, children } = props;
   if (of.data !== undefined) {
@@ -277,18 +277,18 @@ export function Show<T>(props: { of: Loaded<T>; title?: string; children: (data:
   );
 }
 
-/** What is folded away behind a word. What `isLazy` is not there before somebody looks. */
+/** Content that is collapsed behind a label. If `isLazy`, it is rendered when it is first opened. */
 export function More({ label, children, isLazy = false }: { label: string; children: ComponentChildren; isLazy?: boolean }) {
-  const [isThere, setThere] = useState(!isLazy);
+  const [wasOpened, setOpened] = useState(!isLazy);
   return (
-    <details onToggle={() => setThere(true)}>
+    <details onToggle={() => setOpened(true)}>
       <summary>{label}</summary>
-      <div class="folded">{isThere && children}</div>
+      <div class="folded">{wasOpened && children}</div>
     </details>
   );
 }
 
-/** Makes a file, and leads to where it is saved. */
+/** A button that creates a file, and a link to save it. */
 export function Download(props: { label: string; save: string; name: string; make: () => Promise<Blob | undefined> }) {
   const [address, setAddress] = useState("");
   useEffect(() => () => URL.revokeObjectURL(address), [address]);

@@ -1,4 +1,4 @@
-// What is around every page.
+// The frame of every page: loading of the session, skip link, navigation.
 
 import { type ComponentChildren, render } from "preact";
 import { Show } from "./basics";
@@ -13,7 +13,7 @@ interface Views {
 }
 
 function Page({ member, visitor }: Views) {
-  // A session that was kept: whose it is.
+  // If a token was stored, load the account that it belongs to.
   const known = useLoaded(async () => {
     if (hasToken()) await readMe();
     return true;
@@ -26,13 +26,13 @@ function Page({ member, visitor }: Views) {
   );
 }
 
-/** Shows the page to whoever is there. */
+/** Renders the page: the view of a member, or that of a visitor. */
 export function show(views: Views): void {
   const page = document.getElementById("page");
   if (page) render(<Page {...views} />, page);
 }
 
-/** Leads past the places, for those who go by the keyboard. */
+/** A link past the navigation, for users of the keyboard. */
 function Skip() {
   return (
     <a class="skip" href="#content" onClick={skip}>
@@ -41,13 +41,13 @@ function Skip() {
   );
 }
 
-/** The address names the place; it must not become `#content`. */
+/** Moves the focus without following the link: the fragment of the URL is the route, and must not become `#content`. */
 function skip(event: MouseEvent): void {
   event.preventDefault();
   document.querySelector<HTMLElement>("#content h1")?.focus();
 }
 
-/** Where one can go: the path, its name and its sign. */
+/** The entries of the navigation: path, name and icon. */
 export type Places = readonly (readonly [string, string, Parameters<typeof Icon>[0]["name"]])[];
 
 export function Navigation(props: { places: Places; badges?: Record<string, ComponentChildren>; children?: ComponentChildren }) {

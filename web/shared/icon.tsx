@@ -1,6 +1,6 @@
-// Signs for what is named beside them, or by a label.
+// Icons. They are decoration: a text beside them, or a label, says the same.
 
-const SIGNS = {
+const PATHS = {
   home: "M4 11 12 4l8 7M6 10v10h12V10",
   public: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM3 12h18M12 3c3 3 3 15 0 18-3-3-3-15 0-18",
   search: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM15.5 15.5 21 21",
@@ -18,11 +18,11 @@ const SIGNS = {
   comment: "M4 5h16v11H11l-5 4v-4H4z",
 };
 
-/** One of them; `isFull` fills it. */
-export function Icon({ name, isFull = false }: { name: keyof typeof SIGNS; isFull?: boolean }) {
+/** An icon; `isFull` fills it. */
+export function Icon({ name, isFull = false }: { name: keyof typeof PATHS; isFull?: boolean }) {
   return (
     <svg class={isFull ? "icon full" : "icon"} viewBox="0 0 24 24" width={24} height={24} aria-hidden="true">
-      <path d={SIGNS[name]} />
+      <path d={PATHS[name]} />
     </svg>
   );
 }

@@ -1,41 +1,41 @@
-// Reads what a page shows, and keeps what is sent from being sent twice.
+// Loads data and lists for pages, and sends requests so that they take effect once.
 
 import { AgoraError, newIdempotencyKey } from "@agora/client";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { inWords } from "./words";
+import { errorMessage } from "./words";
 
-/** What becomes of something: it may have changed again since it was shown. */
+/** Returns the changed value. Its argument is the current value, which may have changed since it was shown. */
 export type Change<T> = (now: T) => T;
 
-/** What is read: `data` once it is there, `error` where it fails. */
+/** Data from the service: `data` is undefined until it is loaded, `error` is empty unless loading failed. */
 export interface Loaded<T> {
   data: T | undefined;
   error: string;
-  /** Changes it here, after it was changed at the service. */
+  /** Changes the data here, after it was changed at the service. */
   change: (change: Change<T>) => void;
   reload: () => void;
 }
 
-/** Reads something, and again whenever one of `inputs` changes. */
+/** Loads data, and reloads it whenever one of `inputs` changes. */
 export function useLoaded<T>(read: () => Promise<T>, inputs: unknown[]): Loaded<T> {
   const [state, setState] = useState<{ data: T | undefined; error: string }>({ data: undefined, error: "" });
   const [turn, setTurn] = useState(0);
   const changes = useRef(0);
   useEffect(() => {
-    let isWanted = true;
+    let isCurrent = true;
     const before = changes.current;
     read().then(
       (data) => {
-        if (!isWanted) return;
-        // What was changed here meanwhile may not be in it.
+        if (!isCurrent) return;
+        // The response may not include what was changed here meanwhile.
         if (changes.current === before) setState({ data, error: "" });
         else setTurn((turn) => turn + 1);
       },
-      // What is there stays.
-      (error: unknown) => isWanted && setState(({ data }) => ({ data, error: inWords(error) })),
+      // Keeps the data that is shown.
+      (error: unknown) => isCurrent && setState(({ data }) => ({ data, error: errorMessage(error) })),
     );
     return () => {
-      isWanted = false;
+      isCurrent = false;
     };
   }, [...inputs, turn]);
   const change = (change: Change<T>) => {
@@ -45,19 +45,19 @@ export function useLoaded<T>(read: () => Promise<T>, inputs: unknown[]): Loaded<
   return { ...state, change, reload: () => setTurn((turn) => turn + 1) };
 }
 
-/** How many entries of a list are shown at first, and more at a time. */
-const PAGE = 20;
+/** The number of entries of a list that are shown at first, and by which `more` extends it. */
+const PAGE_SIZE = 20;
 
-/** Of a list that is read again, as many at most are at once. */
-const MOST_READ_AGAIN = 100;
+/** The maximum number of entries that a reload reads at once. */
+const MAX_RELOADED = 100;
 
-/** A list that grows as it is read. */
+/** A list that is loaded part by part. */
 export interface LoadedList<T> {
   items: T[];
   isEnded: boolean;
   isReading: boolean;
   error: string;
-  /** Whether it is not for the user: it is of no use to try again. */
+  /** Whether the user may not read the list: a retry would not help. */
   isForbidden: boolean;
   more: () => void;
   reload: () => void;
@@ -66,8 +66,8 @@ export interface LoadedList<T> {
 }
 
 /**
- * Reads the first part of a list, and again whenever one of `inputs` changes. When it is reloaded, or `turn` changes, what is shown
- * stays until as much of it was read anew: somebody may be writing there.
+ * Loads the first part of a list, and starts again whenever one of `inputs` changes. On a reload, or when `turn` changes, the
+ * entries stay until as many were read again, because the user may be writing in one of them.
  */
 export function useList<T extends { id: string }>(
   list: () => AsyncGenerator<T, void, void>,
@@ -91,11 +91,11 @@ export function useList<T extends { id: string }>(
       }
     } catch (failure) {
       // A generator that threw has ended.
-      [isEnded, error] = [true, inWords(failure)];
+      [isEnded, error] = [true, errorMessage(failure)];
       isForbidden = failure instanceof AgoraError && failure.status === 403;
     }
     if (rest.current === entries) {
-      // What could not be read again stays.
+      // Keeps the old entries if they could not be reloaded.
       const isStale = error !== "" && old.length > 0;
       setState(({ items: now }) => {
         const items = isStale ? now : merged(old, now, found, isEnded);
@@ -111,9 +111,9 @@ export function useList<T extends { id: string }>(
     shown.current = inputs;
     setState(({ items }) => ({ items: isSame ? items : [], isEnded: false, isReading: true, error: "", isForbidden: false }));
     const old = isSame ? state.items : [];
-    // What was shown to its end is shown to its end again.
-    const isWhole = isSame && state.isEnded && state.error === "";
-    void read(entries, isWhole ? MOST_READ_AGAIN : Math.max(PAGE, Math.min(old.length, MOST_READ_AGAIN)), old, []);
+    // A list that was shown to its end is read to its end again.
+    const wasComplete = isSame && state.isEnded && state.error === "";
+    void read(entries, wasComplete ? MAX_RELOADED : Math.max(PAGE_SIZE, Math.min(old.length, MAX_RELOADED)), old, []);
     return () => {
       rest.current = undefined;
     };
@@ -124,68 +124,68 @@ export function useList<T extends { id: string }>(
     more: () => {
       if (rest.current === undefined || state.isReading) return;
       setState((before) => ({ ...before, isReading: true }));
-      void read(rest.current, PAGE, [], state.items);
+      void read(rest.current, PAGE_SIZE, [], state.items);
     },
     reload: () => setAgain((again) => again + 1),
     change: (change) => setState((before) => ({ ...before, items: change(before.items) })),
   };
 }
 
-/** Returns what is shown once `found` was read in the place of `old`, while what was shown has become `now`. */
+/** Merges a reload: `old` are the entries when it began, `now` are those shown since, `found` are those that it read. */
 function merged<T extends { id: string }>(old: readonly T[], now: readonly T[], found: readonly T[], isEnded: boolean): T[] {
   const byId = (items: readonly T[]) => new Map(items.map((item) => [item.id, item]));
   const [before, present, again] = [byId(old), byId(now), byId(found)] as const;
-  // What was made here is in the list before its page is.
-  const made = now.filter(({ id }) => !before.has(id));
-  // Neither that, nor what was taken away here meanwhile.
+  // Entries that were created here are shown first, whatever page they are on.
+  const created = now.filter(({ id }) => !before.has(id));
+  // Without these, and without entries that were removed here meanwhile.
   const others = found.filter(({ id }) => before.has(id) === present.has(id));
   const shown = others.map((item) => {
     const here = present.get(item.id);
-    // What was changed here meanwhile may not be in what was read.
+    // The response may not include what was changed here meanwhile.
     return here !== undefined && here !== before.get(item.id) ? here : item;
   });
-  // What was shown behind the last one that was found was not read again.
+  // The entries after the last one that was found were not reloaded.
   const last = isEnded ? -1 : now.findIndex(({ id }) => id === found.at(-1)?.id);
   const rest = last < 0 ? [] : now.slice(last + 1).filter(({ id }) => before.has(id) && !again.has(id));
-  return [...made, ...shown, ...rest];
+  return [...created, ...shown, ...rest];
 }
 
-/** Returns a list in which an entry is replaced by what becomes of it. */
+/** Returns the list with an entry changed. */
 export function replaced<T extends { id: string }>(items: T[], { id }: T, change: Change<T>): T[] {
   return items.map((item) => (item.id === id ? change(item) : item));
 }
 
-/** Returns a list in which an entry is no more. */
+/** Returns the list without an entry. */
 export function without<T extends { id: string }>(items: T[], gone: T): T[] {
   return items.filter((item) => item.id !== gone.id);
 }
 
-/** Does a deletion. What is not there any more is deleted, perhaps by the same request before, whose answer was lost. */
-export async function deleted(deletion: Promise<unknown>): Promise<void> {
+/** Waits for a deletion. A 404 is a success: an earlier request, whose response was lost, may have deleted it. */
+export async function ignoreNotFound(deletion: Promise<unknown>): Promise<void> {
   await deletion.catch((error: unknown) => {
     if (!(error instanceof AgoraError && error.status === 404)) throw error;
   });
 }
 
-/** Whether the component is still there, for what takes a while. */
-export function useIsThere(): { readonly current: boolean } {
-  const isThere = useRef(true);
+/** Returns a ref that tells whether the component is still mounted, for long operations. */
+export function useIsMounted(): { readonly current: boolean } {
+  const isMounted = useRef(true);
   useEffect(
     () => () => {
-      isThere.current = false;
+      isMounted.current = false;
     },
     [],
   );
-  return isThere;
+  return isMounted;
 }
 
 /**
- * Sends something under an `Idempotency-Key`: the same content has the same key until it was sent, however often the user tries
- * after no answer came.
+ * Sends content under an `Idempotency-Key`. The same content has the same key until it was sent successfully, so that the user
+ * may retry after a lost response.
  */
-export type Keyed = <T>(content: string, send: (header: { "Idempotency-Key": string }) => Promise<T>) => Promise<T>;
+export type SendOnce = <T>(content: string, send: (header: { "Idempotency-Key": string }) => Promise<T>) => Promise<T>;
 
-export function newKeyed(): Keyed {
+export function newSendOnce(): SendOnce {
   let last = { content: "", key: "" };
   return async (content, send) => {
     if (last.content !== content) last = { content, key: newIdempotencyKey() };
@@ -195,6 +195,6 @@ export function newKeyed(): Keyed {
   };
 }
 
-export function useKey(): Keyed {
-  return useState(newKeyed)[0];
+export function useSendOnce(): SendOnce {
+  return useState(newSendOnce)[0];
 }

@@ -7,7 +7,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 type Attachment = components["schemas"]["Attachment"];
 
-/** One as large as there is room, several as thumbnails that lead to them. */
+/** A single picture as large as there is room, several as thumbnails with links to the pictures. */
 export function Pictures({ of: attachments }: { of: Attachment[] }) {
   const [first] = attachments;
   if (!first) return null;
@@ -25,13 +25,13 @@ export function Pictures({ of: attachments }: { of: Attachment[] }) {
   );
 }
 
-/** The place that a picture takes, kept while it is not there; nothing while its size is not known. */
+/** Returns the style that reserves the space of a picture until it is loaded, if its size is known. */
 function placeOf({ width, height }: Attachment) {
   if (!width || !height) return {};
   return { width: `min(100%, ${width}px, ${(32 * width) / height}rem)`, aspectRatio: `${width} / ${height}` };
 }
 
-/** A picture, and over its place what its blurhash shows until it is there, or cannot be had. */
+/** A picture, covered by its blurhash until it is loaded or fails to load. */
 function Picture({ of: { alt, blurhash }, src, place = {} }: { of: Attachment; src: string; place?: JSX.CSSProperties }) {
   const [hasEnded, setHasEnded] = useState(false);
   const end = () => setHasEnded(true);
@@ -43,7 +43,7 @@ function Picture({ of: { alt, blurhash }, src, place = {} }: { of: Attachment; s
   );
 }
 
-// In pixels: it has no details, and the browser stretches it.
+// In pixels. This is enough, because a blurhash has no details; the browser scales it.
 const SIDE = 32;
 
 function Blur({ hash }: { hash: string }) {

@@ -1,11 +1,11 @@
-// Lists that are asked for something: what is asked stands in the address.
+// Searches whose query is part of the URL.
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Form, text } from "./basics";
 import { go } from "./router";
 
-/** A form whose fields, those that are not empty, become the query of a place. `asked` is what they have now, by their names. */
+/** A form whose non-empty fields become the query of a route. `asked` has the values of the current query, by field. */
 export function QueryForm(props: {
   label: string;
   submit?: string;
@@ -15,7 +15,7 @@ export function QueryForm(props: {
 }) {
   const { label, submit = "Show", place, asked, children } = props;
   const row = useRef<HTMLDivElement>(null);
-  // The form stays when something else is asked: whoever asked has the focus in it. Nothing is typed before this is done.
+  // The form keeps its elements when the query changes, so that it keeps the focus. Runs before the user can type.
   useLayoutEffect(() => {
     for (const [name, value] of Object.entries(asked)) {
       const field = row.current?.querySelector<HTMLInputElement | HTMLSelectElement>(`[name="${name}"]`);
@@ -27,8 +27,8 @@ export function QueryForm(props: {
       label={label}
       submit={submit}
       does={async (fields) => {
-        const given = Object.keys(asked).map((name) => [name, text(fields, name).trim()]);
-        go(`#/${place}?${new URLSearchParams(given.filter(([, value]) => value))}`);
+        const values = Object.keys(asked).map((name) => [name, text(fields, name).trim()]);
+        go(`#/${place}?${new URLSearchParams(values.filter(([, value]) => value))}`);
       }}
     >
       <div class="row" ref={row}>

@@ -1,4 +1,4 @@
-// Where one is: the part of the address after `#`, since the service knows one page alone.
+// The route is the part of the URL after `#`, since the service serves a single page.
 
 import { computed, signal } from "@preact/signals";
 
@@ -7,13 +7,13 @@ addEventListener("hashchange", () => {
   hash.value = location.hash;
 });
 
-/** The parts of the path, decoded, and what it asks for. */
+/** The decoded parts of the path, and the query. */
 export const route = computed(() => {
   const [path = "", query = ""] = hash.value.replace(/^#\/?/, "").split("?", 2);
   return { parts: path.split("/").filter(Boolean).map(decode), query: new URLSearchParams(query) };
 });
 
-/** The address of a place: `at("user", id)`. */
+/** Returns the link to a route: `at("user", id)`. */
 export function at(...parts: string[]): string {
   return `#/${parts.map(encodeURIComponent).join("/")}`;
 }
@@ -22,7 +22,7 @@ export function go(address: string): void {
   location.hash = address;
 }
 
-/** What cannot be decoded is taken as it is. */
+/** Decodes a part of the path. Returns a malformed one unchanged. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part);

@@ -1,4 +1,4 @@
-// Who is logged in, and the client that calls the service as them.
+// The session of the user, and the API client that uses it.
 
 import { type components, createClient } from "@agora/client";
 import { batch, signal } from "@preact/signals";
@@ -6,28 +6,28 @@ import { store, stored } from "./storage";
 
 export type User = components["schemas"]["User"];
 
-/** The service that this page comes from: the page is at `app/` below it. */
+/** The URL of the service that serves this page, which is at `app/` or `console/` below it. */
 const service = new URL("..", location.href.replace(/#.*/, "")).href.replace(/\/$/, "");
 
-/** Under this name the session's storage has the token, if the user asked to stay logged in. */
+/** The key of the token in the session storage, if the user asked to stay logged in. */
 const STORED = "agora-token";
 
 const ofTab = () => sessionStorage;
 
 const token = signal(stored(ofTab, STORED));
 
-/** The own account; nothing before it is known, and when nobody is logged in. */
+/** The user's account. Undefined until it is loaded, and when nobody is logged in. */
 export const me = signal<User | undefined>(undefined);
 
-/** What is to be said to somebody whose session ended by itself. */
-export const farewell = signal("");
+/** The message to a user whose session has ended. */
+export const sessionEndReason = signal("");
 
 export const agora = createClient({
   service,
   token: () => token.value,
   fetch: async (input, init) => {
     const response = await fetch(input, init);
-    // The token of a session before may be refused late.
+    // The response may be to a request with an earlier token.
     const sent = new Headers(input instanceof Request ? input.headers : init?.headers).get("Authorization");
     if (response.status === 401 && token.value !== undefined && sent === `Bearer ${token.value}`) {
       expire();
@@ -36,19 +36,19 @@ export const agora = createClient({
   },
 });
 
-/** Whether there is a session that may still hold. */
+/** Whether there is a token, which may have expired. */
 export function hasToken(): boolean {
   return token.value !== undefined;
 }
 
-/** Opens a session; `stays` keeps it when the page is loaded anew, as long as the window is there. */
-export async function logIn(identifier: string, password: string, stays: boolean): Promise<void> {
+/** Logs in. `remember` keeps the session when the page is reloaded, until the window is closed. */
+export async function logIn(identifier: string, password: string, remember: boolean): Promise<void> {
   const answer = await agora.post("/api/auth/login", { body: { identifier, password } });
   const headers = { Authorization: `Bearer ${answer.token}` };
   const { data } = await agora.get("/api/users/me", { headers });
   batch(() => {
-    keep(answer.token, stays);
-    farewell.value = "";
+    setToken(answer.token, remember);
+    sessionEndReason.value = "";
     me.value = data;
   });
 }
@@ -58,7 +58,7 @@ export async function readMe(): Promise<void> {
 }
 
 export async function logOut(): Promise<void> {
-  // It is over here in any case.
+  // Even if the request fails, forget the token here.
   await agora.post("/api/auth/logout").catch(() => undefined);
   end("");
 }
@@ -73,41 +73,41 @@ export function end(reason: string): void {
   store(ofTab, STORED, undefined);
   token.value = undefined;
   me.value = undefined;
-  farewell.value = reason;
+  sessionEndReason.value = reason;
 }
 
 export function isAdmin(user: User | undefined): boolean {
   return user?.authorities.some(({ authority }) => authority === "ADMIN") ?? false;
 }
 
-function keep(present: string, stays: boolean): void {
-  arrival = Date.now();
-  token.value = present;
-  if (stays) store(ofTab, STORED, present);
+function setToken(value: string, remember: boolean): void {
+  receivedAt = Date.now();
+  token.value = value;
+  if (remember) store(ofTab, STORED, value);
 }
 
-/** When the present token came; of one of before the page was loaded that is not known. */
-let arrival = 0;
+/** The time when the token was received, by the clock of the browser. 0 if that was before the page was loaded. */
+let receivedAt = 0;
 
 /**
- * Gets a new token when half of the present one's time is over, or little is left, or it is older than `most` milliseconds. What
- * counts is how long that is: clocks may differ.
+ * Renews the token after half of its lifetime, or when less than two minutes are left, or when it is older than `maxAge`
+ * milliseconds. Uses the token's age instead of its expiry, because the clocks of browser and service may differ.
  */
-async function refresh(most = Number.POSITIVE_INFINITY): Promise<void> {
-  const present = token.value;
-  if (present === undefined || me.value === undefined) return;
-  const whole = lifetime(present);
-  if (Date.now() - arrival < Math.min(most, whole / 2, whole - 2 * MINUTE)) return;
+async function refresh(maxAge = Number.POSITIVE_INFINITY): Promise<void> {
+  const current = token.value;
+  if (current === undefined || me.value === undefined) return;
+  const total = lifetime(current);
+  if (Date.now() - receivedAt < Math.min(maxAge, total / 2, total - 2 * MINUTE)) return;
   const answer = await agora.post("/api/auth/refresh", { keepalive: true }).catch(() => undefined);
-  if (answer !== undefined && token.value === present) keep(answer.token, stored(ofTab, STORED) !== undefined);
+  if (answer !== undefined && token.value === current) setToken(answer.token, stored(ofTab, STORED) !== undefined);
 }
 
 const MINUTE = 60_000;
 setInterval(() => void refresh(), MINUTE);
-// A page that is hidden may be put to sleep: the time of its token begins when it is.
+// The browser may suspend a hidden page: renew its token before, and again when it is shown.
 document.addEventListener("visibilitychange", () => void refresh(document.hidden ? MINUTE : undefined));
 
-/** For how many milliseconds a token holds, as it says itself. */
+/** Returns the lifetime of a token in milliseconds, from its claims. */
 function lifetime(token: string): number {
   try {
     const claims: unknown = JSON.parse(atob((token.split(".")[1] ?? "").replace(/-/g, "+").replace(/_/g, "/")));

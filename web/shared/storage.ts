@@ -1,5 +1,6 @@
-// What the browser keeps, unless it was told to keep nothing: then it throws.
+// The storage of the browser, which throws if the user has disabled it.
 
+/** Returns a stored value. */
 export function stored(storage: () => Storage, name: string): string | undefined {
   try {
     return storage().getItem(name) ?? undefined;
@@ -8,12 +9,12 @@ export function stored(storage: () => Storage, name: string): string | undefined
   }
 }
 
-/** Keeps a value, or forgets it. */
+/** Stores a value, or removes it. */
 export function store(storage: () => Storage, name: string, value: string | undefined): void {
   try {
     if (value === undefined) storage().removeItem(name);
     else storage().setItem(name, value);
   } catch {
-    // It is as if it was asked to forget.
+    // The value is not stored.
   }
 }

@@ -1,4 +1,4 @@
-// A text with the users, tags and addresses that it names.
+// A text with links for its mentions, hashtags and URLs.
 
 import type { components } from "@agora/client";
 import type { ComponentChildren } from "preact";
@@ -9,7 +9,7 @@ type Entity = components["schemas"]["Entity"];
 export function Text({ content, entities }: { content: string; entities: Entity[] }) {
   const parts: ComponentChildren[] = [];
   let end = 0;
-  // Their places count UTF-16 code units, as strings here do.
+  // Positions are in UTF-16 code units, as in JavaScript strings.
   for (const entity of entities) {
     parts.push(content.slice(end, entity.start), link(entity, content.slice(entity.start, entity.end)));
     end = entity.end;

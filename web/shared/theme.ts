@@ -1,10 +1,10 @@
-// Dark or light: as the system has it, or as it was chosen here.
+// The color theme: that of the system, or the one chosen here.
 
 import { effect, signal } from "@preact/signals";
 import { store, stored } from "./storage";
 
 export const THEMES = [
-  ["system", "As the system"],
+  ["system", "Same as the system"],
   ["light", "Light"],
   ["dark", "Dark"],
 ] as const;

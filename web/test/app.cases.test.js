@@ -1,10 +1,11 @@
-// What the client at /app does where something is slow, lost, large or going on elsewhere: in a real browser, against the real service.
+// The client at /app when requests are slow or lost, data are large, or something changes elsewhere: in a browser, with a running
+// service.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { check, heading, join, open, PASSWORD, PICTURE } from "./browser.js";
 
-/** The window of somebody who has logged in, at a place. */
+/** Opens a page, logs in, and goes to a route. */
 async function windowOf(context, username, place) {
   const page = await open(context, "app", 1280);
   await logIn(page, username);
@@ -13,13 +14,13 @@ async function windowOf(context, username, place) {
 }
 
 async function logIn(page, username) {
-  await page.getByLabel("Name or address").fill(username);
+  await page.getByLabel("Username or email address").fill(username);
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Log in" }).click();
   await page.getByRole("navigation", { name: "Main" }).waitFor();
 }
 
-/** Has the requests that match wait until it is called. */
+/** Holds matching requests until the returned function is called. */
 async function hold(page, url, method) {
   let release;
   const released = new Promise((resolve) => (release = resolve));
@@ -30,7 +31,7 @@ async function hold(page, url, method) {
   return release;
 }
 
-/** Hides a window, as another one in front of it does, or shows it again. */
+/** Hides a page, as if another window covered it, or shows it again. */
 async function setHidden(page, isHidden) {
   await page.evaluate((isHidden) => {
     Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
@@ -38,7 +39,7 @@ async function setHidden(page, isHidden) {
   }, isHidden);
 }
 
-/** Comments on a post: a thread each, or replies to one. */
+/** Comments on a post, or replies to a comment. Returns the ids. */
 async function say(client, postId, contents, replyToId) {
   const ids = [];
   for (const content of contents) {
@@ -50,7 +51,7 @@ async function say(client, postId, contents, replyToId) {
 
 const numbered = (word, count) => Array.from({ length: count }, (_, n) => `${word} ${n + 1}`);
 
-test("what one click changed stays when another one is done", async (context) => {
+test("the result of one click stays when another one completes", async (context) => {
   const { client } = await join("clicker");
   await client.post("/api/posts/create", { body: { text: "Click me" } });
   const page = await windowOf(context, "clicker", "#/public");
@@ -64,7 +65,7 @@ test("what one click changed stays when another one is done", async (context) =>
   assert.equal(await post.getByRole("button", { name: "Bookmark", pressed: true }).count(), 1);
 });
 
-test("what is new is shown among many comments, and what is being written stays", async (context) => {
+test("new comments appear among many, and drafts stay", async (context) => {
   const talker = await join("talker");
   await join("listener");
   const { id } = (await talker.client.post("/api/posts/create", { body: { text: "Busy" } })).data;
@@ -74,7 +75,7 @@ test("what is new is shown among many comments, and what is being written stays"
   const threads = page.getByRole("list", { name: "Threads" });
   const comment = (words) => threads.getByRole("article").filter({ hasText: words });
 
-  // Others' comments, while an answer is begun far below.
+  // A comment by another user, during a draft of a reply far below.
   for (let shown = 20; shown < 105; shown += 20) {
     await page.getByRole("button", { name: "Show more" }).click();
     await comment(`Comment ${Math.max(1, 86 - shown)}`).first().waitFor();
@@ -88,7 +89,7 @@ test("what is new is shown among many comments, and what is being written stays"
   await page.getByText("Just in", { exact: true }).waitFor();
   assert.equal(await answer.inputValue(), "My answer");
 
-  // One's own answer, behind more than are shown.
+  // The user's own reply, although earlier ones are not shown yet.
   await last.getByRole("button", { name: "Send", exact: true }).click();
   await last.getByRole("button", { name: "Hide 26 replies" }).waitFor();
   const replies = last.getByRole("list", { name: "Replies to talker" }).getByRole("article");
@@ -99,7 +100,7 @@ test("what is new is shown among many comments, and what is being written stays"
   assert.deepEqual((await replies.locator(".text").allInnerTexts()).slice(-2), ["Reply 25", "My answer"]);
 });
 
-test("a comment whose answer was lost is shown once", async (context) => {
+test("a comment whose response was lost is shown once", async (context) => {
   const { client } = await join("unlucky");
   const { id } = (await client.post("/api/posts/create", { body: { text: "Quiet" } })).data;
   const page = await windowOf(context, "unlucky", `#/post/${id}`);
@@ -123,7 +124,7 @@ test("a comment whose answer was lost is shown once", async (context) => {
   assert.equal(await comments.count(), 1);
 });
 
-test("what somebody writes stays until it is sent", async (context) => {
+test("drafts are kept until they are sent", async (context) => {
   const { client } = await join("writer");
   const page = await windowOf(context, "writer", "#/");
   const text = page.getByLabel("What is new?");
@@ -134,7 +135,7 @@ test("what somebody writes stays until it is sent", async (context) => {
   };
   const to = (place) => page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: place }).click();
 
-  // While the writer looks at something else, and when the session is over.
+  // While the writer visits another page, and after the session has ended.
   await text.fill("A long story");
   await visibility.selectOption("PRIVATE");
   await page.getByLabel("Add pictures").setInputFiles(PICTURE);
@@ -149,7 +150,7 @@ test("what somebody writes stays until it is sent", async (context) => {
   await expect("A long story", "PRIVATE");
   assert.equal(await page.getByLabel("What picture.png shows").inputValue(), "Two dots");
 
-  // The answer comes when the writer is elsewhere: there the page stays.
+  // If the response arrives while the writer is on another page, that page stays.
   const releasePost = await hold(page, "**/api/posts/create", "POST");
   await page.getByRole("button", { name: "Post", exact: true }).click();
   await to("Settings");
@@ -162,7 +163,7 @@ test("what somebody writes stays until it is sent", async (context) => {
   await page.waitForFunction(() => document.querySelector("main textarea")?.value === "");
   await expect("", "PUBLIC");
 
-  // What is written on while a comment is sent.
+  // What the writer adds while a comment is sent.
   await page.evaluate((id) => (location.hash = `#/post/${id}`), post.id);
   const comment = page.getByRole("textbox", { name: "Your comment" });
   await comment.fill("Chapter one");
@@ -175,7 +176,7 @@ test("what somebody writes stays until it is sent", async (context) => {
   assert.equal(await comment.inputValue(), "Chapter one and two");
 });
 
-test("live updates go on after something refused them once", async (context) => {
+test("live updates resume after the stream was refused once", async (context) => {
   const { client, id } = await join("watcher");
   const friend = await join("watched");
   await client.put("/api/follow/{followedId}", { params: { path: { followedId: friend.id } } });
@@ -186,15 +187,15 @@ test("live updates go on after something refused them once", async (context) => 
   const refused = page.waitForResponse(streams);
   await logIn(page, "watcher");
   await refused;
-  let isOver = false;
-  const asked = page.waitForRequest(streams).finally(() => (isOver = true));
-  // In steps that are shorter than the silence after which a stream is given up.
-  while (!isOver) await page.clock.fastForward(10_000);
-  assert.equal((await (await asked).response()).status(), 200);
+  let isDone = false;
+  const retried = page.waitForRequest(streams).finally(() => (isDone = true));
+  // In steps that are shorter than the silence after which the client closes a stream.
+  while (!isDone) await page.clock.fastForward(10_000);
+  assert.equal((await (await retried).response()).status(), 200);
   await friend.client.post("/api/posts/create", { body: { text: "News" } });
   await page.getByRole("button", { name: "Show 1 new post" }).click();
 
-  // What is read elsewhere is no longer new once the window is shown again.
+  // Notifications that were read in another client are not unread any more once the window is shown again.
   await friend.client.put("/api/follow/{followedId}", { params: { path: { followedId: id } } });
   await page.getByRole("link", { name: "Notifications 1 unread" }).waitFor();
   await setHidden(page, true);
@@ -204,7 +205,7 @@ test("live updates go on after something refused them once", async (context) => 
   await page.getByRole("link", { name: "Notifications", exact: true }).waitFor();
 });
 
-test("times go on while they are shown", async (context) => {
+test("relative times are updated while they are shown", async (context) => {
   const { client, id } = await join("timer");
   await client.post("/api/posts/create", { body: { text: "Just now" } });
   const page = await open(context, "app", 1280);
@@ -218,7 +219,7 @@ test("times go on while they are shown", async (context) => {
   await time.filter({ hasText: "5 min. ago" }).waitFor();
 });
 
-test("a session is renewed before its window is put to sleep, and after", async (context) => {
+test("the token is renewed before the page is suspended, and after", async (context) => {
   await join("sleeper");
   const page = await windowOf(context, "sleeper", "#/settings");
   await page.clock.install();
@@ -227,14 +228,14 @@ test("a session is renewed before its window is put to sleep, and after", async 
     [true, 2],
     [false, 50],
   ]) {
-    // The timers of the window do not run meanwhile.
+    // The timers of the page do not run meanwhile.
     await page.clock.setSystemTime(Date.now() + minutes * 60_000);
     const [answer] = await Promise.all([renewed(), setHidden(page, isHidden)]);
     assert.equal(answer.status(), 200);
   }
 });
 
-test("the author of a post removes what others say there", async (context) => {
+test("the author of a post deletes a comment by another user", async (context) => {
   const author = await join("host");
   const guest = await join("guest");
   const { id } = (await author.client.post("/api/posts/create", { body: { text: "My house" } })).data;
@@ -247,7 +248,7 @@ test("the author of a post removes what others say there", async (context) => {
   assert.deepEqual((await guest.client.get("/api/posts/{postId}/comments", { params: { path: { postId: id } } })).data, []);
 });
 
-test("the page of a user shows what one may see after a follow", async (context) => {
+test("the page of a user shows more after a follow, and less after an unfollow", async (context) => {
   await join("follower");
   const { client, id } = await join("private");
   await client.post("/api/posts/create", { body: { text: "Among friends", visibility: "FOLLOWERS" } });
@@ -268,7 +269,7 @@ test("the page of a user shows what one may see after a follow", async (context)
   await page.getByText("Among friends").waitFor();
 });
 
-test("the focus stays where somebody works by the keyboard", async (context) => {
+test("the focus stays near the entry that a user of the keyboard works on", async (context) => {
   const { client, id } = await join("typist");
   for (const text of ["First", "Second"]) await client.post("/api/posts/create", { body: { text } });
   const page = await windowOf(context, "typist", "#/search");
@@ -278,7 +279,7 @@ test("the focus stays where somebody works by the keyboard", async (context) => 
   await words.press("Enter");
   await page.getByRole("status").filter({ hasText: "Nothing was found." }).waitFor();
   assert.equal(await focused(), "q");
-  // What is in the form is what is asked, also on the way back.
+  // The form shows the current query, also after going back.
   await page.goBack();
   await page.getByRole("heading", { name: "New here" }).waitFor();
   await page.waitForFunction(() => document.querySelector("[name=q]").value === "");
@@ -296,7 +297,7 @@ test("the focus stays where somebody works by the keyboard", async (context) => 
   assert.equal(await focused(), "typist");
 });
 
-test("what was saved is not in the form any more, and what was refused is named", async (context) => {
+test("forms are emptied after success, and errors name the refused file", async (context) => {
   const { client } = await join("changer");
   const page = await windowOf(context, "changer", "#/");
   const named = (...names) => names.map((name) => ({ ...PICTURE, name }));
@@ -308,7 +309,7 @@ test("what was saved is not in the form any more, and what was refused is named"
   await page.getByRole("button", { name: "Post", exact: true }).click();
   await page.getByRole("alert").filter({ hasText: "large.png: image must be at most 5 MiB" }).waitFor();
 
-  // What an edited comment names is a link again.
+  // A mention in an edited comment becomes a link.
   const { id } = (await client.post("/api/posts/create", { body: { text: "Hello" } })).data;
   await say(client, id, ["Plain"]);
   await page.evaluate((id) => (location.hash = `#/post/${id}`), id);
@@ -325,12 +326,12 @@ test("what was saved is not in the form any more, and what was refused is named"
   await page.getByText("Saved.").waitFor();
   assert.equal(await picture.inputValue(), "");
   await page.getByText("Change your password", { exact: true }).click();
-  await page.getByLabel("Present password").fill(PASSWORD);
+  await page.getByLabel("Current password").fill(PASSWORD);
   await page.getByLabel("New password").fill(`${PASSWORD} 2`);
   await page.getByRole("button", { name: "Change password" }).click();
   await page.getByText("All other sessions have ended.").waitFor();
   assert.deepEqual(
-    [await page.getByLabel("Present password").inputValue(), await page.getByLabel("New password").inputValue()],
+    [await page.getByLabel("Current password").inputValue(), await page.getByLabel("New password").inputValue()],
     ["", ""],
   );
 });

@@ -1,14 +1,14 @@
-// The client at /app in a real browser, against the real service.
+// The client at /app in a browser, with a running service.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClient } from "@agora/client";
-import { check, heading, join, open, PASSWORD, PICTURE, SIZES, service, wayToService } from "./browser.js";
+import { check, heading, join, open, PASSWORD, PICTURE, SIZES, service, startProxy } from "./browser.js";
 
 for (const [size, width] of SIZES) {
-  test(`a member does everything, in a ${size} window`, async (context) => {
-    const way = await wayToService(context);
-    const page = await open(context, "app", width, way.address);
+  test(`a member uses every page, in a ${size} window`, async (context) => {
+    const proxy = await startProxy(context);
+    const page = await open(context, "app", width, proxy.address);
     const resumed = [];
     page.on("request", (request) => {
       if (request.url().includes("/api/events")) resumed.push(request.headerValue("Last-Event-ID"));
@@ -19,11 +19,11 @@ for (const [size, width] of SIZES) {
     };
     const friend = await join(`bob-${size}`);
 
-    // She registers; what is wrong is said first.
+    // She registers. The first attempt shows an error.
     await heading(page, "Log in");
     await check(page, `${size}-login`);
     await page.getByRole("link", { name: "Register" }).click();
-    await page.getByLabel("Name", { exact: true }).fill(`ada-${size}`);
+    await page.getByLabel("Username").fill(`ada-${size}`);
     await page.getByLabel("Email address").fill(`ada-${size}@example.org`);
     await page.getByLabel("Password").fill("short");
     await page.getByRole("button", { name: "Register" }).click();
@@ -34,7 +34,7 @@ for (const [size, width] of SIZES) {
     await page.getByRole("button", { name: "Register" }).click();
     await heading(page, "Home");
 
-    // She posts a picture with what it shows, and takes another one back.
+    // She posts a picture with an alternative text, after she removed another one.
     await page.getByLabel("What is new?").fill("Hello, Agora! #first");
     await page.getByLabel("Add pictures").setInputFiles([PICTURE, { ...PICTURE, name: "other.png" }]);
     await page.getByLabel("What picture.png shows").fill("Two dots");
@@ -49,7 +49,7 @@ for (const [size, width] of SIZES) {
     await page.waitForFunction((image) => image.naturalWidth === 2, await picture.elementHandle());
     const { id: postId } = (await friend.client.get("/api/posts/public")).data[0];
 
-    // While a picture is on its way, its place shows what it is like.
+    // Until a picture is loaded, the page shows its blurhash.
     let arrive;
     const arrival = new Promise((resolve) => (arrive = resolve));
     await page.route("**/media/**", (route) => arrival.then(() => route.continue()));
@@ -61,7 +61,7 @@ for (const [size, width] of SIZES) {
     await blur.waitFor({ state: "detached" });
     await page.unroute("**/media/**");
 
-    // He likes it and comments on it: she sees it while it happens, and answers.
+    // He likes the post and comments on it. She sees this at once, and replies.
     const path = { postId };
     await friend.client.put("/api/posts/like/{postId}", { params: { path } });
     await post.getByRole("button", { name: "Like, 1 like" }).waitFor();
@@ -75,7 +75,7 @@ for (const [size, width] of SIZES) {
     await comment.getByText("Reply", { exact: true }).click();
     const answer = comment.getByRole("textbox", { name: `Reply to bob-${size}` });
     await answer.fill(`Thank you, @bob-${size}`);
-    // What she has written so far stays when more comes in: by herself, elsewhere.
+    // Her draft stays when another comment arrives, which she writes in another session.
     const login = { identifier: `ada-${size}`, password: PASSWORD };
     const logInElsewhere = async () => {
       const { token } = await createClient({ service }).post("/api/auth/login", { body: login });
@@ -92,7 +92,7 @@ for (const [size, width] of SIZES) {
     await reply.getByRole("link", { name: `@bob-${size}` }).waitFor();
     await check(page, `${size}-post`);
 
-    // Of several, each is a thumbnail that leads to the picture.
+    // Several pictures are thumbnails with links to the pictures.
     await to("Home");
     for (const name of ["1.png", "2.png", "3.png"]) {
       await page.getByLabel("Add pictures").setInputFiles({ ...PICTURE, name });
@@ -107,7 +107,7 @@ for (const [size, width] of SIZES) {
     assert.match(await thumbnail.getAttribute("src"), /\.thumb\.jpg$/);
     await check(page, `${size}-pictures`);
 
-    // She reads what happened, and follows him.
+    // She reads her notifications, and follows him.
     await page.getByRole("link", { name: /Notifications 2 unread/ }).waitFor();
     await to("Notifications");
     await page.getByText("commented on your post").waitFor();
@@ -119,16 +119,16 @@ for (const [size, width] of SIZES) {
     await row.getByRole("button", { name: `Unfollow bob-${size}` }).waitFor();
     await check(page, `${size}-directory`);
 
-    // Her feed says when he posts, also what he posted while her connections were cut.
+    // Her feed announces his posts, also those from the time when her connections were closed.
     await to("Home");
     await friend.client.post("/api/posts/create", { body: { text: "Good morning" } });
     await page.getByRole("button", { name: "Show 1 new post" }).click();
     await page.getByRole("article", { name: `Post by bob-${size}` }).getByText("Good morning").waitFor();
     resumed.length = 0;
-    way.cut();
+    proxy.cut();
     await friend.client.post("/api/posts/create", { body: { text: "Good evening" } });
     await page.getByRole("button", { name: "Show 1 new post" }).click();
-    assert(await resumed[0], "it came back behind the last event");
+    assert(await resumed[0], "the stream resumes after the last event");
     const evening = page.getByRole("article", { name: `Post by bob-${size}` }).filter({ hasText: "Good evening" });
     await evening.getByRole("button", { name: "Bookmark" }).click();
     await evening.getByRole("button", { name: "Bookmark", pressed: true }).waitFor();
@@ -137,7 +137,7 @@ for (const [size, width] of SIZES) {
     await page.getByText("Good evening").waitFor();
     await check(page, `${size}-bookmarks`);
 
-    // She finds a post by its words, and reports it.
+    // She searches for a post, and reports it.
     await to("Search");
     await page.getByLabel(/Words/).fill("even");
     await page.getByRole("button", { name: "Search" }).click();
@@ -148,7 +148,7 @@ for (const [size, width] of SIZES) {
     await found.getByText("Thank you.").waitFor();
     await check(page, `${size}-search`);
 
-    // On his profile she blocks him, and lets him in again.
+    // On his profile she blocks and unblocks him.
     await found.getByRole("link", { name: `bob-${size}` }).click();
     await heading(page, `bob-${size}`);
     await check(page, `${size}-profile`);
@@ -172,7 +172,7 @@ for (const [size, width] of SIZES) {
     await hers.getByRole("button", { name: "Delete this post for good" }).click();
     await hers.waitFor({ state: "detached" });
 
-    // On the page of a post that is gone she is still told what happens.
+    // On the page of a deleted post she still gets live updates.
     const refused = page.waitForResponse((response) => response.url().includes(postId) && response.url().includes("/api/events"));
     await page.evaluate((id) => (location.hash = `#/post/${id}`), postId);
     assert.equal((await refused).status(), 404);
@@ -181,16 +181,16 @@ for (const [size, width] of SIZES) {
     await friend.client.post("/api/posts/{postId}/comments", { params: { path: other }, body: { content: "Nice" } });
     await page.getByRole("link", { name: /Notifications 1 unread/ }).waitFor();
 
-    // The catalog is open to all.
+    // She opens the catalog.
     await to("Products");
     await check(page, `${size}-products`);
 
-    // She changes her profile, and how the page looks.
+    // She changes her profile, and the color theme.
     await to("Settings");
     await page.getByLabel("Colors").selectOption("dark");
     await check(page, `${size}-settings-dark`);
     await page.getByLabel("Colors").selectOption("light");
-    await page.getByLabel("Displayed name").fill("Ada Lovelace");
+    await page.getByLabel("Display name").fill("Ada Lovelace");
     await page.getByLabel("Picture", { exact: true }).setInputFiles(PICTURE);
     await page.getByRole("button", { name: "Save profile" }).click();
     await page.getByText("Saved.").waitFor();
@@ -202,33 +202,33 @@ for (const [size, width] of SIZES) {
     await page.getByRole("region", { name: "Notifications" }).getByText("Saved.").waitFor();
     await check(page, `${size}-settings`);
 
-    // She is still there when the page is loaded anew; another session of hers is ended.
+    // After a reload she is still logged in. She ends another session.
     await page.reload();
     await heading(page, "Settings");
-    assert.equal(await page.getByLabel("Displayed name").inputValue(), "Ada Lovelace");
+    assert.equal(await page.getByLabel("Display name").inputValue(), "Ada Lovelace");
     const { token } = await createClient({ service }).post("/api/auth/login", { body: login });
     await page.getByRole("button", { name: "End all others" }).click();
     await page.waitForFunction(
       async ([address, token]) =>
         (await fetch(address, { headers: { Authorization: `Bearer ${token}` } })).status === 401,
-      [`${way.address}/api/users/me`, token],
+      [`${proxy.address}/api/users/me`, token],
     );
 
-    // With the keyboard alone: the first thing leads past the places.
+    // The first link, for users of the keyboard, skips the navigation.
     await page.getByRole("link").first().focus();
     await page.keyboard.press("Enter");
     assert.equal(await page.evaluate(() => document.activeElement?.tagName), "H1");
 
-    // She logs out, and nothing is left of her token.
+    // After she logs out, her token is not stored any more.
     await page.getByRole("button", { name: "Log out here" }).click();
     await heading(page, "Log in");
     assert.equal(await page.evaluate(() => sessionStorage.getItem("agora-token")), null);
 
-    // A visitor finds back from the catalog; when her session is ended elsewhere, she is told.
+    // The catalog has a link to the login. When her session is ended elsewhere, the page says so.
     await page.getByRole("link", { name: "Products" }).click();
     await heading(page, "Products");
     await page.getByRole("link", { name: "Log in" }).click();
-    await page.getByLabel("Name or address").fill(login.identifier);
+    await page.getByLabel("Username or email address").fill(login.identifier);
     await page.getByLabel("Password").fill(PASSWORD);
     await page.getByRole("button", { name: "Log in" }).click();
     await heading(page, "Home");

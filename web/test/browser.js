@@ -1,5 +1,5 @@
-// What the tests of the pages share. They are run with the address of the service in AGORA, and the program of the browser in
-// CHROMIUM. With SCREENSHOTS, pictures are written there.
+// Helpers of the tests of the pages. AGORA is the address of the service, and CHROMIUM the path of the browser. If SCREENSHOTS is
+// set, screenshots are written to that directory.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -10,12 +10,12 @@ import { createClient } from "@agora/client";
 import { chromium } from "playwright-core";
 
 const { CHROMIUM: program = "/usr/bin/chromium", SCREENSHOTS: screenshots } = process.env;
-/** The address of the service, whose data directory is fresh but for an administrator root. */
+/** The address of the service, whose database has no account but the administrator root. */
 export const service = process.env.AGORA;
 assert(service, "AGORA is the address of the service");
 const axe = await readFile(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 export const PASSWORD = "correct horse";
-/** A file of a picture. */
+/** A picture of 2 x 2 pixels. */
 export const PICTURE = {
   name: "picture.png",
   mimeType: "image/png",
@@ -24,14 +24,14 @@ export const PICTURE = {
     "base64",
   ),
 };
-/** What takes longer never happens, in milliseconds. */
-const PATIENCE = 90_000;
+/** The timeout of every wait, in milliseconds. */
+const TIMEOUT = 90_000;
 let browser;
 before(async () => {
   browser = await chromium.launch({
     executablePath: program,
-    timeout: PATIENCE,
-    // As root there is no sandbox; and nothing of its own is asked of other hosts.
+    timeout: TIMEOUT,
+    // The sandbox does not work as root. The other flags stop the browser's own requests to other hosts.
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-component-update"].concat(
       ["--disable-background-networking", "--disable-sync"],
     ),
@@ -39,7 +39,7 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** Somebody who uses the interface. */
+/** Registers a user, and returns a client that is logged in. */
 export async function join(username) {
   const email = `${username}@example.org`;
   const anybody = createClient({ service });
@@ -49,11 +49,11 @@ export async function join(username) {
   return { client, id: (await client.get("/api/users/me")).data.id };
 }
 
-/** A way to the service that can be cut: its address, and what ends every connection over it. */
-export async function wayToService(context) {
+/** Starts a proxy in front of the service. Returns its address, and a function that closes all its connections. */
+export async function startProxy(context) {
   const connections = new Set();
   const { hostname, port } = new URL(service);
-  const way = createServer((near) => {
+  const proxy = createServer((near) => {
     const far = connect(Number(port), hostname);
     for (const [one, other] of [
       [near, far],
@@ -65,37 +65,37 @@ export async function wayToService(context) {
       one.on("close", () => other.destroy());
     }
   });
-  way.listen(0, "127.0.0.1");
-  await once(way, "listening");
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
   const cut = () => {
     for (const connection of connections) connection.destroy();
     connections.clear();
   };
   context.after(() => {
     cut();
-    way.close();
+    proxy.close();
   });
-  return { address: `http://127.0.0.1:${way.address().port}`, cut };
+  return { address: `http://127.0.0.1:${proxy.address().port}`, cut };
 }
 
-/** A browser's window that fails the test when something is wrong in it, or when it asks another host. */
+/** Opens a page. The test fails if there is an error in its console, or if it sends a request to another host. */
 export async function open(context, name, width, address = service) {
   const page = await (await browser.newContext({ viewport: { width, height: 800 } })).newPage();
-  page.setDefaultTimeout(PATIENCE);
-  const faults = [];
+  page.setDefaultTimeout(TIMEOUT);
+  const errors = [];
   page.on("console", (message) => {
-    // A refusal that the page shows is in the console as well, and so is a connection that was cut.
+    // The browser logs refused requests, which the page shows, and closed connections.
     const isExpected = /^Failed to load resource: (the server responded with a status of 4|net::ERR_)/.test(message.text());
-    if (message.type() === "error" && !isExpected) faults.push(message.text());
+    if (message.type() === "error" && !isExpected) errors.push(message.text());
   });
-  page.on("pageerror", (error) => faults.push(String(error)));
+  page.on("pageerror", (error) => errors.push(String(error)));
   page.on("request", (request) => {
     const isOurs = [service, address].some((it) => request.url().startsWith(it)) || /^(blob|data):/.test(request.url());
-    if (!isOurs) faults.push(request.url());
+    if (!isOurs) errors.push(request.url());
   });
   context.after(async () => {
     await page.context().close();
-    assert.deepEqual(faults, []);
+    assert.deepEqual(errors, []);
   });
   await page.goto(`${address}/${name}/`);
   return page;
@@ -103,9 +103,9 @@ export async function open(context, name, width, address = service) {
 
 export const heading = (page, name) => page.getByRole("heading", { level: 1, name }).waitFor();
 
-/** Checks what is shown for those who do not see it, or use no mouse; and takes a picture of it. */
+/** Checks the accessibility of the page, and that it fits into the window. Takes a screenshot. */
 export async function check(page, name) {
-  // The policy of the page lets no script in but its own: this one comes with the tools of the browser.
+  // The Content-Security-Policy allows only the page's own scripts. `evaluate` is not subject to it.
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run());
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
@@ -119,7 +119,7 @@ export async function check(page, name) {
   if (screenshots) await page.screenshot({ path: `${screenshots}/${name}.png` });
 }
 
-/** The widths of a phone's window and of a large one. */
+/** The width of a phone and of a desktop window. */
 export const SIZES = [
   ["narrow", 360],
   ["wide", 1280],

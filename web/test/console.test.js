@@ -1,4 +1,4 @@
-// The console in a real browser, against the real service, whose administrator is root.
+// The console in a browser, with a running service whose administrator is root.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -6,14 +6,14 @@ import { test } from "node:test";
 import { check, heading, join, open, PASSWORD, SIZES, service } from "./browser.js";
 import { createClient } from "@agora/client";
 
-/** Follows a link that saves a file; what is in it. */
-async function saved(page, link) {
-  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: link }).click()]);
-  return readFile(await download.path());
+/** Follows a link that downloads a file, and returns the file. */
+async function download(page, link) {
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: link }).click()]);
+  return readFile(await file.path());
 }
 
 for (const [size, width] of SIZES) {
-  test(`an administrator decides, in a ${size} window`, async (context) => {
+  test(`an administrator uses every page, in a ${size} window`, async (context) => {
     const author = await join(`author-${size}`);
     const witness = await join(`witness-${size}`);
     const posts = [];
@@ -30,12 +30,12 @@ for (const [size, width] of SIZES) {
     };
     const logIn = async (name) => {
       await heading(page, "Log in");
-      await page.getByLabel("Name or address").fill(name);
+      await page.getByLabel("Username or email address").fill(name);
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Log in" }).click();
     };
 
-    // It is for administrators.
+    // Other users are refused.
     await check(page, `${size}-console-login`);
     await logIn(`author-${size}`);
     await heading(page, "Not for this account");
@@ -43,8 +43,8 @@ for (const [size, width] of SIZES) {
     await logIn("root");
     await heading(page, "Dashboard");
 
-    // How the service does.
-    await page.getByRole("img", { name: /^Requests a minute\. [\d,]+ requests? in the last hour/ }).waitFor();
+    // The dashboard.
+    await page.getByRole("img", { name: /^Requests per minute\. [\d,]+ requests? in the last hour/ }).waitFor();
     await page.getByText("migrations").waitFor();
     await page.getByText("As a table").click();
     await page.getByRole("row").nth(60).waitFor();
@@ -55,7 +55,7 @@ for (const [size, width] of SIZES) {
     await check(page, `${size}-console-dashboard`);
     await to("Reports");
 
-    // Reports are worked off by the keyboard, newest first.
+    // Reports are decided with the keyboard, newest first.
     const report = (words) => page.getByRole("article", { name: `Report by witness-${size}` }).filter({ hasText: `${words} is spam` });
     const isHidden = async (post) => {
       const path = { postId: post };
@@ -103,14 +103,14 @@ for (const [size, width] of SIZES) {
     await second.getByText("Comments", { exact: true }).click();
     const comment = page.getByRole("article", { name: `Comment by witness-${size}` });
     const comments = async () => (await author.client.get("/api/posts/{postId}/comments", { params })).data.length;
-    for (const [act, left] of [
+    for (const [action, left] of [
       ["Hide", 0],
       ["Show again", 1],
     ]) {
-      await comment.getByText(act, { exact: true }).first().click();
+      await comment.getByText(action, { exact: true }).first().click();
       await comment.getByLabel("Reason").fill("To see how it works");
-      await comment.getByRole("button", { name: act }).click();
-      await comment.getByText(act === "Hide" ? "Show again" : "Hide", { exact: true }).first().waitFor();
+      await comment.getByRole("button", { name: action }).click();
+      await comment.getByText(action === "Hide" ? "Show again" : "Hide", { exact: true }).first().waitFor();
       assert.equal(await comments(), left);
     }
     await check(page, `${size}-console-comments`);
@@ -123,7 +123,7 @@ for (const [size, width] of SIZES) {
     await account("witness").waitFor();
     assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Show");
 
-    // One is logged out everywhere.
+    // All sessions of an account are ended.
     await account("witness").getByRole("link", { name: `witness-${size}` }).click();
     await heading(page, `witness-${size}`);
     await page.getByRole("button", { name: "End all sessions" }).waitFor();
@@ -134,7 +134,7 @@ for (const [size, width] of SIZES) {
     await page.goBack();
     await heading(page, "Accounts");
     await account("witness").getByText("Roles").click();
-    await account("witness").getByRole("button", { name: "Make an ADMIN" }).click();
+    await account("witness").getByRole("button", { name: "Add the role ADMIN" }).click();
     await account("witness").getByText("ADMIN", { exact: true }).waitFor();
     await account("author").getByText("Disable", { exact: true }).click();
     await account("author").getByRole("button", { name: "Disable this account" }).click();
@@ -142,17 +142,17 @@ for (const [size, width] of SIZES) {
     await check(page, `${size}-console-accounts`);
     await assert.rejects(author.client.get("/api/users/me"), { code: "unauthenticated" });
 
-    // What was done to it is on record.
+    // The audit log shows what was done to it.
     await account("author").getByRole("link", { name: "Audit log" }).click();
     await heading(page, "Audit log");
-    await page.getByRole("list", { name: "Acts" }).getByText("disabled an account").waitFor();
-    await page.getByRole("combobox", { name: "Act" }).selectOption("post_shown");
-    await page.getByLabel("To what").fill(posts[1]);
+    await page.getByRole("list", { name: "Entries" }).getByText("disabled an account").waitFor();
+    await page.getByRole("combobox", { name: "Action" }).selectOption("post_shown");
+    await page.getByLabel("Target").fill(posts[1]);
     await page.getByRole("button", { name: "Show", exact: true }).click();
     await page.getByText("“A mistake”").waitFor();
     await check(page, `${size}-console-audit`);
 
-    // A product comes into the catalog, changes, and goes.
+    // A product is created, changed and deleted.
     await to("Products");
     await page.getByText("New product").click();
     await page.getByLabel("SKU").fill(`MUG-${size}`);
@@ -176,7 +176,7 @@ for (const [size, width] of SIZES) {
     await heading(page, "Products");
     assert.deepEqual(await inCatalog(), []);
 
-    // The catalog comes from a file, is changed by one, and goes into one.
+    // Products are imported from files, and exported.
     const choose = async (name, text) => {
       await page.getByLabel("File").setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
       await page.getByRole("button", { name: "Import" }).click();
@@ -202,13 +202,13 @@ for (const [size, width] of SIZES) {
     await page.getByText(/^Done: 0 products created, 1 updated, 1 unchanged, 0 rows refused\.$/).waitFor();
     await page.getByText("Export", { exact: true }).click();
     await page.getByRole("button", { name: "Collect all products" }).click();
-    const lines = (await saved(page, "Save the products")).toString().trim().split("\n").map((line) => JSON.parse(line));
+    const lines = (await download(page, "Save the products")).toString().trim().split("\n").map((line) => JSON.parse(line));
     assert.deepEqual(
       lines.filter(({ sku }) => sku.toUpperCase().startsWith("CUP")).map(({ stock, price, id }) => [stock, price, id]).pop(),
       [7, 19.9, undefined],
     );
 
-    // Mail: there is none here.
+    // The mail queue is empty.
     await to("Mail");
     await page.getByText("There are none.").waitFor();
     await page.getByRole("link", { name: "Given up" }).click();
@@ -222,12 +222,12 @@ for (const [size, width] of SIZES) {
 
     await to("Backup");
     await page.getByRole("button", { name: "Make a backup" }).click();
-    assert((await saved(page, "Save the backup")).subarray(0, 17).equals(Buffer.from("agora-backup.json")));
+    assert((await download(page, "Save the backup")).subarray(0, 17).equals(Buffer.from("agora-backup.json")));
     await check(page, `${size}-console-backup`);
   });
 }
 
-test("a reported comment is seen with its post, hidden, and shown again", async (context) => {
+test("a reported comment is shown with its post, hidden, and shown again", async (context) => {
   const author = await join("quarrelsome");
   const witness = await join("offended");
   const { id: postId } = (await author.client.post("/api/posts/create", { body: { text: "About cats" } })).data;
@@ -235,7 +235,7 @@ test("a reported comment is seen with its post, hidden, and shown again", async 
   const comment = await author.client.post("/api/posts/{postId}/comments", { params, body: { content: "Dogs are worse" } });
   await witness.client.post("/api/reports", { body: { targetType: "COMMENT", targetId: comment.data.id, category: "ABUSE" } });
   const page = await open(context, "console", 1280);
-  await page.getByLabel("Name or address").fill("root");
+  await page.getByLabel("Username or email address").fill("root");
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Log in" }).click();
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Reports" }).click();

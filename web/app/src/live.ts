@@ -1,17 +1,17 @@
-// What happens while the page is open: one stream for all who listen, since a browser has few connections to a host.
+// Live updates: one stream for all components, since browsers limit the number of connections to a host.
 
 import { type LiveEvent, StreamRefused, type Topic } from "@agora/client";
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { agora, expire, hasToken, me } from "../../shared/session";
 
-/** How many notifications are unread. */
+/** The number of unread notifications. */
 export const unread = signal(0);
 
-/** How many posts came in since the feed, and the public timeline, were read. */
+/** The number of new posts since the feed, and the public timeline, were read. */
 export const news = { feed: signal(0), public: signal(0) };
 
-/** Whether events were missed: there may be news that are not counted. */
+/** Whether events were lost, so that there may be more new posts than were counted. */
 export const missed = signal(false);
 
 interface Listener {
@@ -20,14 +20,14 @@ interface Listener {
 }
 
 const listeners = new Set<Listener>();
-let present: AbortController | undefined;
-/** Where the next stream resumes: it is told what its topics missed, also those that the one before did not have. */
+let current: AbortController | undefined;
+/** The position from which the next stream resumes, also for topics that the previous one did not have. */
 let lastEventId: string | undefined;
-let isDue = false;
-/** A stream that was refused is asked for again after so many milliseconds, or up to twice as many. */
-const AGAIN = 30_000;
+let isScheduled = false;
+/** The minimum wait before a refused stream is requested again, in milliseconds. The maximum is twice as long. */
+const RETRY_WAIT = 30_000;
 
-/** Calls back for each event about these topics, and about the stream itself, until the component is gone. */
+/** Calls back for each event of these topics, and for events about the stream itself, until the component is unmounted. */
 export function useEvents(topics: Topic[], onEvent: (event: LiveEvent) => void): void {
   const callback = useRef(onEvent);
   callback.current = onEvent;
@@ -44,20 +44,20 @@ export function useEvents(topics: Topic[], onEvent: (event: LiveEvent) => void):
 
 document.addEventListener("visibilitychange", renew);
 
-/** Opens a stream for those who listen now, in the place of the present one. Nobody looks at a page that is hidden. */
+/** Replaces the current stream by one for the present listeners. A hidden page has no stream. */
 function renew(): void {
-  if (isDue) return;
-  isDue = true;
-  // Once for all that come and go together.
+  if (isScheduled) return;
+  isScheduled = true;
+  // Once for all listeners that come and go together.
   setTimeout(() => {
-    isDue = false;
-    present?.abort();
-    present = undefined;
+    isScheduled = false;
+    current?.abort();
+    current = undefined;
     const topics = [...new Set([...listeners].flatMap(({ topics }) => topics))];
     if (topics.length === 0) lastEventId = undefined;
     else if (!document.hidden) {
-      present = new AbortController();
-      void follow(topics, present.signal);
+      current = new AbortController();
+      void listen(topics, current.signal);
     }
   });
 }
@@ -66,7 +66,7 @@ function onPosition(position: string): void {
   lastEventId = position;
 }
 
-async function follow(topics: Topic[], ending: AbortSignal): Promise<void> {
+async function listen(topics: Topic[], ending: AbortSignal): Promise<void> {
   const resuming = lastEventId !== undefined && { lastEventId };
   try {
     for await (const event of agora.events({ topics, signal: ending, onPosition, ...resuming })) {
@@ -77,13 +77,13 @@ async function follow(topics: Topic[], ending: AbortSignal): Promise<void> {
       }
     }
   } catch (error) {
-    // For a post that is gone, all else goes on.
+    // If the post was deleted, continue with the other topics.
     const others = topics.filter((topic) => !topic.startsWith("post:"));
     const status = error instanceof StreamRefused ? error.status : undefined;
     const isForPost = status === 403 || status === 404;
-    if (isForPost && 0 < others.length && others.length < topics.length) await follow(others, ending);
-    // Something before the service may have refused it. Not all pages come back at once.
-    else if (status !== 401) setTimeout(() => void (ending.aborted || follow(topics, ending)), AGAIN * (1 + Math.random()));
+    if (isForPost && 0 < others.length && others.length < topics.length) await listen(others, ending);
+    // A proxy may have refused it. A random wait, so that not all clients reconnect at once.
+    else if (status !== 401) setTimeout(() => void (ending.aborted || listen(topics, ending)), RETRY_WAIT * (1 + Math.random()));
   }
 }
 
@@ -103,16 +103,16 @@ function isAbout(event: LiveEvent, topic: Topic): boolean {
   }
 }
 
-/** Keeps the numbers of this page, as long as somebody is logged in. */
-export function useNumbers(): void {
-  // Those of whoever was logged in before.
+/** Keeps the counts of unread notifications and new posts up to date while the user is logged in. */
+export function useCounts(): void {
+  // Another user may have been logged in before.
   useEffect(() => {
     unread.value = 0;
   }, []);
   useEvents(["notifications", "feed", "public"], (event) => {
     switch (event.event) {
       case "open":
-        // What was read at another place is not told.
+        // No event tells that notifications were read in another client.
         void readUnread();
         break;
       case "reset":
@@ -130,11 +130,11 @@ export function useNumbers(): void {
   });
 }
 
-let readings = 0;
+let requests = 0;
 
 export async function readUnread(): Promise<void> {
-  const reading = ++readings;
+  const request = ++requests;
   const answer = await agora.get("/api/notifications/unread").catch(() => undefined);
-  // Only the last one that was asked for: those before may not know what was read since.
-  if (answer && reading === readings) unread.value = answer.data.count;
+  // Only the response to the last request: earlier ones may be out of date.
+  if (answer && request === requests) unread.value = answer.data.count;
 }

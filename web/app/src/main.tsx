@@ -1,17 +1,17 @@
-// The reference client: what a member can do, over the public interface alone.
+// The reference client for members. It uses only the public HTTP interface.
 
-import { unread, useNumbers } from "./live";
+import { unread, useCounts } from "./live";
 import { Login } from "../../shared/login";
 import { Avatar, Title } from "../../shared/basics";
 import { Navigation, type Places, show } from "../../shared/frame";
 import { Catalog, ProductPage } from "./pages/catalog";
-import { Forgot, Register } from "./pages/door";
+import { Forgot, Register } from "./pages/registration";
 import { Notifications } from "./pages/notifications";
 import { Search, UserPage } from "./pages/people";
 import { Bookmarks, Feed, PostPage, Public, Tag } from "./pages/posts";
 import { Settings } from "./pages/settings";
 import { at, route } from "../../shared/router";
-import { farewell, me } from "../../shared/session";
+import { sessionEndReason, me } from "../../shared/session";
 import "../../shared/theme";
 
 const PLACES: Places = [
@@ -53,7 +53,7 @@ function Place() {
     default:
       return (
         <>
-          <Title>There is nothing here</Title>
+          <Title>Page not found</Title>
           <a href="#/">Go home</a>
         </>
       );
@@ -61,7 +61,7 @@ function Place() {
 }
 
 function Member() {
-  useNumbers();
+  useCounts();
   const badge = unread.value > 0 && (
     <span class="badge">
       {unread.value}
@@ -84,7 +84,7 @@ function Member() {
   );
 }
 
-/** What is open to anybody. */
+/** The pages for visitors who are not logged in. */
 function Visitor() {
   const { parts, query } = route.value;
   const [place, one = ""] = parts;
@@ -96,7 +96,7 @@ function Visitor() {
         <Forgot />
       ) : place === "products" || place === "product" ? (
         <>
-          {farewell.value && <p role="status">{farewell.value}</p>}
+          {sessionEndReason.value && <p role="status">{sessionEndReason.value}</p>}
           {place === "products" ? <Catalog query={query} /> : <ProductPage key={one} id={one} />}
           <p>
             <a href="#/">Log in</a>

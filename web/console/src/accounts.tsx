@@ -1,4 +1,4 @@
-// Accounts: who they are, and what they may do.
+// Accounts and their roles.
 
 import { Action, Input, List, More, Show, Time, Title } from "../../shared/basics";
 import { replaced, useList, useLoaded } from "../../shared/load";
@@ -30,7 +30,7 @@ function Found({ q }: { q: string }) {
   );
 }
 
-/** What is found are profiles: each account is read. */
+/** Searches users. The results are profiles, so each account is read by its id. */
 async function* search(q: string): AsyncGenerator<User, void, void> {
   for await (const { id } of agora.list("/api/search", { params: { query: { type: "users", q } } })) yield read(id);
 }
@@ -76,7 +76,7 @@ function Account({ user, onChange }: { user: User; onChange: (user: User) => voi
         {!has("USER") && <span class="tag">Without the role USER</span>}
         {!user.enabled && <span class="tag">Disabled</span>}
         <span class="faint">
-          <bdi>{user.email}</bdi>, since <Time of={user.createdAt} />
+          <bdi>{user.email}</bdi>, registered <Time of={user.createdAt} />
         </span>
       </header>
       <footer>
@@ -89,8 +89,8 @@ function Account({ user, onChange }: { user: User; onChange: (user: User) => voi
         )}
         {!isMe && !user.enabled && <Action does={() => setEnabled(true)}>Enable</Action>}
         <More label="Roles">
-          <Action does={() => change("ADMIN")}>{has("ADMIN") ? "Take the role ADMIN away" : "Make an ADMIN"}</Action>
-          <Action does={() => change("USER")}>{has("USER") ? "Take the role USER away" : "Give the role USER"}</Action>
+          <Action does={() => change("ADMIN")}>{has("ADMIN") ? "Remove the role ADMIN" : "Add the role ADMIN"}</Action>
+          <Action does={() => change("USER")}>{has("USER") ? "Remove the role USER" : "Add the role USER"}</Action>
         </More>
         <a class="button" href={`#/audit?target=${user.id}`}>
           Audit log

@@ -1,4 +1,4 @@
-// What administrators did.
+// The audit log.
 
 import type { components } from "@agora/client";
 import { Choice, Input, List, Time, Title, UserLink } from "../../shared/basics";
@@ -8,11 +8,11 @@ import { at } from "../../shared/router";
 import { agora } from "../../shared/session";
 
 type Entry = components["schemas"]["AuditEntry"];
-type Act = Entry["action"];
+type ActionName = Entry["action"];
 
-const ACTS: Record<Act, string> = {
-  role_added: "gave a role",
-  role_removed: "took a role away",
+const ACTIONS: Record<ActionName, string> = {
+  role_added: "added a role",
+  role_removed: "removed a role",
   account_disabled: "disabled an account",
   account_enabled: "enabled an account",
   password_reset: "set a new password",
@@ -29,17 +29,17 @@ const ACTS: Record<Act, string> = {
   products_imported: "imported products",
   backup_downloaded: "downloaded a backup",
 };
-const CHOICES = [["", "Anything"], ...Object.entries(ACTS)] as [string, string][];
+const CHOICES = [["", "All actions"], ...Object.entries(ACTIONS)] as [string, string][];
 
 export function Audit({ query }: { query: URLSearchParams }) {
   const [actor = "", target = "", action = ""] = ["actor", "target", "action"].map((name) => query.get(name) ?? "");
   return (
     <>
       <Title>Audit log</Title>
-      <QueryForm label="Find acts" place="audit" asked={{ actor, target, action }}>
-        <Choice label="Act" name="action" value={action} of={CHOICES} />
-        <Input label="By whom: an id, or cli" name="actor" value={actor} />
-        <Input label="To what: an id" name="target" value={target} />
+      <QueryForm label="Find entries" place="audit" asked={{ actor, target, action }}>
+        <Choice label="Action" name="action" value={action} of={CHOICES} />
+        <Input label="Actor: an id, or cli" name="actor" value={actor} />
+        <Input label="Target: an id" name="target" value={target} />
       </QueryForm>
       <Entries key={`${query} list`} query={query} />
     </>
@@ -47,17 +47,17 @@ export function Audit({ query }: { query: URLSearchParams }) {
 }
 
 function Entries({ query }: { query: URLSearchParams }) {
-  // What is asked for is what the form, or a link, says: the service checks it.
+  // The query comes from the form or from a link. The service validates it.
   const entries = useList(
-    () => agora.list("/api/admin/audit", { params: { query: Object.fromEntries(query) as { action?: Act } } }),
+    () => agora.list("/api/admin/audit", { params: { query: Object.fromEntries(query) as { action?: ActionName } } }),
     [],
   );
   return (
-    <List of={entries} label="Acts" empty="Nothing was done.">
+    <List of={entries} label="Entries" empty="There are no such entries.">
       {(entry) => (
         <div class="person">
           <Actor entry={entry} />
-          <span>{ACTS[entry.action]}</span>
+          <span>{ACTIONS[entry.action]}</span>
           <Target entry={entry} />
           {entry.details && <span class="faint">“{entry.details}”</span>}
           <Time of={entry.at} />

@@ -1,8 +1,8 @@
-// The catalog as a file: the rows that `agora products` imports and exports.
+// Import and export of the catalog, with the same rows as `agora products`.
 
 import { AgoraError, type components } from "@agora/client";
 import { agora } from "../../shared/session";
-import { inWords } from "../../shared/words";
+import { errorMessage } from "../../shared/words";
 
 type Product = components["schemas"]["Product"];
 
@@ -10,57 +10,57 @@ type Product = components["schemas"]["Product"];
 const FIELDS = ["sku", "name", "description", "price", "category", "stock", "variants", "images"] as const;
 type Field = (typeof FIELDS)[number];
 
-/** A row of a file: where it is, and what it gives. */
+/** A row of a file: its number and its fields. */
 export interface Row {
   number: number;
   sku: string;
   fields: Partial<Pick<Product, Field>>;
 }
 
-/** Why a row was not taken over. */
+/** The reason why a row was not imported. */
 export interface Refusal {
   id: string;
   reason: string;
 }
 
-/** What is in a file: a JSON array, or a JSON object a line. */
+/** Parses a file: a JSON array, or one JSON object per line. */
 export function parse(text: string): { rows: Row[]; refusals: Refusal[] } {
   const [rows, refusals, seen]: [Row[], Refusal[], Map<string, number>] = [[], [], new Map()];
-  for (const [index, piece] of pieces(text).entries()) {
+  for (const [index, record] of records(text).entries()) {
     const number = index + 1;
-    if ("fault" in piece) {
-      refusals.push(refusal(number, "", piece.fault));
+    if ("error" in record) {
+      refusals.push(refusal(number, "", record.error));
       continue;
     }
-    const { json } = piece;
+    const { json } = record;
     const sku = isObject(json) && typeof json["sku"] === "string" ? json["sku"].trim() : "";
-    const fault = faultOf(json, sku, seen);
-    if (fault) refusals.push(refusal(number, sku, fault));
+    const error = validate(json, sku, seen);
+    if (error) refusals.push(refusal(number, sku, error));
     else rows.push({ number, sku, fields: json as Row["fields"] });
     if (sku && !seen.has(key(sku))) seen.set(key(sku), number);
   }
   return { rows, refusals };
 }
 
-/** What a row of a file says, or why it is no JSON. */
-type Piece = { json: unknown } | { fault: string };
+/** The JSON of a row, or why it cannot be parsed. */
+type ParsedRecord = { json: unknown } | { error: string };
 
-function pieces(text: string): Piece[] {
+function records(text: string): ParsedRecord[] {
   if (text.trimStart().startsWith("[")) {
-    const all = piece(text);
+    const all = parseRecord(text);
     return "json" in all ? (all.json as unknown[]).map((json) => ({ json })) : [all];
   }
   return text
     .split("\n")
     .filter((line) => line.trim())
-    .map(piece);
+    .map(parseRecord);
 }
 
-function piece(text: string): Piece {
+function parseRecord(text: string): ParsedRecord {
   try {
     return { json: JSON.parse(text) as unknown };
   } catch (error) {
-    return { fault: String(error) };
+    return { error: String(error) };
   }
 }
 
@@ -68,10 +68,11 @@ function isObject(json: unknown): json is Record<string, unknown> {
   return typeof json === "object" && json !== null && !Array.isArray(json);
 }
 
-function faultOf(json: unknown, sku: string, seen: Map<string, number>): string {
-  if (!isObject(json)) return "It is no JSON object.";
+/** Returns why a row cannot be imported, or an empty string. */
+function validate(json: unknown, sku: string, seen: Map<string, number>): string {
+  if (!isObject(json)) return "This is not a JSON object.";
   const unknown = Object.keys(json).filter((name) => !(FIELDS as readonly string[]).includes(name));
-  if (unknown.length > 0) return `There is no such field: ${unknown.join(", ")}.`;
+  if (unknown.length > 0) return `Unknown fields: ${unknown.join(", ")}.`;
   if (!sku) return "It has no SKU.";
   const before = seen.get(key(sku));
   return before === undefined ? "" : `Row ${before} has this SKU already.`;
@@ -81,21 +82,21 @@ function refusal(number: number, sku: string, reason: string): Refusal {
   return { id: String(number), reason: `Row ${number}${sku ? ` (${sku})` : ""}: ${reason}` };
 }
 
-/** What SKUs are compared by: any letter case. */
+/** Returns the form in which SKUs are compared, regardless of letter case. */
 function key(sku: string): string {
-  // Upper case first: it makes SS of ß, as the service does.
+  // Upper case first: this turns ß into SS, as the service does.
   return sku.normalize("NFKC").toUpperCase().toLowerCase();
 }
 
-/** What a row did to the catalog. */
+/** The effect of a row on the catalog. */
 export type Change = "created" | "updated" | "unchanged";
 
-/** Takes a row over: a product with its SKU is changed in what the row gives; without one, a product is created. */
-export async function take(row: Row): Promise<Change | Refusal> {
+/** Imports a row: updates the fields of the product with its SKU, or creates a product if there is none. */
+export async function importRow(row: Row): Promise<Change | Refusal> {
   try {
     const found = await find(row.sku);
     if (found === undefined) {
-      // What is missing, the service says.
+      // The service names the fields that are missing.
       await agora.post("/api/products", { body: row.fields as Product });
       return "created";
     }
@@ -103,9 +104,9 @@ export async function take(row: Row): Promise<Change | Refusal> {
     const { product } = await agora.put("/api/products/{id}", { params, body: row.fields });
     return product.updatedAt === found.updatedAt ? "unchanged" : "updated";
   } catch (error) {
-    // The others need not be tried where nobody answers, or nobody is logged in any more.
+    // Stop if the service is unavailable, or the session has ended: the other rows would fail too.
     if (!(error instanceof AgoraError) || error.status === 401 || error.status >= 500) throw error;
-    return refusal(row.number, row.sku, inWords(error));
+    return refusal(row.number, row.sku, errorMessage(error));
   }
 }
 
@@ -116,8 +117,8 @@ async function find(sku: string): Promise<Product | undefined> {
   return undefined;
 }
 
-/** All products, a JSON object a line. */
-export async function exported(onRead: (count: number) => void): Promise<Blob> {
+/** Returns a file of all products, with one JSON object per line. */
+export async function exportProducts(onRead: (count: number) => void): Promise<Blob> {
   const lines: string[] = [];
   for await (const product of agora.list("/api/products/findAll", { params: { query: { size: 100 } } })) {
     lines.push(`${JSON.stringify(Object.fromEntries(FIELDS.map((field) => [field, product[field]])))}\n`);

@@ -1,4 +1,4 @@
-// The comments on a post, and what is hidden of them.
+// The comments on a post, with forms to hide them.
 
 import { List, More, Time, UserLink } from "../../shared/basics";
 import { replaced, useList } from "../../shared/load";

@@ -1,4 +1,4 @@
-// How the service does, at a glance.
+// The dashboard: totals, requests and health.
 
 import type { components } from "@agora/client";
 import type { ComponentChildren } from "preact";
@@ -84,18 +84,18 @@ function Requests({ minutes }: { minutes: Minute[] }) {
   const sum = (of: "requests" | "clientErrors" | "serverErrors") => minutes.reduce((sum, minute) => sum + minute[of], 0);
   const [requests, refused, failed] = [sum("requests"), sum("clientErrors"), sum("serverErrors")];
   const most = Math.max(1, ...minutes.map((minute) => minute.requests));
-  const summary = `${count(requests, "request")} in the last hour, of which ${number(refused)} were refused (4xx) and ${number(failed)} failed (5xx).`;
+  const summary = `${count(requests, "request")} in the last hour. ${number(refused)} were refused (4xx), and ${number(failed)} failed (5xx).`;
   return (
     <>
       <h2>Requests to this node</h2>
       <p>{summary}</p>
-      <svg class="chart" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`Requests a minute. ${summary}`}>
+      <svg class="chart" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`Requests per minute. ${summary}`}>
         {minutes.map((minute, place) => (
           <Bar key={minute.at} minute={minute} place={place} width={WIDTH / minutes.length} scale={HEIGHT / most} />
         ))}
       </svg>
       <p class="faint">
-        <span class="key served" /> served, <span class="key refused" /> refused, <span class="key failed" /> failed; {number(most)} a minute at most
+        <span class="key served" /> served, <span class="key refused" /> refused, <span class="key failed" /> failed; at most {number(most)} per minute
       </p>
       <More label="As a table" isLazy>
         <table>
@@ -143,7 +143,7 @@ function number(of: number): string {
   return of.toLocaleString("en");
 }
 
-/** So many bytes, in the largest unit of which there is one. */
+/** Formats a number of bytes, in the largest unit of which there is at least one. */
 function size(bytes: number): string {
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
   const unit = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), units.length - 1);

@@ -1,4 +1,4 @@
-// Whether the service can work.
+// The readiness checks of the service.
 
 import { AgoraError } from "@agora/client";
 import { Show } from "../../shared/basics";
@@ -22,19 +22,19 @@ export function Health() {
               <div key={name}>
                 <dt>{name}</dt>
                 <dd>
-                  {status === "ok" ? "works" : "fails"}, after {milliseconds.toFixed(0)} ms
+                  {status === "ok" ? "ok" : "failed"}, in {milliseconds.toFixed(0)} ms
                 </dd>
               </div>
             ))}
           </dl>
         )}
       </Show>
-      <button onClick={health.reload}>Ask again</button>
+      <button onClick={health.reload}>Check again</button>
     </>
   );
 }
 
-/** What is asked about the service: with 503, some of it fails, and that is said. */
+/** Reads the results of the checks. They are in the body of a 503 as well, if some of them fail. */
 async function readChecks(): Promise<Record<string, Check>> {
   try {
     return { ...(await agora.get("/health/ready")).data };

@@ -1,4 +1,4 @@
-// Hiding posts and comments, and showing them again.
+// The form to hide posts and comments, and to show them again.
 
 import { Form, Input, text } from "../../shared/basics";
 import { agora } from "../../shared/session";
@@ -13,11 +13,11 @@ export async function setHidden({ type, id }: Target, hidden: boolean, reason: s
 }
 
 export function HideForm({ target, hidden, onDone }: { target: Target; hidden: boolean; onDone: () => Promise<void> | void }) {
-  const act = hidden ? "Show again" : "Hide";
+  const action = hidden ? "Show again" : "Hide";
   return (
     <Form
-      label={act}
-      submit={act}
+      label={action}
+      submit={action}
       does={async (fields) => {
         await setHidden(target, !hidden, text(fields, "reason"));
         await onDone();

@@ -1,4 +1,4 @@
-// Mails that wait to be sent, were given up, or were sent.
+// The mail queue: mails that wait to be sent, have failed for good, or were sent.
 
 import type { components } from "@agora/client";
 import { Action, List, Time, Title } from "../../shared/basics";
@@ -15,10 +15,10 @@ const STATUSES = [
 type Status = (typeof STATUSES)[number][0];
 
 const KINDS: Record<Mail["kind"], string> = {
-  password_reset: "A forgotten password",
+  password_reset: "Password reset",
   email_verification: "Verification of an address",
-  email_change: "A new address",
-  email_changed: "Word to the address before",
+  email_change: "Change of the address",
+  email_changed: "Notice to the previous address",
 };
 
 export function Mails({ query }: { query: URLSearchParams }) {
@@ -46,14 +46,14 @@ function Queue({ status }: { status: Status }) {
   const mails = useList(() => read(status), [status]);
   return (
     <>
-      <p class="faint">The first 100 at most. {status === "sent" && "Those of the last day."}</p>
+      <p class="faint">Shows the first 100 at most. {status === "sent" && "Sent mails are kept for a day."}</p>
       <List of={mails} label="Mails" empty="There are none.">
         {(mail) => (
           <div class="person">
             <span>{KINDS[mail.kind]}</span>
             <bdi>{mail.address}</bdi>
             <span class="faint">
-              asked for <Time of={mail.createdAt} />
+              requested <Time of={mail.createdAt} />
             </span>
             {status !== "sent" && <span class="faint">tried {mail.attempts} times</span>}
             {mail.failure && <p class="faint">“{mail.failure}”</p>}

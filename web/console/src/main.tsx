@@ -1,4 +1,4 @@
-// The console: what administrators do, over the public interface alone.
+// The console for administrators. It uses only the public HTTP interface.
 
 import { Action, Title } from "../../shared/basics";
 import { Navigation, type Places, show } from "../../shared/frame";
@@ -35,7 +35,7 @@ function Place() {
       return <Dashboard />;
     case "reports":
       return <Reports query={query} />;
-    // Where a name leads to that both pages show.
+    // Components that app and console share link users as `user`.
     case "user":
     case "accounts":
       return one === undefined ? <Accounts query={query} /> : <AccountPage key={one} id={one} />;
@@ -54,7 +54,7 @@ function Place() {
     default:
       return (
         <>
-          <Title>There is nothing here</Title>
+          <Title>Page not found</Title>
           <a href="#/">To the dashboard</a>
         </>
       );
@@ -66,7 +66,7 @@ function Console({ user }: { user: User }) {
     return (
       <main id="content" class="alone">
         <Title>Not for this account</Title>
-        <p>The console is for administrators, and <bdi>{user.username}</bdi> is none.</p>
+        <p>The console is for administrators, and <bdi>{user.username}</bdi> is not one.</p>
         <Action does={logOut}>Log out</Action>
       </main>
     );
@@ -83,7 +83,7 @@ function Console({ user }: { user: User }) {
   );
 }
 
-function Door() {
+function Visitor() {
   return (
     <main id="content" class="alone">
       <Login />
@@ -91,4 +91,4 @@ function Door() {
   );
 }
 
-show({ member: (user) => <Console user={user} />, visitor: () => <Door /> });
+show({ member: (user) => <Console user={user} />, visitor: () => <Visitor /> });

@@ -1,4 +1,4 @@
-// Posts of everybody, and what is hidden of them.
+// The posts of all users, with forms to hide them.
 
 import type { components } from "@agora/client";
 import { Input, List, More, Time, Title, UserLink } from "../../shared/basics";
@@ -27,7 +27,7 @@ export function Posts({ query }: { query: URLSearchParams }) {
 }
 
 function Found({ q }: { q: string }) {
-  // What is found of this type are posts.
+  // The results of a search of this type are posts.
   const found = () =>
     agora.list("/api/search", { params: { query: { type: "posts", q } } }) as unknown as AsyncGenerator<Post, void, void>;
   const posts = useList<Post>(() => (q ? found() : agora.list("/api/posts/all", { params: { query: { size: 20 } } })), []);

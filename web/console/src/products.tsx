@@ -1,9 +1,9 @@
-// The catalog: what is in it, and how it is changed.
+// The catalog: lists, creates, changes and deletes products.
 
 import type { components } from "@agora/client";
 import { useState } from "preact/hooks";
 import { Action, Form, Input, List, More, Show, text, Title } from "../../shared/basics";
-import { deleted, useKey, useList, useLoaded } from "../../shared/load";
+import { ignoreNotFound, useSendOnce, useList, useLoaded } from "../../shared/load";
 import { QueryForm } from "../../shared/query";
 import { at, go } from "../../shared/router";
 import { agora } from "../../shared/session";
@@ -13,7 +13,7 @@ type Product = components["schemas"]["Product"];
 
 export function Products({ query }: { query: URLSearchParams }) {
   const q = query.get("q") ?? "";
-  const keyed = useKey();
+  const sendOnce = useSendOnce();
   const [turn, setTurn] = useState(0);
   return (
     <>
@@ -26,7 +26,7 @@ export function Products({ query }: { query: URLSearchParams }) {
           submit="Create product"
           does={(fields) => {
             const body = read(fields);
-            return keyed(JSON.stringify(body), async (header) => {
+            return sendOnce(JSON.stringify(body), async (header) => {
               go(at("products", (await agora.post("/api/products", { params: { header }, body })).product.id));
             });
           }}
@@ -69,7 +69,7 @@ export function ProductPage({ id }: { id: string }) {
             product={data}
             submit="Save product"
             does={async (fields) => {
-              // What was left as it is may have been changed by others, as the stock by orders.
+              // Send only the changed fields: others may have changed meanwhile, such as the stock by orders.
               const changed = Object.entries(read(fields)).filter(([name, value]) => value !== data[name as keyof Product]);
               const body = Object.fromEntries(changed) as Partial<ReturnType<typeof read>>;
               const { product: saved } = await agora.put("/api/products/{id}", { params: { path }, body });
@@ -80,7 +80,7 @@ export function ProductPage({ id }: { id: string }) {
             <Action
               kind="danger"
               does={async () => {
-                await deleted(agora.delete("/api/products/{id}", { params: { path } }));
+                await ignoreNotFound(agora.delete("/api/products/{id}", { params: { path } }));
                 go("#/products");
               }}
             >
@@ -114,7 +114,7 @@ function ProductForm(props: { product?: Product; submit: string; does: (fields: 
         <Input label="Name" name="name" value={product?.name ?? ""} required />
         <Input label="Category" name="category" value={product?.category ?? ""} required />
         <Input label="Price" name="price" type="number" step="any" value={String(product?.price ?? "")} required />
-        {/* Where it has variants, its stock is theirs. */}
+        {/* The stock of a product with variants is that of its variants. */}
         {!product?.variants.length && (
           <Input label="In stock" name="stock" type="number" value={String(product?.stock ?? 0)} required />
         )}

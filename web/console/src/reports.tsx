@@ -1,15 +1,15 @@
-// Reports as a queue, worked off by the keyboard.
+// The queue of reports, which can be decided with the keyboard.
 
 import type { components } from "@agora/client";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Action, Failure, Form, Input, leave, List, More, Show, text, Time, Title, UserLink } from "../../shared/basics";
+import { Action, Failure, Form, Input, moveFocusFrom, List, More, Show, text, Time, Title, UserLink } from "../../shared/basics";
 import { type LoadedList, useList, useLoaded, without } from "../../shared/load";
 import { at } from "../../shared/router";
 import { Pictures } from "../../shared/pictures";
 import { agora } from "../../shared/session";
 import { Text } from "../../shared/text";
-import { inWords } from "../../shared/words";
+import { errorMessage } from "../../shared/words";
 import { HideForm, setHidden } from "./hide";
 
 type Report = components["schemas"]["Report"];
@@ -47,7 +47,7 @@ export function Reports({ query }: { query: URLSearchParams }) {
 function Queue({ status }: { status: Report["status"] }) {
   const reports = useList(() => agora.list("/api/admin/reports", { params: { query: { status } } }), [status]);
   const remove = (report: Report) => {
-    leave(document.querySelector(`[data-report="${report.id}"]`));
+    moveFocusFrom(document.querySelector(`[data-report="${report.id}"]`));
     reports.change((items) => without(items, report));
   };
   const error = useKeys(reports, status === "OPEN", remove);
@@ -55,8 +55,8 @@ function Queue({ status }: { status: Report["status"] }) {
     <>
       {status === "OPEN" && (
         <p class="faint">
-          Keys, once one of them has the focus: <kbd>j</kbd> and <kbd>k</kbd> go to the next and the one before, <kbd>h</kbd> hides what was reported and
-          resolves, <kbd>r</kbd> resolves, <kbd>x</kbd> rejects.
+          Keys while a report has the focus: <kbd>j</kbd> and <kbd>k</kbd> move to the next and the previous report, <kbd>h</kbd> hides
+          the reported content and resolves the report, <kbd>r</kbd> resolves it, <kbd>x</kbd> rejects it.
         </p>
       )}
       <Failure>{error}</Failure>
@@ -72,15 +72,15 @@ async function decide(report: Report, status: "RESOLVED" | "REJECTED", note: str
   await agora.put("/api/admin/reports/{reportId}", { params: { path }, body: { status, ...(note && { note }) } });
 }
 
-/** Hides what was reported, with what it was reported for as the reason, and resolves the report. */
+/** Hides the reported content, with the category of the report as the reason, and resolves the report. */
 async function hide(report: Report): Promise<void> {
   const { targetType: type, targetId: id } = report;
-  if (type === "USER") throw new Error("An account is not hidden. Open it to disable it.");
+  if (type === "USER") throw new Error("An account cannot be hidden. Open it to disable it.");
   await setHidden({ type, id }, true, CATEGORIES[report.category]);
   await decide(report, "RESOLVED", "Hidden");
 }
 
-/** Listens to the keys where a report has the focus; what failed of what they did. */
+/** Handles the keys while a report has the focus. Returns the message of an error in the last decision. */
 function useKeys(reports: LoadedList<Report>, areOpen: boolean, remove: (report: Report) => void): string {
   const [error, setError] = useState("");
   useEffect(() => {
@@ -94,14 +94,14 @@ function useKeys(reports: LoadedList<Report>, areOpen: boolean, remove: (report:
       const report = reports.items.find(({ id }) => id === rows[here]?.dataset["report"]);
       const does = (decision: (report: Report) => Promise<void>) => {
         if (report === undefined) return;
-        // Held down, a key decides nothing; and what is decided stays so.
+        // A key that is held down must not decide several reports, and decided reports cannot be decided again.
         if (event.repeat || !areOpen) return;
-        // The next one comes to its place.
+        // The decided report is removed: focus its neighbour.
         goTo(here + 1 < rows.length ? here + 1 : here - 1);
         setError("");
         decision(report).then(
           () => remove(report),
-          (failure: unknown) => setError(failure instanceof Error && failure.name === "Error" ? failure.message : inWords(failure)),
+          (failure: unknown) => setError(failure instanceof Error && failure.name === "Error" ? failure.message : errorMessage(failure)),
         );
       };
       switch (event.key) {
@@ -149,7 +149,7 @@ function Row({ report, onDecided }: { report: Report; onDecided: () => void }) {
                 Decision
                 <select name="status">
                   <option value="RESOLVED">Resolved: something was done</option>
-                  <option value="REJECTED">Rejected: nothing is to be done</option>
+                  <option value="REJECTED">Rejected: nothing needs to be done</option>
                 </select>
               </label>
               <Input label="Note, for administrators" name="note" maxLength={1000} />
@@ -169,7 +169,7 @@ function Target({ report, onDone }: { report: Report; onDone: () => void }) {
     case "USER":
       return (
         <p>
-          <a href={at("accounts", id)}>The account that was reported</a>
+          <a href={at("accounts", id)}>The reported account</a>
         </p>
       );
     case "COMMENT":
@@ -189,7 +189,7 @@ function Comment({ report, onDone }: { report: Report; onDone: () => void }) {
   if (comment === null) {
     return (
       <p>
-        A comment that is gone, <code>{report.targetId}</code>
+        A deleted comment, <code>{report.targetId}</code>
       </p>
     );
   }
@@ -207,7 +207,7 @@ function Comment({ report, onDone }: { report: Report; onDone: () => void }) {
   );
 }
 
-/** A post, and what can be done about it, by whether it is hidden. */
+/** A post. `children` renders the buttons below it. */
 function Post(props: { id: string; children?: (isHidden: boolean, reload: () => void) => ComponentChildren }) {
   const path = { postId: props.id };
   const post = useLoaded(async () => (await agora.get("/api/posts/by-id/{postId}", { params: { path } })).data, [path.postId]);

@@ -1,4 +1,4 @@
-// The service itself: its configuration, and a backup of all that it has.
+// The configuration of the service, and the download of a backup.
 
 import type { components } from "@agora/client";
 import { Download, Show, Title } from "../../shared/basics";
@@ -12,7 +12,10 @@ export function Configuration() {
   return (
     <>
       <Title>Configuration</Title>
-      <p class="faint">That of the node that answered. Passwords and secrets are not shown. To change a setting, change it where it comes from, and restart.</p>
+      <p class="faint">
+        The configuration of the node that responded. Passwords and secrets are not shown. To change a setting, change it at its
+        source, and restart the service.
+      </p>
       <Show of={settings}>
         {(data) => (
           <>
@@ -42,7 +45,7 @@ function Row({ setting: { variable, value, isSecret, isSet, source } }: { settin
         <code>{variable}</code>
       </dt>
       <dd>
-        {value === null ? <span class="faint">{isSecret ? "set, and not shown" : "not set"}</span> : <bdi>{value}</bdi>}
+        {value === null ? <span class="faint">{isSecret ? "set, but not shown" : "not set"}</span> : <bdi>{value}</bdi>}
         {value !== null && isSecret && <span class="faint"> (without its password)</span>}{" "}
         <span class="faint">{isSet ? `from ${source}` : value !== null && "by default"}</span>
       </dd>
@@ -55,13 +58,16 @@ export function Backup() {
     <>
       <Title>Backup</Title>
       <p>
-        A backup is one file with all rows and all images, as <code>agora backup</code> makes it; <code>agora restore</code> reads it.
+        A backup is a file with the whole database and all images, like that of <code>agora backup</code>. Restore it with{" "}
+        <code>agora restore</code>.
       </p>
       <ul>
-        <li>It holds every password hash, address and private post: keep it as safe as the service.</li>
-        <li>The secret that tokens are signed with is not in it. Keep a copy of it elsewhere: after a restore without it, everybody logs in again.</li>
-        <li>The download is on record in the audit log. One is made at a time.</li>
-        <li>The browser holds the file in memory until it is saved. For a large service, use the command.</li>
+        <li>It contains all password hashes, email addresses and private posts: keep it as safe as the service.</li>
+        <li>
+          It does not contain the secret that signs tokens. Keep a copy elsewhere: after a restore without it, all users must log in again.
+        </li>
+        <li>The audit log records the download. Only one backup is made at a time.</li>
+        <li>The browser keeps the file in memory until it is saved. For a large service, use the command.</li>
       </ul>
       <Download
         label="Make a backup"

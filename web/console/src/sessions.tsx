@@ -1,4 +1,4 @@
-// Where an account is logged in.
+// The sessions of an account.
 
 import { Action, List, Time } from "../../shared/basics";
 import { useList } from "../../shared/load";
@@ -13,7 +13,7 @@ export function Sessions({ userId }: { userId: string }) {
       <List of={sessions} label="Sessions" empty="Nobody is logged in.">
         {(session) => (
           <div class="person">
-            <span>{session.userAgent ?? "A client without a name"}</span>
+            <span>{session.userAgent ?? "Unknown program"}</span>
             <span class="faint">
               since <Time of={session.openedAt} />, last used <Time of={session.lastSeenAt} />
             </span>

@@ -1,13 +1,13 @@
-// The catalog from a file, and into one.
+// The forms to import and export the catalog.
 
 import { useState } from "preact/hooks";
 import { Download, file, Form, Input, More } from "../../shared/basics";
-import { useIsThere } from "../../shared/load";
+import { useIsMounted } from "../../shared/load";
 import { count } from "../../shared/words";
-import { type Change, exported, parse, type Refusal, take } from "./catalog";
+import { type Change, exportProducts, importRow, parse, type Refusal } from "./catalog";
 
-/** The most bytes of a file that is imported here. */
-const LARGEST = 32 << 20;
+/** The maximum size of a file to import, in bytes. */
+const MAX_SIZE = 32 << 20;
 
 export function Transfer({ onDone }: { onDone: () => void }) {
   const [read, setRead] = useState(0);
@@ -18,9 +18,10 @@ export function Transfer({ onDone }: { onDone: () => void }) {
       </More>
       <More label="Export">
         <p class="faint">
-          A JSON object a line, for <code>agora products import</code> or the import here. What others change meanwhile may be in it or not.
+          One JSON object per line, for <code>agora products import</code> or the import here. Changes during the export may be included or
+          not.
         </p>
-        <Download label="Collect all products" save="Save the products" name="products.jsonl" make={() => exported(setRead)} />
+        <Download label="Collect all products" save="Save the products" name="products.jsonl" make={() => exportProducts(setRead)} />
         <p role="status">{read > 0 && `${count(read, "product")} collected.`}</p>
       </More>
     </>
@@ -36,30 +37,30 @@ interface Progress {
 
 function Import({ onDone }: { onDone: () => void }) {
   const [progress, setProgress] = useState<Progress | undefined>(undefined);
-  const isThere = useIsThere();
+  const isMounted = useIsMounted();
 
   async function work(fields: FormData) {
     setProgress(undefined);
     const chosen = file(fields, "file");
     if (chosen === undefined) return;
-    if (chosen.size > LARGEST) return setProgress(refused("The file is too large for the browser: use the command."));
+    if (chosen.size > MAX_SIZE) return setProgress(refused("The file is too large for the browser: use `agora products import`."));
     const { rows, refusals } = parse(await chosen.text());
     const now: Progress = { all: rows.length + refusals.length, done: { created: 0, updated: 0, unchanged: 0, refused: refusals.length }, refusals, isEnded: false };
-    // Nothing is changed by a file that is not understood.
+    // A file with malformed rows changes nothing.
     if (refusals.length > 0 || rows.length === 0) {
-      return setProgress(rows.length + refusals.length === 0 ? refused("There is nothing in the file.") : { ...now, isEnded: true });
+      return setProgress(rows.length + refusals.length === 0 ? refused("The file is empty.") : { ...now, isEnded: true });
     }
     for (const row of rows) {
-      if (!isThere.current) return;
+      if (!isMounted.current) return;
       setProgress({ ...now, done: { ...now.done }, refusals: [...now.refusals] });
-      const taken = await take(row).catch((error: unknown) => {
+      const result = await importRow(row).catch((error: unknown) => {
         setProgress({ ...now, isEnded: true });
         throw error;
       });
-      if (typeof taken === "string") now.done[taken] += 1;
+      if (typeof result === "string") now.done[result] += 1;
       else {
         now.done.refused += 1;
-        now.refusals.push(taken);
+        now.refusals.push(result);
       }
     }
     setProgress({ ...now, isEnded: true });
@@ -69,8 +70,9 @@ function Import({ onDone }: { onDone: () => void }) {
   return (
     <>
       <p class="faint">
-        A file of JSON, an object a line or one array of objects, as <code>agora products export</code> makes it. A product with the SKU of a row is
-        changed in what the row gives; without one, a product is created. Rows are taken over one by one: what was done before a failure stays.
+        A JSON file with one object per line, or an array of objects, like that of <code>agora products export</code>. If a product has
+        the SKU of a row, the import updates the fields in the row. Otherwise it creates a product. Rows are imported one by one: those
+        before a failure stay.
       </p>
       <Form label="Import products" submit="Import" does={work}>
         <Input label="File" name="file" type="file" accept=".json,.jsonl,.ndjson" required />
@@ -89,10 +91,10 @@ function Shown({ of: { all, done, refusals, isEnded } }: { of: Progress }) {
   const words = `${count(done.created, "product")} created, ${done.updated} updated, ${done.unchanged} unchanged, ${count(done.refused, "row")} refused.`;
   return (
     <>
-      {all > 0 && !isEnded && <progress aria-label="Rows taken over" max={all} value={sum} />}
+      {all > 0 && !isEnded && <progress aria-label="Imported rows" max={all} value={sum} />}
       <p role="status">{isEnded && `${sum < all ? "Stopped" : "Done"}: ${words}`}</p>
       {refusals.length > 0 && (
-        <ul class="list" aria-label="Rows that were refused">
+        <ul class="list" aria-label="Refused rows">
           {refusals.map(({ id, reason }) => (
             <li key={id} class="failure">
               {reason}

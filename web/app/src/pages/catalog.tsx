@@ -1,4 +1,4 @@
-// The catalog of products, which anybody may see.
+// The public catalog of products.
 
 import type { components } from "@agora/client";
 import { Fragment } from "preact";
@@ -65,7 +65,7 @@ export function ProductPage({ id }: { id: string }) {
               </Fragment>
             ))}
           </dl>
-          {/* They are at other hosts, which are asked when somebody wants to, and not before. */}
+          {/* Links instead of images: they are at other hosts, which must not be contacted unless the user asks for it. */}
           <ul>
             {data.images.map((image, place) => (
               <li key={image}>

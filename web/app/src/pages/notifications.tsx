@@ -1,4 +1,4 @@
-// What happened while one was away.
+// The list of notifications.
 
 import type { components } from "@agora/client";
 import { useEffect, useState } from "preact/hooks";
@@ -11,7 +11,7 @@ import { nameOf } from "../../../shared/words";
 
 type Notification = components["schemas"]["Notification"];
 
-const SAYS: Record<Notification["type"], string> = {
+const TEXTS: Record<Notification["type"], string> = {
   like: "liked your post",
   comment: "commented on your post",
   reply: "replied to you",
@@ -27,7 +27,7 @@ export function Notifications() {
   const [isMarked, setMarked] = useState(false);
   useEffect(() => {
     if (newest === undefined) return;
-    // What is shown is read; what comes in from here on is news.
+    // Mark those shown as read. Later ones stay unread.
     const shown = { upTo: newest.id, updatedAt: newest.updatedAt };
     const marking = newest.read ? Promise.resolve() : agora.put("/api/notifications/read", { body: shown });
     marking.then(
@@ -47,7 +47,7 @@ export function Notifications() {
             class="main wide"
             onClick={() => {
               notifications.reload();
-              // What was new may be taken back.
+              // The new notifications may have been withdrawn meanwhile.
               void readUnread();
             }}
           >
@@ -72,7 +72,7 @@ function Row({ notification }: { notification: Notification }) {
       {actor && <Avatar user={actor} />}
       <a class="user" href={target}>
         {!notification.read && <span class="tag">New</span>} <bdi>{actor ? nameOf(actor) : "Somebody"}</bdi>
-        {others > 0 && ` and ${others === 1 ? "one other" : `${others} others`}`} {SAYS[type]}
+        {others > 0 && ` and ${others === 1 ? "one other" : `${others} others`}`} {TEXTS[type]}
         {(comment ?? post) && <span class="faint"> “{(comment ?? post)?.content}”</span>}
       </a>
       <Time of={notification.updatedAt} />

@@ -1,4 +1,4 @@
-// Pages about people, and what is found by its words.
+// Profiles, and the search.
 
 import type { components } from "@agora/client";
 import { type Change, replaced, useList, useLoaded, without } from "../../../shared/load";
@@ -45,7 +45,7 @@ export function UserPage({ id, list }: { id: string; list: string | undefined })
   );
 }
 
-/** `onRelate` is told that one may see more of them now, or less. */
+/** `onRelate` is called when the viewer may see more or less of the user than before. */
 function Card(props: { profile: Profile; onChange: (change: Change<Profile>) => void; onRelate: () => void }) {
   const { profile, onChange, onRelate } = props;
   const { relationship } = profile;
@@ -87,7 +87,7 @@ function Card(props: { profile: Profile; onChange: (change: Change<Profile>) => 
                 change({ muting: true });
               }}
             >
-              Mute: see nothing of them in lists
+              Mute: leave out this user's posts and notifications
             </Action>
           )}
           {relationship.blocking ? (
@@ -161,7 +161,7 @@ export function Search({ query }: { query: URLSearchParams }) {
       <Title>Search</Title>
       <QueryForm label="Search" submit="Search" place="search" asked={{ type, q }}>
         <Input label="Words, “a phrase”, or #tag" name="q" type="search" value={q} required maxLength={200} />
-        <Choice label="Among" name="type" value={type} of={TYPES} />
+        <Choice label="Search in" name="type" value={type} of={TYPES} />
       </QueryForm>
       {q ? <Found key={`${type} ${q}`} q={q} type={type} /> : <Directory />}
     </>
@@ -172,7 +172,7 @@ type Schemas = components["schemas"];
 
 function Found({ q, type }: { q: string; type: Type }) {
   const nothing = "Nothing was found.";
-  // What is found is what was asked for.
+  // The type of the results is the one that was requested.
   const found = <T,>() =>
     agora.list("/api/search", { params: { query: { type, q } } }) as unknown as AsyncGenerator<T, void, void>;
   switch (type) {
@@ -222,8 +222,8 @@ function People(props: { list: () => AsyncGenerator<Profile, void, void>; label:
   );
 }
 
-/** Whom one keeps away, with the way back. */
-export function Apart({ of }: { of: "blocks" | "mutes" }) {
+/** The users that the viewer has blocked or muted, with buttons that undo it. */
+export function BlockedOrMuted({ of }: { of: "blocks" | "mutes" }) {
   const profiles = useList<Profile>(
     () => (of === "blocks" ? agora.list("/api/users/me/blocks") : agora.list("/api/users/me/mutes")),
     [of],

@@ -1,16 +1,16 @@
-// Pages that are lists of posts, and that of a single one.
+// Lists of posts, and the page of a single post.
 
 import { useState } from "preact/hooks";
 import { missed, news, useEvents } from "../live";
 import { type LoadedList, replaced, useList, useLoaded, without } from "../../../shared/load";
-import { Comments, made } from "../parts/comments";
+import { Comments, ownComments } from "../parts/comments";
 import { Avatar, List, More, Show, Title, UserLink } from "../../../shared/basics";
 import { Composer, type Post, PostCard } from "../parts/post";
 import { go } from "../../../shared/router";
 import { agora } from "../../../shared/session";
 import { count } from "../../../shared/words";
 
-/** Posts, as long as they are there. */
+/** A list of posts. */
 export function Posts<P extends Post>({ of: posts, empty }: { of: LoadedList<P>; empty: string }) {
   return (
     <List of={posts} label="Posts" empty={empty}>
@@ -25,7 +25,7 @@ export function Posts<P extends Post>({ of: posts, empty }: { of: LoadedList<P>;
   );
 }
 
-/** Says that posts came in, and shows them when asked. */
+/** A button that appears when there are new posts, and shows them. */
 function News({ of, onShow }: { of: keyof typeof news; onShow: () => void }) {
   const number = news[of].value;
   return (
@@ -39,15 +39,15 @@ function News({ of, onShow }: { of: keyof typeof news; onShow: () => void }) {
   );
 }
 
-/** Nothing is new to who reads the list from its beginning. */
-function startOver(of: keyof typeof news): void {
+/** Resets the count of new posts, when the list is read from its beginning. */
+function resetNews(of: keyof typeof news): void {
   news[of].value = 0;
   missed.value = false;
 }
 
 export function Feed() {
   const posts = useList(() => {
-    startOver("feed");
+    resetNews("feed");
     return agora.list("/api/posts/following/all", { params: { query: { size: 20 } } });
   }, []);
   return (
@@ -62,7 +62,7 @@ export function Feed() {
 
 export function Public() {
   const posts = useList(() => {
-    startOver("public");
+    resetNews("public");
     return agora.list("/api/posts/public");
   }, []);
   return (
@@ -105,10 +105,10 @@ export function PostPage({ id }: { id: string }) {
       post.change((now) => ({ ...now, likeCount }));
     }
     if (event.event === "comment") setComments([...comments, event.data.commentId]);
-    const isBlind = event.event === "reset" || (event.event === "open" && !event.data.resumed);
-    if (event.event === "post" || isBlind) post.reload();
-    // What came in unseen is in the list when it is read again.
-    if (isBlind) setTurn((turn) => turn + 1);
+    const mayHaveMissed = event.event === "reset" || (event.event === "open" && !event.data.resumed);
+    if (event.event === "post" || mayHaveMissed) post.reload();
+    // Reload the comments, since events about new ones may have been lost.
+    if (mayHaveMissed) setTurn((turn) => turn + 1);
   });
   return (
     <>
@@ -123,7 +123,7 @@ export function PostPage({ id }: { id: string }) {
               </More>
             )}
             <div role="status">
-              {comments.some((comment) => !made.value.has(comment)) && (
+              {comments.some((comment) => !ownComments.value.has(comment)) && (
                 <button
                   onClick={() => {
                     setComments([]);

@@ -1,12 +1,12 @@
-// The own account.
+// The settings of the user's account.
 
 import type { components } from "@agora/client";
-import { deleted, useList, useLoaded, without } from "../../../shared/load";
+import { ignoreNotFound, useList, useLoaded, without } from "../../../shared/load";
 import { Action, Check, Choice, Download, file, Form, Input, List, More, Show, text, Time, Title } from "../../../shared/basics";
 import { at } from "../../../shared/router";
 import { agora, end, logOut, me, readMe, type User } from "../../../shared/session";
 import { theme, themeNamed, THEMES } from "../../../shared/theme";
-import { Apart } from "./people";
+import { BlockedOrMuted } from "./people";
 
 export function Settings() {
   const user = me.value;
@@ -38,13 +38,13 @@ export function Settings() {
       <ProfileForm user={user} />
       <NotificationForm />
       <Sessions />
-      <section aria-label="Kept away">
-        <h2>Kept away</h2>
+      <section aria-label="Blocked and muted">
+        <h2>Blocked and muted</h2>
         <More label="Blocked">
-          <Apart of="blocks" />
+          <BlockedOrMuted of="blocks" />
         </More>
         <More label="Muted">
-          <Apart of="mutes" />
+          <BlockedOrMuted of="mutes" />
         </More>
       </section>
       <Account user={user} />
@@ -62,27 +62,27 @@ function ProfileForm({ user }: { user: User }) {
         done="Saved."
         does={async (fields) => {
           const picture = file(fields, "profilePicture");
-          const given = {
+          const values = {
             displayName: text(fields, "displayName"),
             biography: text(fields, "biography"),
             discoverable: fields.has("discoverable"),
             searchable: fields.has("searchable"),
             hideCounts: fields.has("hideCounts"),
           };
-          // What was left as it is may have been changed elsewhere.
-          const changed = Object.entries(given).filter(([name, value]) => value !== (user[name as keyof typeof given] ?? ""));
-          const body = Object.fromEntries(changed) as Partial<typeof given>;
+          // Send only the changed fields: others may have been changed elsewhere.
+          const changed = Object.entries(values).filter(([name, value]) => value !== (user[name as keyof typeof values] ?? ""));
+          const body = Object.fromEntries(changed) as Partial<typeof values>;
           const removed = fields.has("removeProfilePicture") && { removeProfilePicture: true };
           await agora.put("/api/users/me", { body: { ...body, ...removed, ...(picture && { profilePicture: picture }) } });
           await readMe();
         }}
       >
-        <Input label="Displayed name" name="displayName" value={user.displayName ?? ""} maxLength={50} />
+        <Input label="Display name" name="displayName" value={user.displayName ?? ""} maxLength={50} />
         <label>
           About you
           <textarea name="biography" rows={3} defaultValue={user.biography ?? ""} />
         </label>
-        {/* One that was saved is not sent again. */}
+        {/* The key empties the field after the picture was saved, so that it is not sent again. */}
         <Input
           key={user.profilePicture}
           label="Picture"
@@ -91,9 +91,9 @@ function ProfileForm({ user }: { user: User }) {
           accept="image/png,image/jpeg,image/gif,image/webp"
         />
         {user.profilePicture && <Check key={user.profilePicture} label="Remove my picture" name="removeProfilePicture" checked={false} />}
-        <Check label="List me where people look for others" name="discoverable" checked={user.discoverable} />
-        <Check label="Let others find my posts by their words" name="searchable" checked={user.searchable} />
-        <Check label="Hide how many follow me, and whom I follow" name="hideCounts" checked={user.hideCounts} />
+        <Check label="List me in the directory and in search results" name="discoverable" checked={user.discoverable} />
+        <Check label="Include my posts in search results" name="searchable" checked={user.searchable} />
+        <Check label="Hide my follower and following counts" name="hideCounts" checked={user.hideCounts} />
       </Form>
     </section>
   );
@@ -162,7 +162,7 @@ function Sessions() {
                 label={`End the session of ${session.userAgent ?? "an unknown program"}`}
                 does={async () => {
                   const path = { sessionId: session.id };
-                  await deleted(agora.delete("/api/users/me/sessions/{sessionId}", { params: { path } }));
+                  await ignoreNotFound(agora.delete("/api/users/me/sessions/{sessionId}", { params: { path } }));
                   sessions.change((items) => without(items, session));
                 }}
               >
@@ -200,7 +200,7 @@ function Account({ user }: { user: User }) {
             return agora.put("/api/users/me/password", { body: { currentPassword, newPassword } });
           }}
         >
-          <Input label="Present password" name="currentPassword" type="password" autoComplete="current-password" required />
+          <Input label="Current password" name="currentPassword" type="password" autoComplete="current-password" required />
           <Input label="New password" name="newPassword" type="password" autoComplete="new-password" required />
         </Form>
       </More>
@@ -212,7 +212,7 @@ function Account({ user }: { user: User }) {
         <Form
           label="Change your email address"
           submit="Change address"
-          done="Done, or on its way to be verified by mail."
+          done="Changed, or to be verified with the code that was sent to the new address."
           clears
           does={async (fields) => {
             const [email, currentPassword] = [text(fields, "email"), text(fields, "currentPassword")];
@@ -235,19 +235,19 @@ function Account({ user }: { user: User }) {
           <Input label="The code from the mail" name="token" autoComplete="one-time-code" required />
         </Form>
         {!user.emailVerified && (
-          <Action does={() => agora.post("/api/users/me/email/verification")}>Send me mail to verify it</Action>
+          <Action does={() => agora.post("/api/users/me/email/verification")}>Send a code to this address</Action>
         )}
       </More>
       <More label="Export">
         <Download
-          label="Collect everything that I stored"
+          label="Create an archive of my data"
           save="Save the archive"
           name="agora-export.zip"
           make={async () => (await agora.http.GET("/api/users/me/export", { parseAs: "blob" })).data}
         />
       </More>
       <More label="Delete your account">
-        <p>Everything that you wrote goes with it. Nobody can bring it back.</p>
+        <p>This also deletes everything that you wrote. It cannot be undone.</p>
         <Form
           label="Delete your account"
           submit="Delete my account"

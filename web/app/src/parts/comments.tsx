@@ -1,12 +1,12 @@
-// The conversation under a post.
+// The comments on a post, in threads.
 
 import type { components } from "@agora/client";
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Change, deleted, replaced, useList, without } from "../../../shared/load";
+import { type Change, ignoreNotFound, replaced, useList, without } from "../../../shared/load";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
-import { Action, Avatar, Form, leave, List, More, takeFocus, Time, UserLink } from "../../../shared/basics";
+import { Action, Avatar, Form, moveFocusFrom, List, More, takeFocus, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
 import { type Draft, draftOf, newDraft } from "./draft";
 import { Report } from "./report";
@@ -14,22 +14,22 @@ import { Text } from "../../../shared/text";
 
 type Comment = components["schemas"]["ThreadedComment"];
 
-/** The comments that were made here: they are no news. */
-export const made = signal<ReadonlySet<string>>(new Set());
+/** The ids of comments that were created here, which are not announced as new. */
+export const ownComments = signal<ReadonlySet<string>>(new Set());
 
 type Header = { "Idempotency-Key": string };
 
 async function create(postId: string, header: Header, content: string, replyToId?: string): Promise<Comment> {
   const body = { content, ...(replyToId !== undefined && { replyToId }) };
   const { data } = await agora.post("/api/posts/{postId}/comments", { params: { path: { postId }, header }, body });
-  made.value = new Set([...made.value, data.id]);
+  ownComments.value = new Set([...ownComments.value, data.id]);
   return data;
 }
 
-/** The threads of a post; they are read again when `turn` changes. `onCount` is told that there are more or fewer. */
+/** The threads of a post, which are reloaded when `turn` changes. `onCount` is called when the number of comments changes. */
 export function Comments(props: { postId: string; authorId: string; turn: number; onCount: () => void }) {
   const { postId, authorId, turn, onCount } = props;
-  // The newest first: what comes in is in the part that is read again, however many there are.
+  // Newest first, so that a reload includes new comments, however many there are.
   const params = { path: { postId }, query: { order: "newest" as const } };
   const threads = useList(() => agora.list("/api/posts/{postId}/comments", { params }), [postId], turn);
   return (
@@ -40,7 +40,7 @@ export function Comments(props: { postId: string; authorId: string; turn: number
         draft={draftOf(`comment on ${postId}`, "")}
         onSend={async (content, header) => {
           const comment = await create(postId, header, content);
-          // It may be there already, if the answer was lost that said so before.
+          // The list may contain it already, if the response to an earlier attempt was lost.
           threads.change((items) => [comment, ...without(items, comment)]);
           onCount();
         }}
@@ -69,7 +69,7 @@ export function Comments(props: { postId: string; authorId: string; turn: number
 interface CommentProps {
   comment: Comment;
   postId: string;
-  /** Of the post. */
+  /** The author of the post. */
   authorId: string;
   onChange: (change: Change<Comment>) => void;
   onEdit: () => void;
@@ -79,7 +79,7 @@ interface CommentProps {
 function Thread(props: CommentProps & { turn: number; onCount: () => void }) {
   const { comment, onChange, onCount } = props;
   const [isOpen, setOpen] = useState(false);
-  // An answer that was given here, until it is among those that are shown.
+  // A reply that was written here, until the list of replies shows it.
   const [answer, setAnswer] = useState<Comment | undefined>(undefined);
   function onReplies(more: 1 | -1) {
     onChange((now) => ({ ...now, replyCount: now.replyCount + more }));
@@ -124,7 +124,7 @@ function Replies({ comment: thread, postId, authorId, turn, answer, onAnswer, on
     add(answer);
     onAnswer();
   }, [answer]);
-  // One that was made here is the last one, also when those before it are read later.
+  // By time: a reply that was written here stays the last one when earlier ones are loaded later.
   const items = [...replies.items].sort((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt));
   return (
     <div class="replies">
@@ -190,7 +190,7 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
           onCancel={stopEditing}
           onSend={async (content) => {
             await agora.put("/api/comments/update", { body: { commentId: comment.id, content } });
-            // What it names is worked out by the service: until that is read, nothing.
+            // The service computes the entities of the new text: show none until the reload.
             onChange((now) => ({ ...now, content, entities: [] }));
             props.onEdit();
             stopEditing();
@@ -218,8 +218,8 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
             <Action
               kind="danger"
               does={async () => {
-                await deleted(agora.delete("/api/comments/delete/{commentId}", { params: { path } }));
-                leave(card.current);
+                await ignoreNotFound(agora.delete("/api/comments/delete/{commentId}", { params: { path } }));
+                moveFocusFrom(card.current);
                 props.onDelete();
               }}
             >
@@ -233,22 +233,22 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
   );
 }
 
-/** A form for a comment; one that is changed can be left as it is. */
+/** A form for a new or an edited comment. An edit can be cancelled. */
 function Reply(props: {
   label: string;
   draft: Draft<string>;
   onCancel?: () => void;
   onSend: (content: string, header: Header) => Promise<void>;
 }) {
-  const { content: draft, keyed } = props.draft;
+  const { content: draft, sendOnce } = props.draft;
   return (
     <Form
       label={props.label}
       submit="Send"
       does={async () => {
         const content = draft.value;
-        await keyed(content, (header) => props.onSend(content, header));
-        // What is written on meanwhile stays.
+        await sendOnce(content, (header) => props.onSend(content, header));
+        // Keep what the user typed meanwhile.
         if (draft.value === content) draft.value = "";
       }}
     >

@@ -1,23 +1,23 @@
-// What somebody writes, kept while they are elsewhere, and until they have logged in again.
+// Drafts, which are kept while the user visits other pages, and until the next login.
 
 import { type Signal, signal } from "@preact/signals";
-import { type Keyed, newKeyed } from "../../../shared/load";
+import { type SendOnce, newSendOnce } from "../../../shared/load";
 import { me } from "../../../shared/session";
 
-/** What is in a form so far, and what sends it. */
+/** The content of a form so far, and the function that sends it. */
 export interface Draft<T> {
   content: Signal<T>;
-  /** It is of the draft: who comes back while it is being sent, and sends it again, sends the same. */
-  keyed: Keyed;
+  /** Belongs to the draft, so that a user who returns while it is being sent, and sends it again, uses the same key. */
+  sendOnce: SendOnce;
 }
 
 export function newDraft<T>(content: T): Draft<T> {
-  return { content: signal(content), keyed: newKeyed() };
+  return { content: signal(content), sendOnce: newSendOnce() };
 }
 
 const drafts = new Map<string, Draft<never>>();
 
-/** The draft that the own account has in a form; all those of one form are of one type. */
+/** Returns the user's draft in a form. All drafts of a form have the same type. */
 export function draftOf<T>(form: string, empty: T): Draft<T> {
   const key = `${me.value?.id} ${form}`;
   const draft = (drafts.get(key) as Draft<T> | undefined) ?? newDraft(empty);

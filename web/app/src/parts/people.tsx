@@ -1,4 +1,4 @@
-// People: one of a list, and how one stands to them.
+// A user in a list, and the button to follow.
 
 import type { components } from "@agora/client";
 import type { Change } from "../../../shared/load";
@@ -21,7 +21,7 @@ export function Person({ profile, onChange }: { profile: Profile; onChange: (cha
 /** The button that follows and unfollows. */
 export function Follow({ profile, onChange }: { profile: Profile; onChange: (change: Change<Profile>) => void }) {
   const { relationship } = profile;
-  // Nobody follows themselves, or whom they block.
+  // Users cannot follow themselves, or users whom they block.
   if (relationship === null || profile.id === me.value?.id || relationship.blocking) return null;
   const { following } = relationship;
   async function toggle() {

@@ -1,12 +1,12 @@
-// Posts: one of a list, and the form for a new one.
+// A post in a list, and the form for a new post.
 
 import { AgoraError, type components } from "@agora/client";
 import { useRef, useState } from "preact/hooks";
-import { type Change, deleted, useIsThere } from "../../../shared/load";
+import { type Change, ignoreNotFound, useIsMounted } from "../../../shared/load";
 import { at } from "../../../shared/router";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
-import { Action, Avatar, Choice, Failure, Form, leave, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
+import { Action, Avatar, Choice, Failure, Form, moveFocusFrom, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
 import { Pictures } from "../../../shared/pictures";
 import { draftOf } from "./draft";
@@ -20,15 +20,15 @@ type Visibility = Post["visibility"];
 const VISIBILITIES = [
   ["PUBLIC", "For everybody"],
   ["FOLLOWERS", "For followers"],
-  ["PRIVATE", "For me alone"],
+  ["PRIVATE", "Only for me"],
 ] as const;
 
-/** The visibility that was chosen in a form. */
+/** Returns the visibility that was chosen in a form. */
 function visibilityOf(value: string): Visibility {
   return VISIBILITIES.map(([it]) => it).find((it) => it === value) ?? "PUBLIC";
 }
 
-/** A post, with what one can do with it. */
+/** A post with its buttons. */
 export function PostCard<P extends Post>(props: { post: P; onChange: (change: Change<P>) => void; onDelete: () => void }) {
   const { post, onChange } = props;
   const [isEdited, setEdited] = useState(false);
@@ -44,7 +44,7 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
     const likedByMe = !post.likedByMe;
     const like = "/api/posts/like/{postId}";
     await (likedByMe ? agora.put(like, { params: { path } }) : agora.delete(like, { params: { path } }));
-    // What counts is the number before the click: live updates may have counted it by now.
+    // From the number before the click: live updates may have counted this like by now.
     const likeCount = post.likeCount + (likedByMe ? 1 : -1);
     onChange((now) => ({ ...now, likedByMe, likeCount }));
   }
@@ -75,11 +75,11 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
           submit="Save"
           does={async (fields) => {
             const visibility = visibilityOf(text(fields, "visibility"));
-            // What was left as it is may have been changed elsewhere.
+            // Send the visibility only if it was changed: it may have been changed elsewhere.
             const body = { text: text(fields, "text"), ...(visibility !== post.visibility && { visibility }) };
             const { data } = await agora.put("/api/posts/update/{postId}", { params: { path }, body });
-            const { content, entities, visibility: present } = data;
-            onChange((now) => ({ ...now, content, entities, visibility: present }));
+            const { content, entities, visibility: saved } = data;
+            onChange((now) => ({ ...now, content, entities, visibility: saved }));
             stopEditing();
           }}
         >
@@ -112,8 +112,8 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
             <Action
               kind="danger"
               does={async () => {
-                await deleted(agora.delete("/api/posts/delete/{postId}", { params: { path } }));
-                leave(card.current);
+                await ignoreNotFound(agora.delete("/api/posts/delete/{postId}", { params: { path } }));
+                moveFocusFrom(card.current);
                 props.onDelete();
               }}
             >
@@ -128,8 +128,8 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
   );
 }
 
-/** Uploads a picture; its id. */
-async function uploaded({ file, alt }: Chosen): Promise<string> {
+/** Uploads a picture, and returns its id. */
+async function upload({ file, alt }: Chosen): Promise<string> {
   const { data } = await agora.post("/api/media", { body: { image: file, alt } }).catch((failure: unknown) => {
     if (failure instanceof AgoraError) failure.message = `${file.name}: ${failure.message}`;
     throw failure;
@@ -137,29 +137,29 @@ async function uploaded({ file, alt }: Chosen): Promise<string> {
   return data.id;
 }
 
-/** A picture that was chosen for a new post, and the upload that it became. */
+/** A picture that was chosen for a new post, with the id of its upload. */
 interface Chosen {
   file: File;
   alt: string;
   id?: string;
 }
 
-const MOST_PICTURES = 4;
+const MAX_PICTURES = 4;
 
-/** The pictures of a new post, each with what it shows. */
+/** The pictures of a new post, each with a field for its alternative text. */
 function ChosenPictures({ of: chosen, onChange }: { of: Chosen[]; onChange: (chosen: Chosen[]) => void }) {
   return (
     <ol aria-label="Chosen pictures" class="plain">
       {chosen.map((picture, n) => (
         <li key={n} class="row">
           <label>
-            What {picture.file.name} shows, for those who do not see it
+            What {picture.file.name} shows, for people who cannot see it
             <input
               value={picture.alt}
               maxLength={1500}
               onInput={(event) => {
                 const alt = event.currentTarget.value;
-                // Another text is another upload.
+                // The text is part of the upload: drop the id to upload again.
                 onChange(chosen.map((it) => (it === picture ? { file: it.file, alt } : it)));
               }}
             />
@@ -175,11 +175,11 @@ function ChosenPictures({ of: chosen, onChange }: { of: Chosen[]; onChange: (cho
 
 const EMPTY = { text: "", visibility: "PUBLIC" as Visibility, pictures: [] as Chosen[] };
 
-/** The form for a new post. `onPost` is told of it while the form is there. */
+/** The form for a new post. `onPost` is called with the post, unless the form is unmounted by then. */
 export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }) {
-  const isThere = useIsThere();
+  const isMounted = useIsMounted();
   const [refusal, setRefusal] = useState("");
-  const { content: draft, keyed } = draftOf("post", EMPTY);
+  const { content: draft, sendOnce } = draftOf("post", EMPTY);
   const change = (change: Partial<typeof EMPTY>) => (draft.value = { ...draft.value, ...change });
   const { pictures } = draft.value;
   return (
@@ -190,21 +190,21 @@ export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }
         const { text, visibility } = draft.value;
         const mediaIds: string[] = [];
         for (const picture of pictures) {
-          // Once, however often the post is tried.
-          picture.id ??= await uploaded(picture);
+          // Only once, however often the user tries to post.
+          picture.id ??= await upload(picture);
           mediaIds.push(picture.id);
         }
         const body = { text, visibility, mediaIds };
         const send = (header: { "Idempotency-Key": string }) => agora.post("/api/posts/create", { params: { header }, body });
-        const { data } = await keyed(JSON.stringify(body), send).catch((failure: unknown) => {
-          // An upload that no post had for an hour is gone.
+        const { data } = await sendOnce(JSON.stringify(body), send).catch((failure: unknown) => {
+          // The service deletes unused uploads after an hour: upload again.
           if (failure instanceof AgoraError && failure.failure?.codes?.mediaIds) for (const picture of pictures) delete picture.id;
           throw failure;
         });
-        // What was added meanwhile stays.
+        // Keep what the user added meanwhile.
         const left = draft.value.pictures.filter((picture) => !pictures.includes(picture));
         change({ ...(draft.value.text === text && EMPTY), pictures: left });
-        if (isThere.current) onPost(data);
+        if (isMounted.current) onPost(data);
       }}
     >
       <label>
@@ -213,7 +213,7 @@ export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }
       </label>
       <div class="row">
         <label>
-          Add pictures, {MOST_PICTURES} at most
+          Add pictures, {MAX_PICTURES} at most
           <input
             type="file"
             multiple
@@ -222,9 +222,9 @@ export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }
               const files = [...(event.currentTarget.files ?? [])];
               event.currentTarget.value = "";
               const all = [...pictures, ...files.map((file) => ({ file, alt: "" }))];
-              const left = all.slice(MOST_PICTURES).map(({ file }) => file.name);
-              setRefusal(left.length > 0 ? `A post has ${MOST_PICTURES} pictures at most. Left out: ${left.join(", ")}` : "");
-              change({ pictures: all.slice(0, MOST_PICTURES) });
+              const left = all.slice(MAX_PICTURES).map(({ file }) => file.name);
+              setRefusal(left.length > 0 ? `A post has ${MAX_PICTURES} pictures at most. Not added: ${left.join(", ")}` : "");
+              change({ pictures: all.slice(0, MAX_PICTURES) });
             }}
           />
         </label>

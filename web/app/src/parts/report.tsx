@@ -1,4 +1,4 @@
-// Telling administrators of something.
+// The form to report posts, comments and users.
 
 import { agora } from "../../../shared/session";
 import { Choice, Form, Input, More, text } from "../../../shared/basics";

@@ -1,12 +1,12 @@
-// Coming in for the first time, or with a forgotten password.
+// Registration, and reset of a forgotten password.
 
 import { Check, Form, Input, text, Title } from "../../../shared/basics";
-import { useKey } from "../../../shared/load";
+import { useSendOnce } from "../../../shared/load";
 import { go } from "../../../shared/router";
 import { agora, logIn } from "../../../shared/session";
 
 export function Register() {
-  const keyed = useKey();
+  const sendOnce = useSendOnce();
   return (
     <>
       <Title>Register</Title>
@@ -16,18 +16,18 @@ export function Register() {
         does={async (fields) => {
           const [username, password] = [text(fields, "username"), text(fields, "password")];
           const body = { username, email: text(fields, "email"), password };
-          // Whoever tries again after a login that failed is registered already.
-          await keyed(JSON.stringify(body), async (header) => {
+          // If the login fails, a retry replays the registration under the same key.
+          await sendOnce(JSON.stringify(body), async (header) => {
             await agora.post("/api/auth/register", { params: { header }, body });
-            await logIn(username, password, fields.has("stays"));
+            await logIn(username, password, fields.has("remember"));
           });
           go("#/");
         }}
       >
-        <Input label="Name" name="username" autoComplete="username" required maxLength={50} />
+        <Input label="Username" name="username" autoComplete="username" required maxLength={50} />
         <Input label="Email address" name="email" type="email" autoComplete="email" required />
-        <Input label="Password, of 8 characters or more" name="password" type="password" autoComplete="new-password" required />
-        <Check label="Keep me logged in when I reload this page" name="stays" />
+        <Input label="Password, at least 8 characters" name="password" type="password" autoComplete="new-password" required />
+        <Check label="Keep me logged in when I reload this page" name="remember" />
       </Form>
       <p>
         <a href="#/">Log in instead</a>
@@ -41,14 +41,14 @@ export function Forgot() {
     <>
       <Title>Forgotten password</Title>
       <Form
-        label="Ask for mail"
-        submit="Send me mail"
-        done="If there is such an account and this service sends mail, a message is on its way."
+        label="Request a password reset"
+        submit="Send a code by mail"
+        done="If the account exists and this service sends mail, you will get a mail with a code."
         does={(fields) => agora.post("/api/auth/password/forgot", { body: { identifier: text(fields, "identifier") } })}
       >
-        <Input label="Name or address" name="identifier" autoComplete="username" required />
+        <Input label="Username or email address" name="identifier" autoComplete="username" required />
       </Form>
-      <h2>You have the mail</h2>
+      <h2>If you have the mail</h2>
       <Form
         label="Choose a new password"
         submit="Set password"
