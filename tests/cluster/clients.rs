@@ -114,7 +114,7 @@ impl Shared {
             }
             tokio::time::sleep(PAUSE).await;
         }
-        unreachable!("it is tried for ever")
+        unreachable!("retries never end")
     }
 
     async fn write(
@@ -190,9 +190,9 @@ impl Shared {
                 api.request_as(user, Method::POST, &comments).json(&json!({ "content": content }))
             })
             .await;
-            // A toggle: a second execution would undo it.
+            // A toggle, sent again under the same key: a second execution would remove the like.
             let like = format!("/api/posts/like/{id}");
-            self.write(entrances, n + 2, 200, &key("like"), |api| api.request_as(user, Method::PUT, &like)).await;
+            self.write(entrances, n + 2, 200, &key("like"), |api| api.request_as(user, Method::POST, &like)).await;
             let seen = self.read(entrances, n, user, &path).await.data();
             assert_eq!((&seen["commentCount"], &seen["likeCount"]), (&json!(1), &json!(1)), "{seen}");
         }

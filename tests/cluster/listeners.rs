@@ -67,7 +67,7 @@ async fn listen(shared: Arc<Shared>, number: usize, known: Arc<Mutex<Known>>) {
                 match &*event.name {
                     "feed" => {
                         let id = text(&event.data["postId"]);
-                        assert!(known.lock().unwrap().announced.insert(id), "told twice: {event:?}");
+                        assert!(known.lock().unwrap().announced.insert(id), "announced twice: {event:?}");
                     }
                     "reset" => read_feed(&shared, attempt, &known).await,
                     "end" => break,
