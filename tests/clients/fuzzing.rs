@@ -1,5 +1,5 @@
-//! The document against the service: schemathesis makes up requests, good and bad ones, and holds every answer against
-//! what the document says. `schemathesis/schemathesis.toml` says how.
+//! Schemathesis generates valid and invalid requests from the OpenAPI document, and validates every response against it.
+//! `schemathesis/schemathesis.toml` configures it.
 
 use std::fs;
 
@@ -10,11 +10,11 @@ use crate::process::Home;
 use crate::python::{WITHOUT_PYTHON, environment, succeed};
 
 const USERNAME: &str = "root";
-/// Not one that the document has as an example, with which it would be changed.
+/// Not the example of the document: schemathesis could change the password with it.
 const PASSWORD: &str = "fuzzing alone";
 
 #[tokio::test]
-async fn no_generated_request_gets_an_answer_that_the_document_does_not_describe() {
+async fn responses_to_generated_requests_match_the_openapi_document() {
     let settings = repository("tests/clients/schemathesis");
     let schemathesis = environment("schemathesis", &settings.join("requirements.txt")).join("schemathesis");
     let home = Home::new();
@@ -39,8 +39,8 @@ async fn no_generated_request_gets_an_answer_that_the_document_does_not_describe
         users.push(user.id);
     }
     let keys = (0..500).map(|number| format!("key-{number}")).collect();
-    for (kind, words) in [("users", &users), ("posts", &posts), ("images", &images), ("keys", &keys)] {
-        let lines: String = words.iter().map(|word| format!("\"{word}\"\n")).collect();
+    for (kind, values) in [("users", &users), ("posts", &posts), ("images", &images), ("keys", &keys)] {
+        let lines: String = values.iter().map(|value| format!("\"{value}\"\n")).collect();
         fs::write(home.path(&format!("{kind}.dict")), lines).unwrap();
     }
     fs::copy(settings.join("schemathesis.toml"), home.path("schemathesis.toml")).unwrap();
@@ -54,7 +54,7 @@ async fn no_generated_request_gets_an_answer_that_the_document_does_not_describe
         .env("NO_PROXY", "*");
     let report = succeed(&mut fuzzing, WITHOUT_PYTHON);
     assert!(report.contains("Tested: "), "{report}");
-    // Otherwise nothing but refusals was seen from some moment on.
+    // Otherwise all requests after some time were refused.
     api.login(USERNAME, PASSWORD).await.expect(200);
     service.stop();
 }

@@ -1,4 +1,4 @@
-//! Programs that know the interface from `docs/openapi.json` alone, against the real binary.
+//! Clients that are generated from `docs/openapi.json`, with the real binary.
 
 mod browser;
 mod fuzzing;

@@ -1,4 +1,4 @@
-//! A client in Python, generated as `examples/python` shows it.
+//! A Python client that is generated as in `examples/python`.
 
 use std::{env, fs};
 
@@ -7,7 +7,7 @@ use crate::process::Home;
 use crate::python::{WITHOUT_PYTHON, environment, succeed};
 
 #[test]
-fn a_client_generated_from_the_document_goes_the_tour_of_the_readme() {
+fn generated_python_client_carries_out_the_tour() {
     let example = repository("examples/python");
     let programs = environment("python-client", &example.join("requirements.txt"));
     let home = Home::new();
@@ -15,9 +15,9 @@ fn a_client_generated_from_the_document_goes_the_tour_of_the_readme() {
     let mut generate = home.program(programs.join("openapi-python-client").to_str().unwrap());
     generate.arg("generate").arg("--path").arg(repository("docs/openapi.json"));
     generate.args(["--output-path", "agora", "--meta", "none"]);
-    // It formats what it writes, by a program that it looks for there.
-    let known = env::var_os("PATH").unwrap();
-    let path = env::join_paths([programs.clone()].into_iter().chain(env::split_paths(&known))).unwrap();
+    // The generator runs a formatter from the PATH.
+    let old = env::var_os("PATH").unwrap();
+    let path = env::join_paths([programs.clone()].into_iter().chain(env::split_paths(&old))).unwrap();
     succeed(generate.env("PATH", path), WITHOUT_PYTHON);
 
     let service = home.start();

@@ -1,4 +1,4 @@
-//! The client in TypeScript of `packages/typescript`, and the tour that goes with it.
+//! The TypeScript client of `packages/typescript`, and the tour of the README with it.
 
 use std::fs;
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::process::Home;
 use crate::python::succeed;
 
 const WITHOUT_NODE: &str =
-    "this needs Node.js 18.17 or newer with npm: apt-get install nodejs npm, then npm's registry";
+    "this needs Node.js 18.17 or newer with npm (apt-get install nodejs npm), and the npm registry";
 
 #[test]
-fn the_client_keeps_its_promises_and_goes_the_tour_of_the_readme() {
+fn typescript_client_passes_its_tests_and_carries_out_the_tour() {
     let home = Home::new();
     copy(&home, "docs/openapi.json");
     copy(&home, "packages/typescript");
@@ -30,7 +30,7 @@ fn the_client_keeps_its_promises_and_goes_the_tour_of_the_readme() {
     service.stop();
 }
 
-/// Copies a file or a directory of the repository, without what was installed or made there, to the same place in a home.
+/// Copies a file or a directory of the repository, without `node_modules`, to the same path in a home directory.
 pub(super) fn copy(home: &Home, path: &str) {
     let (source, target) = (repository(path), home.path(path));
     if source.is_file() {
@@ -46,7 +46,7 @@ pub(super) fn copy(home: &Home, path: &str) {
     }
 }
 
-/// Installs what a package needs, just as its lock file says.
+/// Installs the dependencies of a package according to its lock file.
 pub(super) fn install(home: &Home, directory: &Path) {
     npm(home, directory, &["ci", "--prefer-offline", "--no-audit", "--no-fund"]);
 }

@@ -1,8 +1,14 @@
-"""An SMTP server for tests: `server.py OPTIONS`, a JSON object. Its first line is its port; every further line is a mail.
+"""An SMTP server for tests: `server.py OPTIONS`, where OPTIONS is a JSON object.
 
-`port`: where to listen, 0 for a free one. `tls`: `none`, `starttls` or `implicit`, the latter two with the files
-`certificate` and `key`. `login`: a user and a password without which nothing is taken. An address that begins with `refused`
-is refused for good, and one that begins with `later` for now. A mail to one that begins with `slow` is answered two seconds after it is told.
+The first line of its output is its port. Each further line is a mail, as a JSON object.
+
+Options:
+- `port`: the port, 0 for a free one.
+- `tls`: `none`, `starttls` or `implicit`. The last two need the files `certificate` and `key`.
+- `login`: a username and a password. If it is set, clients must authenticate.
+
+A recipient that begins with `refused` gets a permanent error, and one that begins with `later` a temporary one. The response to
+a mail whose first recipient begins with `slow` is sent two seconds after the mail was printed.
 """
 
 import asyncio
@@ -20,7 +26,7 @@ OPTIONS = json.loads(sys.argv[1])
 TLS = OPTIONS.get("tls", "none")
 LOGIN = OPTIONS.get("login")
 
-# What tests do to it is no news: handshakes that fail, credentials before encryption.
+# Do not log what tests do on purpose: failed handshakes, credentials before encryption.
 logging.getLogger("mail").setLevel(logging.CRITICAL)
 warnings.simplefilter("ignore")
 
@@ -52,8 +58,8 @@ class Handler:
 
 
 def authenticate(server, session, envelope, mechanism, data):
-    given = [data.login.decode(), data.password.decode()]
-    if given != LOGIN:
+    credentials = [data.login.decode(), data.password.decode()]
+    if credentials != LOGIN:
         return AuthResult(success=False, handled=False)
     return AuthResult(success=True, auth_data=data.login)
 
