@@ -1,4 +1,4 @@
-//! Many writers who want to change the same things, for a while.
+//! Many concurrent writers that change the same rows.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,30 +8,30 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::task::{JoinSet, block_in_place};
 
-use super::honest::{attempt, expect_no_leak};
+use super::responses::{attempt, expect_no_leak};
 use crate::client::{Client, PASSWORD, Response, User, list, text};
 use crate::private_postgres;
 use crate::process::Home;
 
 const WRITERS: usize = 64;
 const CONNECTIONS: usize = 6;
-const TIME: Duration = Duration::from_secs(15);
+const DURATION: Duration = Duration::from_secs(15);
 
-/// What everybody works on.
+/// The rows that all writers change.
 struct Shared {
     api: Client,
     root: User,
     star: User,
     post: String,
     product: String,
-    /// A post that is commented on and liked until it is deleted and another one takes its place.
-    passing: Mutex<String>,
+    /// A post that writers comment on and like, and repeatedly replace by another.
+    temporary: Mutex<String>,
     succeeded: AtomicUsize,
     refused: AtomicUsize,
 }
 
 impl Shared {
-    /// The answer, which has one of these statuses; nothing when the service is overloaded.
+    /// Sends a request. Returns the response, which must have one of these statuses, or `None` if the service is unavailable.
     async fn attempt(&self, statuses: &[u16], request: RequestBuilder) -> Option<Response> {
         let answer = attempt(request).await;
         match &answer {
@@ -41,7 +41,7 @@ impl Shared {
             }
             None => {
                 self.refused.fetch_add(1, Ordering::Relaxed);
-                // As a client that was asked to come back later.
+                // Waits, as a client should after a 503.
                 tokio::time::sleep(Duration::from_millis(500)).await;
             }
         }
@@ -59,10 +59,10 @@ impl Shared {
     async fn write(self: Arc<Self>, user: User, offset: usize) {
         let begun = Instant::now();
         for n in offset.. {
-            if begun.elapsed() > TIME {
+            if begun.elapsed() > DURATION {
                 return;
             }
-            // What is refused ends the round.
+            // A refused request ends the round.
             let _ = self.round(&user, n).await;
         }
     }
@@ -94,11 +94,10 @@ impl Shared {
                 self.send(&[200], user, Method::PUT, "/api/users/me", profile).await?;
             }
             4 => {
-                let passing = self.passing.lock().unwrap().clone();
-                self.call(&[200, 404], user, Method::POST, &format!("/api/posts/like/{passing}")).await?;
-                self.attempt(&[201, 404], self.api.commenting(user, &passing, "So long")).await?;
-                let comments =
-                    self.call(&[200, 404], user, Method::GET, &format!("/api/comments/all/{passing}")).await?;
+                let post = self.temporary.lock().unwrap().clone();
+                self.call(&[200, 404], user, Method::POST, &format!("/api/posts/like/{post}")).await?;
+                self.attempt(&[201, 404], self.api.commenting(user, &post, "So long")).await?;
+                let comments = self.call(&[200, 404], user, Method::GET, &format!("/api/comments/all/{post}")).await?;
                 let comments = if comments.status == 200 { comments.data() } else { json!([]) };
                 for comment in list(&comments).iter().filter(|comment| comment["author"]["id"] == user.id.as_str()) {
                     let path = format!("/api/comments/delete/{}", text(&comment["id"]));
@@ -106,8 +105,8 @@ impl Shared {
                 }
             }
             5 => {
-                let next = self.attempt(&[201], self.api.posting(&self.star, "Passing", None)).await?.data();
-                let last = std::mem::replace(&mut *self.passing.lock().unwrap(), text(&next["id"]));
+                let next = self.attempt(&[201], self.api.posting(&self.star, "Temporary", None)).await?.data();
+                let last = std::mem::replace(&mut *self.temporary.lock().unwrap(), text(&next["id"]));
                 self.call(&[200], &self.star, Method::DELETE, &format!("/api/posts/delete/{last}")).await?;
             }
             6 => {
@@ -117,15 +116,16 @@ impl Shared {
             }
             _ => drop(self.call(&[200], user, Method::GET, "/api/posts/following/all").await?),
         }
-        self.call(&[200], user, toggled_like(n), &liking).await.map(drop)
+        self.call(&[200], user, like_method(n), &liking).await.map(drop)
     }
 }
 
-fn toggled_like(n: usize) -> Method {
+/// Returns the method that toggles, sets or removes a like in this round.
+fn like_method(n: usize) -> Method {
     [Method::POST, Method::PUT, Method::POST, Method::DELETE, Method::POST][n % 5].clone()
 }
 
-/// Lets writers contend on a PostgreSQL database, by its name and URL, or on SQLite.
+/// Runs the writers on a PostgreSQL database with this name and URL, or else on SQLite.
 async fn contend(database: Option<(&str, &str)>) {
     let home = Home::new();
     let connections = CONNECTIONS.to_string();
@@ -140,7 +140,7 @@ async fn contend(database: Option<(&str, &str)>) {
     let api = service.api.clone();
     let (root, star) = (api.log_in("root").await, api.user("star").await);
     let post = text(&api.post(&star, "Like me", None).await["id"]);
-    let passing = text(&api.post(&star, "Passing", None).await["id"]);
+    let temporary = text(&api.post(&star, "Temporary", None).await["id"]);
     let product = text(&api.product(&root, json!({ "sku": "T-1", "stock": 7 })).await["id"]);
     let mut users = Vec::new();
     for n in 0..WRITERS {
@@ -152,7 +152,7 @@ async fn contend(database: Option<(&str, &str)>) {
         star: star.clone(),
         post: post.clone(),
         product,
-        passing: Mutex::new(passing),
+        temporary: Mutex::new(temporary),
         succeeded: AtomicUsize::new(0),
         refused: AtomicUsize::new(0),
     });
@@ -162,8 +162,8 @@ async fn contend(database: Option<(&str, &str)>) {
     }
     writers.join_all().await;
 
-    let passing = shared.passing.lock().unwrap().clone();
-    for post in [&post, &passing] {
+    let temporary = shared.temporary.lock().unwrap().clone();
+    for post in [&post, &temporary] {
         let view = api.view(&root, post).await;
         let likes = api.get(&root, &format!("/api/posts/{post}/likes")).await.expect(200).data();
         let comments = api.get(&root, &format!("/api/comments/all/{post}")).await.expect(200).data();
@@ -180,12 +180,12 @@ async fn contend(database: Option<(&str, &str)>) {
     for word in ["deadlock", "locked", "panicked", "unforeseen"] {
         assert!(!log.contains(word), "{log}");
     }
-    // Of what is refused for the same cause at once, one line tells.
+    // The log samples repeated failures of the same cause: at least one line, but fewer than refused requests.
     let errors = log.matches("ERROR").count();
     assert!(errors <= refused && (errors > 0) == (refused > 0), "{refused}: {log}");
-    // Not even one that was resolved: each would have cost a second.
+    // No deadlocks, not even resolved ones: PostgreSQL takes a second to resolve each.
     if let Some((name, _)) = database {
-        // The number is complete once those who counted are gone.
+        // The statistics are complete once the connections that report them are closed.
         expect_no_leak(private_postgres::shared(), name, 0).await;
         let sql = format!("SELECT deadlocks FROM pg_stat_database WHERE datname = '{name}';");
         let deadlocks = block_in_place(|| private_postgres::shared().session("postgres").run(&sql));
@@ -194,12 +194,12 @@ async fn contend(database: Option<(&str, &str)>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writers_contend_on_sqlite() {
+async fn concurrent_writers_of_the_same_rows_keep_counts_correct_on_sqlite() {
     contend(None).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writers_contend_on_postgres() {
+async fn concurrent_writers_of_the_same_rows_keep_counts_correct_on_postgres() {
     let (name, url) = block_in_place(private_postgres::fresh_database_by_name);
     contend(Some((&name, &url))).await;
 }

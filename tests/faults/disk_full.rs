@@ -1,4 +1,4 @@
-//! A disk is full: what needs space is refused, all else goes on, and nothing is half there.
+//! A full disk: writes are refused, everything else works, and no data are incomplete.
 
 use std::fs;
 use std::process::Command;
@@ -8,15 +8,15 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
 
-use super::honest::{attempt, expect_refused};
 use super::load::Load;
+use super::responses::{attempt, expect_refused};
 use crate::backend::Backend;
 use crate::client::{Client, PASSWORD, User, eventually, key, list, text};
 use crate::disk::Disk;
 use crate::picture::{expect_picture, picture};
 use crate::process::{Home, Service, run};
 
-/// Starts the service of a home, whose data directory or images are on the disk.
+/// Starts the service of a home whose data directory or images are on the disk.
 fn start(home: &Home, disk: &Disk, variables: &[(&str, &str)]) -> Service {
     block_in_place(|| Service::start(disk.inside(&command(home, variables))))
 }
@@ -30,7 +30,7 @@ fn command(home: &Home, variables: &[(&str, &str)]) -> Command {
 const ROOT: [(&str, &str); 3] =
     [("AGORA_ADMIN_USERNAME", "root"), ("AGORA_ADMIN_EMAIL", "root@example.org"), ("AGORA_ADMIN_PASSWORD", PASSWORD)];
 
-/// A picture that takes some hundred KiB, since nothing in it is like anything else.
+/// Returns a picture of noise, which cannot be compressed: a file of more than 100 KiB.
 fn large_picture() -> Vec<u8> {
     let mut state = 1_u32;
     let mut noise = || {
@@ -43,13 +43,13 @@ fn large_picture() -> Vec<u8> {
     file.into_inner()
 }
 
-/// The files of the images that rows name, in order.
-async fn named(api: &Client, root: &User) -> Vec<String> {
+/// Returns the sorted names of the files of all images that rows refer to.
+async fn referenced(api: &Client, root: &User) -> Vec<String> {
     let mut keys = Vec::new();
     for (path, field) in [("/api/posts/all", "image"), ("/api/users/all", "profilePicture")] {
         let rows = api.get(root, path).await.expect(200).data();
-        let named = list(&rows).iter().filter(|row| row[field] != Value::Null).map(|row| key(&row[field]));
-        keys.extend(named.flat_map(|key| [format!("{key}.thumb.jpg"), key]));
+        let images = list(&rows).iter().filter(|row| row[field] != Value::Null).map(|row| key(&row[field]));
+        keys.extend(images.flat_map(|key| [format!("{key}.thumb.jpg"), key]));
     }
     keys.sort();
     keys
@@ -61,7 +61,7 @@ fn upload(api: &Client, user: &User, method: Method, path: &str, field: &'static
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_of_images_refuses_images_and_nothing_else() {
+async fn if_the_disk_of_the_images_is_full_only_uploads_are_refused() {
     let home = Home::new();
     let pictures = home.path("pictures");
     let disk = Disk::mount(&pictures, 2048);
@@ -71,38 +71,38 @@ async fn a_full_disk_of_images_refuses_images_and_nothing_else() {
     let (alice, root) = (api.user("alice").await, api.log_in("root").await);
     let pictured = api.post(&alice, "with a picture", Some(&picture())).await;
     let plain = text(&api.post(&alice, "without", None).await["id"]);
-    let before = named(api, &root).await;
+    let before = referenced(api, &root).await;
     assert_eq!(disk.files(""), before);
 
-    // Full to the last byte, and with room for a part of an image.
-    for but in [0, 16, 64] {
-        disk.fill(but);
+    // Completely full, and with space for a part of an image.
+    for free in [0, 16, 64] {
+        disk.fill(free);
         let update = format!("/api/posts/update/{plain}");
         expect_refused(attempt(upload(api, &alice, Method::POST, "/api/posts/create", "image")).await);
         expect_refused(attempt(upload(api, &alice, Method::PUT, &update, "image")).await);
         expect_refused(attempt(upload(api, &alice, Method::PUT, "/api/users/me", "profilePicture")).await);
-        assert_eq!(disk.files(""), before, "something is left of what was refused");
-        assert_eq!(named(api, &root).await, before);
+        assert_eq!(disk.files(""), before, "a refused upload leaves no file");
+        assert_eq!(referenced(api, &root).await, before);
     }
-    // All else goes on.
+    // Everything else works.
     expect_picture(&api.image(&pictured["image"]).await);
     api.post(&alice, "still here", None).await;
     let posts = api.get(&root, "/api/posts/all").await.expect(200).data();
     let contents: Vec<_> = list(&posts).iter().map(|post| text(&post["content"])).collect();
     assert_eq!(contents, ["still here", "without", "with a picture"]);
-    // And makes room.
+    // Deletions free space.
     api.call(&alice, Method::DELETE, &format!("/api/posts/delete/{}", text(&pictured["id"]))).await.expect(200);
     assert!(disk.files("").is_empty());
 
     disk.empty();
     let created = upload(api, &alice, Method::POST, "/api/posts/create", "image");
-    attempt(created).await.expect("an upload at once").expect(201);
-    assert_eq!(disk.files(""), named(api, &root).await);
+    attempt(created).await.expect("the first upload succeeds").expect(201);
+    assert_eq!(disk.files(""), referenced(api, &root).await);
     service.stop();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_of_the_database_refuses_writes_and_nothing_is_half_there() {
+async fn if_the_disk_of_the_database_is_full_writes_are_refused_and_leave_nothing_incomplete() {
     let home = Home::new();
     let disk = Disk::mount(&home.data_dir(), 12 * 1024);
     let service = start(&home, &disk, &ROOT);
@@ -114,7 +114,7 @@ async fn a_full_disk_of_the_database_refuses_writes_and_nothing_is_half_there() 
         load.successes(50).await;
         disk.fill(0);
         load.refusals(20).await;
-        until_nothing_is_written(api, &alice).await;
+        until_no_write_succeeds(api, &alice).await;
 
         let writes = [
             (Method::POST, "/api/posts/create".to_owned(), Some(json!({ "text": "during" }))),
@@ -134,7 +134,7 @@ async fn a_full_disk_of_the_database_refuses_writes_and_nothing_is_half_there() 
         let login = json!({ "identifier": "alice", "password": PASSWORD });
         expect_refused(attempt(api.request(Method::POST, "/api/auth/login").json(&login)).await);
 
-        // Who is logged in goes on reading, from the database and of the images.
+        // Users who are logged in can still read the database and the images.
         let view = api.view(&alice, &own).await;
         assert_eq!((text(&view["content"]), &view["likeCount"]), ("before".to_owned(), &json!(0)), "{view}");
         assert_eq!(view["commentCount"], 0, "{view}");
@@ -144,31 +144,31 @@ async fn a_full_disk_of_the_database_refuses_writes_and_nothing_is_half_there() 
         assert!(list(&followed).is_empty(), "{followed}");
 
         disk.empty();
-        // Without a restart, and at once.
+        // Writes succeed at once, without a restart.
         let like = api.request_as(&alice, Method::DELETE, &format!("/api/posts/like/{own}"));
-        attempt(like).await.expect("a write at once").expect(200);
+        attempt(like).await.expect("the first write succeeds").expect(200);
     }
     load.successes(50).await;
     load.finish().await;
-    expect_no_half_post(api, &root).await;
+    expect_complete_posts(api, &root).await;
     service.stop();
 
-    // What was stored before its row was refused is on record, and goes with the sweep.
-    // SQLite itself would not find its way to the disk from here.
+    // Images whose rows were refused are recorded, and the sweep deletes them. Copies the database, because SQLite cannot open it on
+    // the disk from outside the mount namespace.
     let (inside, outside) = (disk.path("agora.db"), home.path("agora.db"));
     fs::copy(&inside, &outside).unwrap();
     let age = format!("UPDATE unnamed_images SET since = {}", Backend::LONG_AGO);
     home.backend.sql(outside.parent().unwrap(), &age);
     fs::copy(&outside, &inside).unwrap();
     let service = start(&home, &disk, &[]);
-    let named = named(&service.api, &root).await;
-    let stored = async || (disk.files("media") == named).then_some(());
-    eventually("the store holds what rows name and nothing else", stored).await;
+    let referenced = referenced(&service.api, &root).await;
+    let is_clean = async || (disk.files("media") == referenced).then_some(());
+    eventually("the store has exactly the images that rows refer to", is_clean).await;
     service.stop();
 }
 
-/// Waits until writes are refused one after the other: what is in the log may be moved into the database, and leave room for some more.
-async fn until_nothing_is_written(api: &Client, user: &User) {
+/// Waits until 20 writes in a row are refused: a checkpoint of the write-ahead log may make space for some more.
+async fn until_no_write_succeeds(api: &Client, user: &User) {
     let mut refused = 0;
     for _ in 0..5_000 {
         let post =
@@ -184,11 +184,11 @@ async fn until_nothing_is_written(api: &Client, user: &User) {
             return;
         }
     }
-    panic!("a full disk takes one post after the other");
+    panic!("writes still succeed on a full disk");
 }
 
-/// Checks that the numbers with every post are those of what they count, and that its image is there.
-async fn expect_no_half_post(api: &Client, root: &User) {
+/// Checks that the counts of every post are correct, and that its image exists.
+async fn expect_complete_posts(api: &Client, root: &User) {
     for post in list(&api.get(root, "/api/posts/all").await.expect(200).data()) {
         let id = text(&post["id"]);
         let count = async |path: String| list(&api.get(root, &path).await.expect(200).data()).len();
@@ -201,12 +201,12 @@ async fn expect_no_half_post(api: &Client, root: &User) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_on_a_full_disk_says_so_and_the_next_one_succeeds() {
+async fn a_start_on_a_full_disk_fails_with_the_reason_and_succeeds_once_there_is_space() {
     let home = Home::new();
     let disk = Disk::mount(&home.data_dir(), 2048);
-    // With nothing there, and with a part.
-    for but in [0, 8, 64] {
-        disk.fill(but);
+    // Before the first start: completely full, and with space for some files.
+    for free in [0, 8, 64] {
+        disk.fill(free);
         let refused = block_in_place(|| run(disk.inside(&home.agora(&[])), ""));
         let refused = refused.expect_refusal(&["agora: cannot "]);
         assert!(["full", "No space left"].iter().any(|words| refused.stderr.contains(words)), "{refused:?}");
@@ -216,7 +216,7 @@ async fn a_start_on_a_full_disk_says_so_and_the_next_one_succeeds() {
     let post = service.api.post(&service.api.log_in("root").await, "", Some(&picture())).await;
     service.stop();
 
-    // A start on what is there already.
+    // With an existing database.
     disk.fill(0);
     let refused = block_in_place(|| run(disk.inside(&home.agora(&[])), ""));
     let refused = refused.expect_refusal(&["agora: cannot ", "agora.db"]);
@@ -229,10 +229,10 @@ async fn a_start_on_a_full_disk_says_so_and_the_next_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_limit_on_the_size_of_files_refuses_what_is_beyond_and_the_service_lives() {
+async fn writes_beyond_a_limit_on_the_file_size_are_refused_and_the_service_keeps_running() {
     let home = Home::new();
     let agora = command(&home, &ROOT);
-    // The shell counts in blocks of 512 bytes, or of 1024.
+    // The unit is 512 or 1024 bytes, depending on the shell.
     let mut limited = home.program("sh");
     limited.args(["-c", "ulimit -f 3072 && exec \"$0\""]).arg(agora.get_program());
     for (name, value) in agora.get_envs().filter_map(|(name, value)| Some((name, value?))) {
@@ -258,6 +258,6 @@ async fn a_limit_on_the_size_of_files_refuses_what_is_beyond_and_the_service_liv
     service.stop();
     let service = home.start();
     let root = service.api.log_in("root").await;
-    expect_no_half_post(&service.api, &root).await;
+    expect_complete_posts(&service.api, &root).await;
     service.stop();
 }

@@ -1,22 +1,22 @@
-//! A replica of PostgreSQL takes over under load.
+//! Failover to a replica of PostgreSQL, under load.
 
 use reqwest::Method;
 use tokio::task::block_in_place;
 
-use super::honest::{attempt, expect_no_leak};
 use super::load::Load;
+use super::responses::{attempt, expect_no_leak};
 use crate::client::eventually;
 use crate::private_postgres::Server;
 use crate::process::Home;
 
 const CONNECTIONS: usize = 6;
 
-/// Breaks the primary off by `end`, and has its replica take over.
-async fn survives(end: impl Fn(&Server)) {
+/// Ends the primary with `end`, and promotes its replica.
+async fn expect_failover(end: impl Fn(&Server)) {
     let primary = block_in_place(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()));
     block_in_place(|| primary.database("agora"));
     let replica = block_in_place(|| primary.replica(5433));
-    // The one that takes no writes first.
+    // The replica is the first host.
     let url = format!("postgres://agora@{},{}/agora", replica.host(), primary.host());
     let home = Home::new();
     let connections = CONNECTIONS.to_string();
@@ -37,11 +37,11 @@ async fn survives(end: impl Fn(&Server)) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_acknowledged_is_lost_when_a_replica_takes_over_from_a_killed_server() {
-    survives(Server::kill).await;
+async fn no_acknowledged_write_is_lost_when_the_primary_is_killed() {
+    expect_failover(Server::kill).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_acknowledged_is_lost_when_a_replica_takes_over_as_planned() {
-    survives(Server::stop).await;
+async fn no_acknowledged_write_is_lost_in_a_planned_failover() {
+    expect_failover(Server::stop).await;
 }

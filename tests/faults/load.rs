@@ -1,4 +1,4 @@
-//! Clients that write and read all the time, and know what was acknowledged.
+//! Clients that write and read continuously, and record each acknowledged write.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder};
 use tokio::task::JoinSet;
 
-use super::honest::attempt;
+use super::responses::attempt;
 use crate::client::{Client, Response, User, eventually, list, text};
 use crate::picture::{expect_picture, picture};
 
@@ -16,7 +16,7 @@ use crate::picture::{expect_picture, picture};
 struct Acknowledged {
     /// The post, its text, and whether it has a picture.
     posts: Vec<(String, String, bool)>,
-    /// The post, and the comment's text.
+    /// The post, and the text of the comment on it.
     comments: Vec<(String, String)>,
     /// The post, and who likes it.
     likes: Vec<(String, User)>,
@@ -27,21 +27,21 @@ struct Acknowledged {
 struct Shared {
     api: Client,
     users: Vec<User>,
-    noted: Mutex<Acknowledged>,
+    acknowledged: Mutex<Acknowledged>,
     succeeded: AtomicUsize,
     refused: AtomicUsize,
     stopped: AtomicBool,
 }
 
 impl Shared {
-    /// The answer to a request that is right: success, unless the service cannot do it now.
+    /// Sends a valid request. Returns the response, which must have this status, or `None` if the service is unavailable.
     async fn attempt(&self, status: u16, request: RequestBuilder) -> Option<Response> {
         let answer = attempt(request).await;
         match answer {
             Some(_) => self.succeeded.fetch_add(1, Ordering::Relaxed),
             None => {
                 let refused = self.refused.fetch_add(1, Ordering::Relaxed);
-                // As a client that was asked to come back later, if a hasty one.
+                // Waits, but less than a client should after a 503.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 refused
             }
@@ -54,30 +54,30 @@ impl Shared {
             if self.stopped.load(Ordering::Relaxed) {
                 return;
             }
-            // What is refused ends the round.
+            // A refused request ends the round.
             let _ = self.round(&user, n).await;
         }
     }
 
     async fn round(&self, user: &User, n: usize) -> Option<()> {
-        let Self { api, users, noted, .. } = self;
+        let Self { api, users, acknowledged, .. } = self;
         let content = format!("{} {n}", user.name);
         let picture = n.is_multiple_of(5).then(picture);
         let post = self.attempt(201, api.posting(user, &content, picture.as_deref())).await?.data();
         let id = text(&post["id"]);
-        noted.lock().unwrap().posts.push((id.clone(), content.clone(), picture.is_some()));
+        acknowledged.lock().unwrap().posts.push((id.clone(), content.clone(), picture.is_some()));
 
         self.attempt(201, api.commenting(user, &id, &content)).await?;
-        noted.lock().unwrap().comments.push((id.clone(), content));
+        acknowledged.lock().unwrap().comments.push((id.clone(), content));
 
         let like = api.request_as(user, Method::PUT, &format!("/api/posts/like/{id}"));
         self.attempt(200, like).await?;
-        noted.lock().unwrap().likes.push((id, user.clone()));
+        acknowledged.lock().unwrap().likes.push((id, user.clone()));
 
         if let Some(other) = users.get(n).filter(|other| other.id != user.id) {
             let follow = api.request_as(user, Method::PUT, &format!("/api/follow/follow/{}", other.id));
             self.attempt(200, follow).await?;
-            noted.lock().unwrap().follows.push((other.clone(), user.clone()));
+            acknowledged.lock().unwrap().follows.push((other.clone(), user.clone()));
         }
         Some(())
     }
@@ -91,7 +91,7 @@ impl Shared {
     }
 }
 
-/// Clients at work on a service.
+/// The running clients.
 pub(crate) struct Load {
     shared: Arc<Shared>,
     clients: JoinSet<()>,
@@ -110,7 +110,7 @@ impl Load {
         let shared = Arc::new(Shared {
             api: api.clone(),
             users: users.clone(),
-            noted: Mutex::default(),
+            acknowledged: Mutex::default(),
             succeeded: AtomicUsize::new(0),
             refused: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
@@ -125,20 +125,20 @@ impl Load {
         Self { shared, clients }
     }
 
-    /// Waits until so many more requests have succeeded.
+    /// Waits until this many further requests have succeeded.
     pub(crate) async fn successes(&self, more: usize) {
         let enough = self.shared.succeeded.load(Ordering::Relaxed) + more;
         self.until("requests succeed", || self.shared.succeeded.load(Ordering::Relaxed) >= enough).await;
     }
 
-    /// Waits until so many more posts were published, each of which is commented on and liked next.
+    /// Waits until this many further posts were published. Each is commented on and liked next.
     pub(crate) async fn posts(&self, more: usize) {
-        let published = || self.shared.noted.lock().unwrap().posts.len();
+        let published = || self.shared.acknowledged.lock().unwrap().posts.len();
         let enough = published() + more;
         self.until("posts are published", || published() >= enough).await;
     }
 
-    /// Waits until so many more requests have been refused.
+    /// Waits until this many further requests were refused.
     pub(crate) async fn refusals(&self, more: usize) {
         let enough = self.shared.refused.load(Ordering::Relaxed) + more;
         self.until("requests are refused", || self.shared.refused.load(Ordering::Relaxed) >= enough).await;
@@ -148,13 +148,13 @@ impl Load {
         eventually(what, async || reached().then_some(())).await;
     }
 
-    /// Lets the clients finish, then checks that everything acknowledged is there, once and whole.
+    /// Stops the clients, and checks that all acknowledged writes are stored completely, and that the counts are correct.
     pub(crate) async fn finish(self) {
         self.shared.stopped.store(true, Ordering::Relaxed);
         self.clients.join_all().await;
         let (api, reader) = (&self.shared.api, &self.shared.users[0]);
-        let noted = std::mem::take(&mut *self.shared.noted.lock().unwrap());
-        for (id, content, pictured) in &noted.posts {
+        let acknowledged = std::mem::take(&mut *self.shared.acknowledged.lock().unwrap());
+        for (id, content, pictured) in &acknowledged.posts {
             let view = api.view(reader, id).await;
             assert_eq!(view["content"], content.as_str());
             if *pictured {
@@ -165,14 +165,14 @@ impl Load {
             let likes = api.get(reader, &format!("/api/posts/{id}/likes")).await.expect(200).data();
             assert_eq!(view["likeCount"], list(&likes).len(), "{likes}");
         }
-        for (id, content) in &noted.comments {
+        for (id, content) in &acknowledged.comments {
             let comments = api.get(reader, &format!("/api/comments/all/{id}")).await.expect(200).data();
             assert!(list(&comments).iter().any(|comment| comment["content"] == content.as_str()), "{comments}");
         }
-        for (id, user) in &noted.likes {
+        for (id, user) in &acknowledged.likes {
             assert_eq!(api.view(user, id).await["likedByMe"], true);
         }
-        for (followed, follower) in &noted.follows {
+        for (followed, follower) in &acknowledged.follows {
             let path = format!("/api/follow/followers/{}", followed.id);
             let followers = api.get(followed, &path).await.expect(200).data();
             assert!(list(&followers).iter().any(|user| user["id"] == follower.id.as_str()), "{followers}");

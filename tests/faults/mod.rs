@@ -1,14 +1,14 @@
-//! What goes wrong around the service: its database goes away, hangs or is overrun, its disk is full, and other nodes
-//! work beside it.
+//! Faults of what the service depends on: the database fails, hangs or is overloaded, the disk is full. And two nodes that share
+//! a database.
 
 mod contention;
 mod disk_full;
 mod failover;
-mod honest;
 mod load;
 mod network;
 mod nodes;
 mod overload;
 mod pooler;
 mod replica;
+mod responses;
 mod restart;

@@ -1,4 +1,4 @@
-//! The network between the service and PostgreSQL breaks.
+//! Faults of the network between the service and PostgreSQL.
 
 use std::time::Instant;
 
@@ -6,8 +6,8 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use tokio::task::block_in_place;
 
-use super::honest::{attempt, expect_no_leak, expect_refused};
 use super::load::Load;
+use super::responses::{attempt, expect_no_leak, expect_refused};
 use crate::client::{Client, User, eventually, list, text};
 use crate::port::Port;
 use crate::private_postgres::Server;
@@ -16,7 +16,7 @@ use crate::proxy::{Network, Proxy};
 
 const CONNECTIONS: usize = 5;
 
-/// A service that reaches its PostgreSQL server through a network that can be broken. It waits little.
+/// A service that connects to PostgreSQL through a proxy, which simulates faults of the network. Its timeouts are short.
 struct Distant {
     server: Server,
     proxy: Proxy,
@@ -50,18 +50,18 @@ impl Distant {
     }
 }
 
-/// A request that needs the database.
-fn asks(api: &Client, user: &User) -> reqwest::RequestBuilder {
+/// Returns the builder of a request that needs the database.
+fn reading(api: &Client, user: &User) -> reqwest::RequestBuilder {
     api.request_as(user, Method::GET, "/api/posts/following/all")
 }
 
 /// Waits until requests succeed again.
 async fn recovers(api: &Client, user: &User) {
-    eventually("it recovers", async || attempt(asks(api, user)).await.map(|answer| answer.expect(200))).await;
+    eventually("a request succeeds", async || attempt(reading(api, user)).await.map(|answer| answer.expect(200))).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cut_connections_cost_nothing_acknowledged() {
+async fn no_acknowledged_write_is_lost_when_connections_are_cut() {
     let distant = Distant::start().await;
     let load = Load::start(&distant.service.api).await;
     for _ in 0..5 {
@@ -74,13 +74,13 @@ async fn cut_connections_cost_nothing_acknowledged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_whose_connection_is_cut_leaves_nothing_half_written() {
+async fn a_write_whose_connection_is_cut_is_stored_completely_or_not_at_all() {
     let distant = Distant::start().await;
     let api = distant.service.api.clone();
     let (alice, bob) = (api.user("alice").await, api.user("bob").await);
     let post = text(&api.post(&alice, "Hello", None).await["id"]);
     let mut blocker = block_in_place(|| distant.server.session("agora"));
-    // Whoever comments has locked the post by the time the author's account is asked for.
+    // A comment locks the post before it reads the account of the author.
     let lock = "BEGIN; SELECT id FROM users FOR UPDATE;";
     block_in_place(|| blocker.run(lock));
     let commented = tokio::spawn(attempt(api.commenting(&bob, &post, "Welcome")));
@@ -94,7 +94,7 @@ async fn a_write_whose_connection_is_cut_leaves_nothing_half_written() {
     expect_refused(commented.await.unwrap());
     block_in_place(|| blocker.run("COMMIT;"));
     recovers(&api, &bob).await;
-    // The server may have gone on with the statement or not: the comment is there whole, or not at all.
+    // The server may have completed the statement or not.
     let counted = api.view(&bob, &post).await["commentCount"].as_u64();
     let comments = list(&api.get(&bob, &format!("/api/comments/all/{post}")).await.expect(200).data()).len();
     assert_eq!(counted, u64::try_from(comments).ok());
@@ -103,14 +103,14 @@ async fn a_write_whose_connection_is_cut_leaves_nothing_half_written() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_network_that_swallows_everything_is_given_up_and_found_again() {
+async fn requests_are_refused_while_the_network_stalls_and_succeed_afterwards() {
     let distant = Distant::start().await;
     let api = distant.service.api.clone();
     let alice = api.user("alice").await;
     distant.proxy.set(Network::Swallows);
-    // Connections that there are, then ones that must be made; and more requests than connections.
+    // First on existing connections, then on new ones, with more requests than connections.
     for requests in [1, 3 * CONNECTIONS, 1] {
-        let attempts = (0..requests).map(|_| attempt(asks(&api, &alice)));
+        let attempts = (0..requests).map(|_| attempt(reading(&api, &alice)));
         join_all(attempts).await.into_iter().for_each(expect_refused);
     }
     distant.proxy.set(Network::Works);
@@ -120,7 +120,7 @@ async fn a_network_that_swallows_everything_is_given_up_and_found_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_refuses_connections_is_reported_at_once() {
+async fn requests_are_refused_at_once_while_the_server_refuses_connections() {
     let distant = Distant::start().await;
     let api = distant.service.api.clone();
     let alice = api.user("alice").await;
@@ -128,9 +128,9 @@ async fn a_server_that_refuses_connections_is_reported_at_once() {
     distant.proxy.cut();
     let begun = Instant::now();
     for _ in 0..50 {
-        expect_refused(attempt(asks(&api, &alice)).await);
+        expect_refused(attempt(reading(&api, &alice)).await);
     }
-    // If each had waited for a connection, that would be two and a half minutes.
+    // If each request had waited for a connection, this would take two and a half minutes.
     assert!(begun.elapsed() < HANG, "{:?}", begun.elapsed());
     distant.proxy.set(Network::Works);
     recovers(&api, &alice).await;

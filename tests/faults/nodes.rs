@@ -1,4 +1,4 @@
-//! Two nodes on one database and one bucket.
+//! Two nodes with the same database and the same bucket.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -15,11 +15,10 @@ use crate::private_s3::S3Server;
 use crate::process::{Home, Service};
 use crate::smtp::SmtpServer;
 
-/// How soon what ends a right on one node counts on the others.
-const ELSEWHERE: Duration = Duration::from_secs(5);
+/// The maximum time until a revocation on one node takes effect on the others.
+const REVOCATION_DELAY: Duration = Duration::from_secs(5);
 
-/// A home for the nodes of one test: each has a data directory of its own in a home of its own; database, images and
-/// secret are everybody's.
+/// The nodes of a test. Each has its own data directory; they share the database, the images and the signing secret.
 struct Cluster {
     database: String,
     url: String,
@@ -35,7 +34,7 @@ impl Cluster {
         Self { database, url, homes: [Home::new(), Home::new()], s3 }
     }
 
-    /// Starts both nodes at the same instant.
+    /// Starts both nodes concurrently.
     fn start(&self, further: &[(&str, &str)]) -> [Service; 2] {
         let aws = self.s3.variables();
         let mut variables = vec![
@@ -64,13 +63,13 @@ fn stop(nodes: [Service; 2]) {
     }
 }
 
-fn setting(api: &Client, user: &User, method: Method, path: &str, body: serde_json::Value) -> RequestBuilder {
+fn with_json(api: &Client, user: &User, method: Method, path: &str, body: serde_json::Value) -> RequestBuilder {
     api.request_as(user, method, path).json(&body)
 }
 
-/// Checks that a request is answered with this status at once on the node where the change was made, and soon on the
-/// other, which knew otherwise.
-async fn counts_everywhere(
+/// Makes a change on one node. Checks that a request then gets this status at once on that node, and within
+/// [`REVOCATION_DELAY`] on the other, which allowed it before.
+async fn expect_revocation(
     [here, there]: [&Client; 2],
     change: RequestBuilder,
     request: impl Fn(&Client) -> RequestBuilder,
@@ -87,17 +86,17 @@ async fn counts_everywhere(
             answer.expect(status);
             return;
         }
-        assert!(asked < ELSEWHERE, "still allowed after {asked:?}");
+        assert!(asked < REVOCATION_DELAY, "still allowed after {asked:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_done_on_one_node_is_seen_on_the_other() {
+async fn changes_on_one_node_are_visible_on_the_other() {
     let cluster = Cluster::new();
     let nodes = cluster.start(&[]);
     let [a, b] = nodes.each_ref().map(|node| &node.api);
-    // A token of either is good on the other.
+    // A token of either node is valid on the other.
     let (alice, bob) = (a.user("alice").await, b.user("bob").await);
     let post = a.post(&alice, "From one node", Some(&picture())).await;
     let id = text(&post["id"]);
@@ -108,14 +107,14 @@ async fn what_is_done_on_one_node_is_seen_on_the_other() {
     b.send(b.commenting(&bob, &id, "From another")).await.expect(201);
     let seen = a.view(&alice, &id).await;
     assert_eq!((&seen["likeCount"], &seen["commentCount"]), (&json!(1), &json!(1)));
-    // An image deleted on one node is gone on the other.
+    // An image that was deleted on one node is not served by the other.
     b.call(&alice, Method::DELETE, &format!("/api/posts/delete/{id}")).await.expect(200);
     a.fetch(&format!("/media/{}", key(&post["image"]))).await.expect(404);
     stop(nodes);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_ends_a_right_on_one_node_counts_on_the_other_soon() {
+async fn revocations_on_one_node_take_effect_on_the_other_within_seconds() {
     let cluster = Cluster::new();
     let nodes = cluster.start(&[]);
     let apis = nodes.each_ref().map(|node| &node.api);
@@ -129,39 +128,39 @@ async fn what_ends_a_right_on_one_node_counts_on_the_other_soon() {
     let log_out = async {
         let alice = user("alice").await;
         let change = a.request_as(&alice, Method::POST, "/api/auth/logout");
-        counts_everywhere(apis, change, me(&alice), 401).await;
+        expect_revocation(apis, change, me(&alice), 401).await;
     };
     let disable = async {
         let bob = user("bob").await;
         let path = format!("/api/users/{}/enabled", bob.id);
-        let change = setting(a, &root, Method::PUT, &path, json!({ "enabled": false }));
-        counts_everywhere(apis, change, me(&bob), 401).await;
+        let change = with_json(a, &root, Method::PUT, &path, json!({ "enabled": false }));
+        expect_revocation(apis, change, me(&bob), 401).await;
     };
     let change_password = async {
         let carol = user("carol").await;
         let other = a.log_in("carol").await;
         let passwords = json!({ "currentPassword": PASSWORD, "newPassword": "another password" });
-        let change = setting(a, &other, Method::PUT, "/api/users/me/password", passwords);
-        counts_everywhere(apis, change, me(&carol), 401).await;
+        let change = with_json(a, &other, Method::PUT, "/api/users/me/password", passwords);
+        expect_revocation(apis, change, me(&carol), 401).await;
     };
     let demote = async {
         let dave = user("dave").await;
         let path = format!("/api/users/update/{}", dave.id);
         a.change_role(&root, &dave, "ADD", "ADMIN").await.expect(200);
-        eventually("the role counts everywhere", async || {
+        eventually("the role is effective on the other node", async || {
             (apis[1].get(&dave, "/api/users/all").await.status == 200).then_some(())
         })
         .await;
-        let change = setting(a, &root, Method::PUT, &path, json!({ "roleId": "ADMIN", "action": "REMOVE" }));
+        let change = with_json(a, &root, Method::PUT, &path, json!({ "roleId": "ADMIN", "action": "REMOVE" }));
         let request = |api: &Client| api.request_as(&dave, Method::GET, "/api/users/all");
-        counts_everywhere(apis, change, request, 403).await;
+        expect_revocation(apis, change, request, 403).await;
     };
     tokio::join!(log_out, disable, change_password, demote);
     stop(nodes);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_mail_is_sent_once_whichever_node_it_was_asked_of() {
+async fn each_mail_is_sent_once_whichever_node_queued_it() {
     const USERS: usize = 20;
     let (cluster, smtp) = (Cluster::new(), block_in_place(SmtpServer::start));
     let variables = smtp.variables();
@@ -171,24 +170,26 @@ async fn each_mail_is_sent_once_whichever_node_it_was_asked_of() {
         let user = api.user(&format!("user-{n}")).await;
         api.call(&user, Method::POST, "/api/users/me/email/verification").await.expect(202);
     }
-    // It is sent after all the others.
+    // This mail is the last one in the queue.
     nodes[0].api.post_json("/api/auth/password/forgot", &json!({ "identifier": "root" })).await.expect(202);
-    eventually("the last mail", async || smtp.taken().iter().any(|mail| mail.to() == "root@example.org").then_some(()))
-        .await;
+    eventually("the last mail is sent", async || {
+        smtp.taken().iter().any(|mail| mail.to() == "root@example.org").then_some(())
+    })
+    .await;
     let taken = smtp.taken();
     let addresses: BTreeSet<_> = taken.iter().map(|mail| mail.to().to_owned()).collect();
     assert_eq!((taken.len(), addresses.len()), (USERS + 1, USERS + 1), "{addresses:?}");
-    // Used on either node, and on both seen.
+    // A token that was used on one node is rejected by the other.
     let verified = json!({ "token": taken[0].token() });
     nodes[1].api.post_json("/api/auth/email/verify", &verified).await.expect(200);
     let again = nodes[0].api.post_json("/api/auth/email/verify", &verified).await;
     again.expect_invalid(&["token"]);
     stop(nodes);
-    assert_eq!(smtp.taken().len(), USERS + 1, "one was sent again");
+    assert_eq!(smtp.taken().len(), USERS + 1, "a mail was sent twice");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn toggles_over_both_nodes_end_as_their_number_says() {
+async fn concurrent_toggles_on_both_nodes_end_in_the_state_given_by_their_number() {
     let cluster = Cluster::new();
     let nodes = cluster.start(&[]);
     let apis = nodes.each_ref().map(|node| node.api.clone());
@@ -212,7 +213,7 @@ async fn toggles_over_both_nodes_end_as_their_number_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_registrations_of_one_name_over_both_nodes_one_succeeds() {
+async fn one_of_several_concurrent_registrations_of_a_name_on_both_nodes_succeeds() {
     let cluster = Cluster::new();
     let nodes = cluster.start(&[]);
     let mut answers = JoinSet::new();
@@ -229,7 +230,7 @@ async fn of_registrations_of_one_name_over_both_nodes_one_succeeds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_sent_to_both_nodes_under_one_key_is_carried_out_once() {
+async fn a_request_to_both_nodes_under_one_idempotency_key_is_executed_once() {
     const KEYS: usize = 50;
     let cluster = Cluster::new();
     let nodes = cluster.start(&[]);
@@ -261,7 +262,7 @@ async fn a_request_sent_to_both_nodes_under_one_key_is_carried_out_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_begun_on_one_node_is_continued_on_the_other() {
+async fn the_cursor_of_one_node_works_on_the_other() {
     let cluster = Cluster::new();
     let nodes = cluster.start(&[]);
     let [a, b] = nodes.each_ref().map(|node| &node.api);
@@ -277,12 +278,12 @@ async fn a_list_begun_on_one_node_is_continued_on_the_other() {
     while let Some(path) = next.take() {
         let api = turns.next().unwrap();
         let page = api.get(&alice, &path).await;
-        // The link is to the node that answered; its path and query are good on any.
+        // The link names the node that responded, but its path and query work on any node.
         next = page.link("next", api.url());
         seen.extend(list(&page.data()).iter().map(|post| text(&post["id"])));
     }
     drop(turns);
-    // Two nodes' clocks and identifiers decide the order within a millisecond; none is left out or comes twice.
+    // The order within a millisecond is undefined, since the nodes create ids independently. But each post is listed once.
     let sorted = |ids: &[String]| {
         let mut ids = ids.to_vec();
         ids.sort();
@@ -293,49 +294,49 @@ async fn a_list_begun_on_one_node_is_continued_on_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_node_at_a_time_sweeps() {
+async fn only_one_node_sweeps_at_a_time() {
     let cluster = Cluster::new();
     let key = "ffffffffffffffffffffffffffffffff.png";
     let orphan = cluster.s3.bucket("agora").join("images/ff").join(key);
     fs::create_dir_all(orphan.parent().unwrap()).unwrap();
     fs::write(&orphan, picture()).unwrap();
-    // As a node that sweeps.
+    // Holds the lock of a node that sweeps.
     let mut sweeper = block_in_place(|| private_postgres::shared().session(&cluster.database));
     block_in_place(|| sweeper.run("SELECT pg_advisory_lock(418347184738);"));
     let nodes = cluster.start(&[("AGORA_SWEEP_INTERVAL", "1s")]);
-    // Left by an upload whose row was never written.
+    // As if an upload had not written its row.
     let record = format!("INSERT INTO unnamed_images (key, since, condemned) VALUES ('{key}', 'epoch', false);");
     block_in_place(|| sweeper.run(&record));
     let tries = nodes.each_ref().map(|node| node.log().matches("another node sweeps").count());
     for (node, tries) in nodes.iter().zip(tries) {
-        eventually("it tried more than once", async || {
+        eventually("the node has tried more than once", async || {
             (node.log().matches("another node sweeps").count() > tries + 1).then_some(())
         })
         .await;
     }
     assert!(orphan.exists());
-    // The lock goes with the node that has it.
+    // PostgreSQL releases the lock when its connection is closed.
     drop(sweeper);
-    eventually("the orphan is collected", async || (!orphan.exists()).then_some(())).await;
+    eventually("the orphan is deleted", async || (!orphan.exists()).then_some(())).await;
     stop(nodes);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_was_not_given_the_secret_says_so() {
+async fn a_node_without_the_shared_secret_logs_a_warning() {
     let cluster = Cluster::new();
     let nodes = cluster.start(&[]);
     let alice = nodes[0].api.user("alice").await;
     let home = Home::new();
-    let forgetful = home.start_with(&[("AGORA_DATABASE_URL", &cluster.url), ("AGORA_MEDIA_URL", "memory:")]);
-    forgetful.api.get(&alice, "/api/users/me").await.expect(401);
-    assert!(forgetful.log().contains("set AGORA_JWT_SECRET, the same on every node"), "{}", forgetful.log());
+    let misconfigured = home.start_with(&[("AGORA_DATABASE_URL", &cluster.url), ("AGORA_MEDIA_URL", "memory:")]);
+    misconfigured.api.get(&alice, "/api/users/me").await.expect(401);
+    assert!(misconfigured.log().contains("set AGORA_JWT_SECRET, the same on every node"), "{}", misconfigured.log());
     assert!(nodes.iter().all(|node| !node.log().contains("AGORA_JWT_SECRET")));
-    forgetful.stop();
+    misconfigured.stop();
     stop(nodes);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_one_node_does_not_touch_the_other() {
+async fn a_node_keeps_working_after_the_other_was_killed() {
     let cluster = Cluster::new();
     let [one, other] = cluster.start(&[]);
     let alice = one.api.user("alice").await;
@@ -344,7 +345,7 @@ async fn the_end_of_one_node_does_not_touch_the_other() {
     let view = other.api.view(&alice, &post).await;
     expect_picture(&other.api.image(&view["image"]).await);
     other.api.post(&alice, "Still here", None).await;
-    // And it may come back.
+    // The killed node can be started again.
     let [one, another] = cluster.start(&[]);
     assert_eq!(list(&one.api.get(&alice, &format!("/api/posts/{}/all", alice.id)).await.expect(200).data()).len(), 2);
     stop([other, one]);

@@ -1,4 +1,4 @@
-//! PostgreSQL is there, but what is asked of it takes too long.
+//! PostgreSQL is available, but statements take too long.
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
@@ -8,22 +8,22 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::task::block_in_place;
 
-use super::honest::{attempt, expect_no_leak, expect_refused};
+use super::responses::{attempt, expect_no_leak, expect_refused};
 use crate::client::{Client, JSON, User, eventually, request_bytes, text};
 use crate::private_postgres;
 use crate::private_postgres::Session;
 use crate::process::{Home, Service};
 
-/// One for reads of little and one for lists, which share them, and those of the pool.
+/// The shared connection of small reads, the one of lists, and the pool.
 const CONNECTIONS: usize = 2 + POOLED;
 
-/// How many writes are at work at a time.
+/// The number of connections in the pool, and so the maximum number of concurrent writes.
 const POOLED: usize = 3;
 
-/// How many reads are at work on the one that they share.
+/// The maximum number of concurrent reads on the shared connection.
 const SHARED: usize = 16;
 
-/// A service of few connections and little patience, on a database of its own, and another session there.
+/// A service with few connections and short timeouts, on its own database, and another session there.
 struct Small {
     database: String,
     other: Session,
@@ -50,13 +50,13 @@ impl Small {
         &self.service.api
     }
 
-    /// A request that waits while the posts are locked.
-    fn asks(&self) -> reqwest::RequestBuilder {
-        self.asks_as(&self.alice)
+    /// Returns the builder of a request that waits while the posts are locked.
+    fn reading(&self) -> reqwest::RequestBuilder {
+        self.reading_as(&self.alice)
     }
 
-    /// The same of somebody else.
-    fn asks_as(&self, reader: &User) -> reqwest::RequestBuilder {
+    /// Returns the builder of that request by another user.
+    fn reading_as(&self, reader: &User) -> reqwest::RequestBuilder {
         self.api().request_as(reader, Method::GET, &format!("/api/posts/by-id/{}", self.post))
     }
 
@@ -68,11 +68,11 @@ impl Small {
         block_in_place(|| self.other.run("ROLLBACK;"));
     }
 
-    /// Waits until so many connections wait for the lock.
+    /// Waits until this many connections wait for the lock.
     async fn wait(&self, connections: usize) {
         let here = "(SELECT oid FROM pg_database WHERE datname = current_database())";
         let sql = format!("SELECT count(*) FROM pg_locks WHERE NOT granted AND database = {here};");
-        eventually("the connections are taken", async || {
+        eventually("the connections wait for the lock", async || {
             let mut session = block_in_place(|| private_postgres::shared().session(&self.database));
             (block_in_place(|| session.run(&sql)).trim() == connections.to_string()).then_some(())
         })
@@ -80,7 +80,7 @@ impl Small {
     }
 
     async fn recovers(&self) {
-        eventually("it recovers", async || attempt(self.asks()).await.map(|answer| answer.expect(200))).await;
+        eventually("a request succeeds", async || attempt(self.reading()).await.map(|answer| answer.expect(200))).await;
     }
 
     async fn end(self) {
@@ -91,17 +91,17 @@ impl Small {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_beyond_the_connections_are_refused_and_served_again_later() {
+async fn requests_beyond_the_number_of_connections_are_refused_until_connections_are_free() {
     let mut small = Small::start("", &[("AGORA_DATABASE_WAIT_TIMEOUT", "1s")]).await;
-    // Of an account each, since those of one would wait for each other.
+    // One account each, since the requests of an account wait for each other.
     let api = small.api();
     let readers = join_all((0..4 * SHARED).map(async |n| api.user(&format!("reader{n}")).await)).await;
     small.lock_posts();
     let mut reads: FuturesUnordered<_> =
-        readers.iter().map(|reader| tokio::spawn(attempt(small.asks_as(reader)))).collect();
+        readers.iter().map(|reader| tokio::spawn(attempt(small.reading_as(reader)))).collect();
     let writes = (0..10).map(|n| small.api().posting(&small.alice, &format!("Post {n}"), None));
     let mut writes: FuturesUnordered<_> = writes.map(|post| tokio::spawn(attempt(post))).collect();
-    // Those that have their turn wait for the lock, the others for their turn.
+    // Requests with a connection wait for the lock, the others for a connection, until their timeout.
     for _ in 0..3 * SHARED {
         expect_refused(reads.next().await.unwrap().unwrap());
     }
@@ -110,17 +110,17 @@ async fn requests_beyond_the_connections_are_refused_and_served_again_later() {
     }
     small.release();
     while let Some(read) = reads.next().await {
-        read.unwrap().expect("it had its turn").expect(200);
+        read.unwrap().expect("it had a connection").expect(200);
     }
     while let Some(write) = writes.next().await {
-        write.unwrap().expect("it had its turn").expect(201);
+        write.unwrap().expect("it had a connection").expect(201);
     }
     small.recovers().await;
     small.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_writes_of_an_account_wait_for_each_other_and_not_in_the_way_of_others() {
+async fn writes_of_an_account_are_serialized_and_leave_connections_for_others() {
     let variables = [("AGORA_DATABASE_WAIT_TIMEOUT", "1s"), ("AGORA_WORKERS", "2")];
     let mut small = Small::start("", &variables).await;
     let bob = small.api().user("bob").await;
@@ -129,49 +129,49 @@ async fn the_writes_of_an_account_wait_for_each_other_and_not_in_the_way_of_othe
         let body = serde_json::json!({ "text": "A post" });
         tokio::spawn(attempt(small.api().request_as(writer, Method::POST, "/api/posts/create").json(&body)))
     };
-    // As many as there are connections for writes: one has its turn, which leaves some for others.
+    // As many as there are connections for writes, but only one of them uses a connection.
     let mut writes: Vec<_> = (0..POOLED).map(|_| write(&small.alice)).collect();
     small.wait(1).await;
     writes.push(write(&bob));
     small.wait(2).await;
     small.release();
     for written in writes {
-        written.await.unwrap().expect("it had its turn").expect(201);
+        written.await.unwrap().expect("the write succeeds").expect(201);
     }
     small.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_that_goes_on_without_its_client_is_still_in_progress_for_its_account() {
+async fn a_write_whose_client_disconnected_still_delays_the_next_write_of_its_account() {
     let mut small = Small::start("", &[("AGORA_WORKERS", "2")]).await;
     let bob = small.api().user("bob").await;
     let body = serde_json::json!({ "text": "Once" });
     small.lock_posts();
     let fields = format!("{}{JSON}Idempotency-Key: once\r\n", small.alice.authorization());
-    let mut impatient = TcpStream::connect(small.api().url().trim_start_matches("http://")).await.unwrap();
-    impatient.write_all(&request_bytes("POST /api/posts/create", &fields, body.to_string())).await.unwrap();
+    let mut client = TcpStream::connect(small.api().url().trim_start_matches("http://")).await.unwrap();
+    client.write_all(&request_bytes("POST /api/posts/create", &fields, body.to_string())).await.unwrap();
     small.wait(1).await;
-    // Gone, not only done with sending.
-    impatient.set_zero_linger().unwrap();
-    drop(impatient);
-    // It has its turn after the first, and is not told that this is under way.
+    // Resets the connection, instead of only closing the sending side.
+    client.set_zero_linger().unwrap();
+    drop(client);
+    // The retry waits for the first request, instead of getting a 409.
     let again = small.api().request_as(&small.alice, Method::POST, "/api/posts/create");
     let again = tokio::spawn(attempt(again.header("Idempotency-Key", "once").json(&body)));
     let other = tokio::spawn(attempt(small.api().posting(&bob, "Meanwhile", None)));
     small.wait(2).await;
     small.release();
-    other.await.unwrap().expect("it had its turn").expect(201);
-    let again = again.await.unwrap().expect("it had its turn");
+    other.await.unwrap().expect("the write succeeds").expect(201);
+    let again = again.await.unwrap().expect("the retry succeeds");
     assert_eq!((again.status, again.header("idempotency-replayed")), (201, Some("true")));
     small.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lock_held_too_long_is_a_503() {
+async fn a_timeout_of_a_lock_is_a_503() {
     let mut small = Small::start("", &[("AGORA_DATABASE_STATEMENT_TIMEOUT", "2s")]).await;
     small.lock_posts();
     let like = small.api().request_as(&small.alice, Method::PUT, &format!("/api/posts/like/{}", small.post));
-    let ((), ()) = tokio::join!(async { expect_refused(attempt(small.asks()).await) }, async {
+    let ((), ()) = tokio::join!(async { expect_refused(attempt(small.reading()).await) }, async {
         expect_refused(attempt(like).await)
     });
     small.release();
@@ -181,22 +181,22 @@ async fn a_lock_held_too_long_is_a_503() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_statement_that_takes_too_long_is_a_503() {
-    // The statement's own time is over first, since waiting for the lock is not bounded.
+async fn a_timeout_of_a_statement_is_a_503() {
+    // Without a lock timeout, so that the statement timeout expires first.
     let parameters = "?options=-c%20lock_timeout%3D0";
     let mut small = Small::start(parameters, &[("AGORA_DATABASE_STATEMENT_TIMEOUT", "2s")]).await;
     small.lock_posts();
-    expect_refused(attempt(small.asks()).await);
+    expect_refused(attempt(small.reading()).await);
     small.release();
     small.recovers().await;
     small.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_that_go_away_in_the_middle_leave_no_connection_in_the_middle() {
+async fn requests_whose_clients_disconnect_leave_no_connection_in_a_transaction() {
     let mut small = Small::start("", &[]).await;
     small.lock_posts();
-    let gone = [small.api().posting(&small.alice, "Gone", None), small.asks()];
+    let gone = [small.api().posting(&small.alice, "Gone", None), small.reading()];
     let gone = gone.map(|request| tokio::spawn(request.send()));
     small.wait(2).await;
     gone.iter().for_each(tokio::task::JoinHandle::abort);

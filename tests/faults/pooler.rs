@@ -1,4 +1,4 @@
-//! A pooler between the service and PostgreSQL.
+//! PgBouncer between the service and PostgreSQL.
 
 use tokio::task::block_in_place;
 
@@ -7,7 +7,7 @@ use crate::private_postgres::{Pooler, Server};
 use crate::process::{Home, run};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pooler_that_lends_connections_for_a_session_is_worked_with() {
+async fn the_service_works_with_session_pooling() {
     let server = block_in_place(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()));
     block_in_place(|| server.database("agora"));
     let pooler = block_in_place(|| Pooler::start(&server, "session"));
@@ -20,10 +20,10 @@ async fn a_pooler_that_lends_connections_for_a_session_is_worked_with() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pooler_that_lends_connections_for_less_is_refused_at_the_start_with_the_reason() {
+async fn the_service_refuses_to_start_with_transaction_or_statement_pooling() {
     let server = block_in_place(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()));
     block_in_place(|| server.database("agora"));
-    // The last may say so by itself first.
+    // With statement pooling, PgBouncer itself may refuse first, with its own message.
     for (mode, words) in [("transaction", "pool_mode = session"), ("statement", "pool")] {
         let pooler = block_in_place(|| Pooler::start(&server, mode));
         let home = Home::new();
@@ -33,8 +33,8 @@ async fn a_pooler_that_lends_connections_for_less_is_refused_at_the_start_with_t
             block_in_place(|| run(command, ""))
         };
         agora(&[]).expect_refusal(&[words]);
-        let told = agora(&["doctor"]);
-        let is_told = |line: &str| line.starts_with("failed   database: ") && line.contains(words);
-        assert!(told.code == Some(1) && told.stdout.lines().any(is_told), "{told:?}");
+        let checked = agora(&["doctor"]);
+        let is_finding = |line: &str| line.starts_with("failed   database: ") && line.contains(words);
+        assert!(checked.code == Some(1) && checked.stdout.lines().any(is_finding), "{checked:?}");
     }
 }

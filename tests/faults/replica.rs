@@ -1,4 +1,4 @@
-//! Lists that are read from a replica of PostgreSQL, which may be behind, and away.
+//! Lists that are read from a replica of PostgreSQL, which may lag behind or be unavailable.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::task::block_in_place;
 
-use super::honest::attempt;
+use super::responses::attempt;
 use crate::client::{Client, HANG, PASSWORD, User, eventually, list, text};
 use crate::private_postgres::{Server, Session};
 use crate::process::{Home, Service};
@@ -14,7 +14,7 @@ use crate::process::{Home, Service};
 const PUBLIC: &str = "/api/posts/public";
 const FEED: &str = "/api/posts/following/all";
 
-/// A server and its replica, and nodes that read lists from that.
+/// A server, its replica, and the homes of nodes that read lists from the replica.
 struct Replicated {
     primary: Server,
     replica: Server,
@@ -27,7 +27,7 @@ impl Replicated {
             let primary = Server::start(5432, |_| "-c listen_addresses=".to_owned());
             primary.database("agora");
             let replica = primary.replica(5433);
-            // Nothing waits for the replica: it may be away.
+            // Asynchronous replication, so that commits do not wait for the replica.
             primary.session("postgres").run("ALTER SYSTEM RESET synchronous_standby_names; SELECT pg_reload_conf();");
             Self { primary, replica, homes: [Home::new(), Home::new()] }
         })
@@ -37,7 +37,7 @@ impl Replicated {
         self.start_for(home, "100").await
     }
 
-    /// Starts a node on which the replica serves so many of a hundred accounts.
+    /// Starts a node on which the replica serves this percentage of accounts.
     async fn start_for(&self, home: &Home, share: &str) -> Service {
         let url = |server: &Server| format!("postgres://agora@{}/agora", server.host());
         let service = home.start_with(&[
@@ -53,13 +53,13 @@ impl Replicated {
         service
     }
 
-    /// How many connections to the replica have read of feeds last.
-    fn reads_of_lists(&self) -> usize {
+    /// Returns the number of connections to the replica whose last query read a feed.
+    fn connections_that_read_feeds(&self) -> usize {
         let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'agora' AND query ILIKE '%follow_version%';";
         block_in_place(|| self.replica.session("postgres").run(count).trim().parse().unwrap())
     }
 
-    /// Has the replica show what is committed by now, and nothing of what is from now on.
+    /// Waits until the replica has replayed all commits, and pauses the replay.
     fn freeze(&self) {
         block_in_place(|| {
             let position = self.primary.session("postgres").run("SELECT pg_current_wal_insert_lsn();");
@@ -71,13 +71,13 @@ impl Replicated {
         });
     }
 
-    /// Has the replica show everything again.
-    fn thaw(&self) {
+    /// Resumes the replay.
+    fn unfreeze(&self) {
         block_in_place(|| self.replica.session("postgres").run("SELECT pg_wal_replay_resume();"));
     }
 }
 
-/// Asks until something is answered.
+/// Repeats a query until it returns this value.
 fn eventually_is(session: &mut Session, query: &str, expected: &str) {
     let begun = Instant::now();
     while session.run(query).trim() != expected {
@@ -85,13 +85,13 @@ fn eventually_is(session: &mut Session, query: &str, expected: &str) {
     }
 }
 
-/// Waits until a node has said so many times that it reads lists from the replica.
+/// Waits until a node has logged this many times that it reads lists from the replica.
 async fn uses_replica(service: &Service, times: usize) {
     let count = || service.log().matches("lists are read from the replica").count();
     eventually("lists are read from the replica", async || (count() >= times).then_some(())).await;
 }
 
-/// The texts of the posts of a list.
+/// Returns the texts of the posts of a list.
 async fn texts(api: &Client, user: &User, path: &str) -> Vec<String> {
     let answer = api.get(user, path).await.expect(200);
     list(&answer.json()["data"]).iter().map(|post| text(&post["content"])).collect()
@@ -103,7 +103,7 @@ async fn eventually_texts(api: &Client, user: &User, path: &str, expected: &[&st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_wrote_sees_it_on_every_node_however_far_the_replica_is_behind() {
+async fn writers_read_their_own_writes_on_every_node_however_far_the_replica_lags() {
     let servers = Replicated::new();
     let (one, two) = (servers.start(&servers.homes[0]).await, servers.start(&servers.homes[1]).await);
     let (here, there) = (&one.api, &two.api);
@@ -125,25 +125,30 @@ async fn who_wrote_sees_it_on_every_node_however_far_the_replica_is_behind() {
         assert_eq!(texts(there, &author, PUBLIC).await[0], content, "on another node, at once");
         assert_eq!(texts(here, &author, PUBLIC).await[0], content);
     }
-    // Who wrote nothing reads from the replica, as soon as the node knows that it shows the registration.
+    // Accounts that wrote nothing are served by the replica, once the node knows that it has replayed their registration.
     eventually_texts(there, &reader, PUBLIC, &["first"]).await;
     here.product(&root, json!({ "sku": "A-1", "name": "Lamp" })).await;
-    assert_eq!(catalog(Some(&root)).await, 1, "whose token is sent where none is needed");
-    assert_eq!(catalog(None).await, 0, "of whom nothing is known");
+    assert_eq!(
+        catalog(Some(&root)).await,
+        1,
+        "from the primary, due to the token, which the endpoint does not require"
+    );
+    assert_eq!(catalog(None).await, 0, "from the replica, without a token");
     let like = format!("/api/posts/like/{}", text(&first["id"]));
     here.call(&reader, Method::POST, &like).await.expect(200);
-    assert_eq!(texts(there, &reader, PUBLIC).await.len(), 5, "who wrote reads from the primary");
+    assert_eq!(texts(there, &reader, PUBLIC).await.len(), 5, "from the primary, after a write");
 
-    // A crash takes the record of who wrote.
+    // A crash of the primary loses the record of who wrote.
     block_in_place(|| {
         servers.primary.kill();
         servers.primary.restart();
     });
     let posts = || there.request_as(&author, Method::GET, PUBLIC);
-    let answer = eventually("a list", async || attempt(posts()).await.filter(|answer| answer.status == 200)).await;
-    assert_eq!(list(&answer.expect(200).json()["data"]).len(), 5, "none of them is forgotten");
+    let answer =
+        eventually("a list is read", async || attempt(posts()).await.filter(|answer| answer.status == 200)).await;
+    assert_eq!(list(&answer.expect(200).json()["data"]).len(), 5, "from the primary");
 
-    servers.thaw();
+    servers.unfreeze();
     let late = here.user("late").await;
     eventually_texts(there, &late, "/api/posts/public?size=1", &["number 5"]).await;
     for service in [one, two] {
@@ -152,27 +157,27 @@ async fn who_wrote_sees_it_on_every_node_however_far_the_replica_is_behind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_on_which_the_replica_serves_nobody_records_who_wrote() {
+async fn a_node_without_reads_from_the_replica_still_records_who_wrote() {
     let servers = Replicated::new();
-    let beginning = servers.start_for(&servers.homes[0], "0").await;
+    let without = servers.start_for(&servers.homes[0], "0").await;
     let with = servers.start(&servers.homes[1]).await;
-    let [author, reader] = [beginning.api.user("author").await, beginning.api.user("reader").await];
-    beginning.api.post(&author, "first", None).await;
+    let [author, reader] = [without.api.user("author").await, without.api.user("reader").await];
+    without.api.post(&author, "first", None).await;
     eventually_texts(&with.api, &reader, PUBLIC, &["first"]).await;
 
     servers.freeze();
-    beginning.api.post(&author, "second", None).await;
-    assert_eq!(texts(&with.api, &author, PUBLIC).await.len(), 2, "who wrote");
-    // From the replica, as soon as the node knows that it shows the registration.
+    without.api.post(&author, "second", None).await;
+    assert_eq!(texts(&with.api, &author, PUBLIC).await.len(), 2, "from the primary, after a write");
+    // From the replica, once the node knows that it has replayed the registration.
     eventually_texts(&with.api, &reader, PUBLIC, &["first"]).await;
-    assert_eq!(texts(&beginning.api, &reader, PUBLIC).await.len(), 2, "from the primary");
-    for service in [beginning, with] {
+    assert_eq!(texts(&without.api, &reader, PUBLIC).await.len(), 2, "from the primary");
+    for service in [without, with] {
         service.stop();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_are_served_while_the_replica_is_away() {
+async fn lists_are_read_from_the_primary_while_the_replica_is_unavailable() {
     let servers = Replicated::new();
     let service = servers.start(&servers.homes[0]).await;
     let author = service.api.user("author").await;
@@ -185,8 +190,10 @@ async fn lists_are_served_while_the_replica_is_away() {
         assert_eq!(texts(&service.api, &reader, PUBLIC).await, ["first"]);
         assert_eq!(texts(&service.api, &reader, "/api/posts/public?size=1").await, ["first"]);
     }
-    eventually("it is said", async || service.log().contains("lists are not read from the replica").then_some(()))
-        .await;
+    eventually("the service logs it", async || {
+        service.log().contains("lists are not read from the replica").then_some(())
+    })
+    .await;
     service.api.post(&author, "second", None).await;
     assert_eq!(texts(&service.api, &reader, PUBLIC).await.len(), 2);
 
@@ -197,7 +204,7 @@ async fn lists_are_served_while_the_replica_is_away() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_remembered_feed_takes_in_what_was_committed_late() {
+async fn a_cached_feed_includes_posts_of_transactions_that_commit_late() {
     let servers = Replicated::new();
     let service = servers.start(&servers.homes[0]).await;
     let api = &service.api;
@@ -211,11 +218,11 @@ async fn a_remembered_feed_takes_in_what_was_committed_late() {
     api.post(&quick, "first", None).await;
     eventually("a feed from the replica", async || {
         let is_read = texts(api, &reader, FEED).await == ["first"];
-        (is_read && servers.reads_of_lists() > 0).then_some(())
+        (is_read && servers.connections_that_read_feeds() > 0).then_some(())
     })
     .await;
 
-    // It begins before the others, and ends after them.
+    // This transaction begins before the others, and commits after them.
     let mut session = block_in_place(|| servers.primary.session("agora"));
     let show = format!("BEGIN; UPDATE posts SET visibility = 0 WHERE id = '{}';", text(&late["id"]));
     block_in_place(|| session.run(&show));

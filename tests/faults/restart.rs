@@ -1,4 +1,4 @@
-//! PostgreSQL goes away under load and comes back.
+//! Restarts and crashes of PostgreSQL, under load.
 
 use std::time::{Duration, Instant};
 
@@ -6,18 +6,18 @@ use futures_util::future::join_all;
 use reqwest::Method;
 use tokio::task::block_in_place;
 
-use super::honest::{attempt, expect_no_leak};
 use super::load::Load;
+use super::responses::{attempt, expect_no_leak};
 use crate::private_postgres::Server;
 use crate::process::Home;
 
 const CONNECTIONS: usize = 6;
 
-/// How soon after PostgreSQL accepts connections again a request must succeed, on a busy machine.
+/// The maximum time until a request succeeds after PostgreSQL accepts connections again, on a busy machine.
 const RECOVERY: Duration = Duration::from_secs(10);
 
-/// Breaks PostgreSQL off several times by `end`, always under load.
-async fn survives(end: impl Fn(&Server)) {
+/// Ends PostgreSQL repeatedly with `end`, and restarts it.
+async fn expect_recovery(end: impl Fn(&Server)) {
     const TIMES: usize = 3;
     let server = block_in_place(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()));
     let url = block_in_place(|| server.database("agora"));
@@ -33,7 +33,7 @@ async fn survives(end: impl Fn(&Server)) {
         load.refusals(50).await;
         block_in_place(|| server.restart());
         let ready = Instant::now();
-        // From the database, not from memory.
+        // A request that reads the database.
         let request = || service.api.request_as(&reader, Method::GET, "/api/posts/following/all");
         while attempt(request()).await.is_none() {
             assert!(ready.elapsed() < RECOVERY, "no request succeeds");
@@ -46,17 +46,17 @@ async fn survives(end: impl Fn(&Server)) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_server_costs_nothing_acknowledged_and_is_found_again_at_once() {
-    survives(Server::kill).await;
+async fn no_acknowledged_write_is_lost_and_requests_soon_succeed_after_postgresql_was_killed() {
+    expect_recovery(Server::kill).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_was_restarted_is_found_again_at_once() {
-    survives(Server::stop).await;
+async fn no_acknowledged_write_is_lost_and_requests_soon_succeed_after_postgresql_was_restarted() {
+    expect_recovery(Server::stop).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_request_after_a_restart_does_not_pay_for_connections_that_broke() {
+async fn the_first_request_after_a_restart_succeeds_although_pooled_connections_are_broken() {
     let server = block_in_place(|| Server::start(5432, |_| "-c listen_addresses=".to_owned()));
     let url = block_in_place(|| server.database("agora"));
     let home = Home::new();
@@ -64,7 +64,7 @@ async fn the_first_request_after_a_restart_does_not_pay_for_connections_that_bro
     let alice = service.api.user("alice").await;
     let fill = || service.api.request_as(&alice, Method::GET, "/api/posts/following/all");
     for end in [Server::kill, Server::stop] {
-        // As many connections as there can be.
+        // Opens all connections of the pool.
         join_all((0..32).map(|_| async { attempt(fill()).await.unwrap().expect(200) })).await;
         block_in_place(|| end(&server));
         block_in_place(|| server.restart());

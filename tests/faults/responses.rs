@@ -1,4 +1,4 @@
-//! What the service may answer while something is wrong.
+//! The responses that are allowed during a fault.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use tokio::task::block_in_place;
 use crate::client::{Response, eventually};
 use crate::private_postgres::Server;
 
-/// A request that takes longer hangs: 30 seconds is what the service gives it.
-const LIMIT: Duration = Duration::from_secs(45);
+/// The timeout of a request. The service gives up after 30 seconds.
+const TIMEOUT: Duration = Duration::from_secs(45);
 
-/// The message of a 503 for which a dependency is to blame; one that ran out of its time says something else.
+/// The message of a 503 if a dependency fails. That after the timeout of the request is a different one.
 const UNAVAILABLE: &str = "The service is temporarily unavailable";
 
-/// The answer; nothing when the service said, as it should, that it cannot do it now.
+/// Sends a request. Returns the response, or `None` if it is a well-formed 503.
 pub(crate) async fn attempt(request: RequestBuilder) -> Option<Response> {
-    let response = request.timeout(LIMIT).send().await.expect("an answer, whatever it says");
-    let answer = Response::receive(response).await.expect("a whole answer");
+    let response = request.timeout(TIMEOUT).send().await.expect("a response");
+    let answer = Response::receive(response).await.expect("a complete response");
     if answer.status < 500 {
         return Some(answer);
     }
@@ -28,21 +28,21 @@ pub(crate) async fn attempt(request: RequestBuilder) -> Option<Response> {
     None
 }
 
-/// Checks that a request is refused with an honest 503.
+/// Checks that a request was refused with a 503.
 #[track_caller]
 pub(crate) fn expect_refused(attempted: Option<Response>) {
     assert!(attempted.is_none(), "{attempted:?}");
 }
 
-/// Checks that the service ends with so many connections at most, and with none in the middle of something.
-pub(crate) async fn expect_no_leak(server: &Server, database: &str, most: usize) {
+/// Waits until the service has at most `max` connections, all of them idle and outside a transaction.
+pub(crate) async fn expect_no_leak(server: &Server, database: &str, max: usize) {
     let count = |condition: &str| -> usize {
         let ours = "FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'agora'";
         let sql = format!("SELECT count(*) {ours} AND {condition};");
         block_in_place(|| server.session(database).run(&sql)).trim().parse().unwrap()
     };
-    eventually("what was left behind is gone", async || {
-        (count("true") <= most && count("state <> 'idle'") == 0).then_some(())
+    eventually("no connection is leaked", async || {
+        (count("true") <= max && count("state <> 'idle'") == 0).then_some(())
     })
     .await;
 }
