@@ -1,4 +1,4 @@
-//! Answers as they stand on the wire: no byte between them or behind the last.
+//! Responses as bytes: nothing between them, and nothing after the last.
 
 use reqwest::Version;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -7,17 +7,17 @@ use super::raw::Raw;
 use crate::client::{HANG, Response};
 
 impl Response {
-    /// Whether it says that the connection ends with it.
+    /// Returns whether the response announces that the connection is closed.
     pub(crate) fn closes(&self) -> bool {
         self.header("connection") == Some("close")
     }
 
-    /// Checks that it has this status and what every answer has; a failure has the form that every failure has.
+    /// Checks the status, the headers of every response, and the body if it is a failure.
     #[track_caller]
     pub(crate) fn verify(&self, status: u16) -> &Self {
         assert_eq!((self.version, self.status), (Version::HTTP_11, status), "{self:?}");
-        for usual in ["date", "x-request-id", "x-content-type-options", "content-security-policy", "referrer-policy"] {
-            assert!(self.header(usual).is_some(), "{usual} is missing: {self:?}");
+        for name in ["date", "x-request-id", "x-content-type-options", "content-security-policy", "referrer-policy"] {
+            assert!(self.header(name).is_some(), "{name} is missing: {self:?}");
         }
         if status >= 400 {
             assert_eq!(self.header("cache-control"), Some("no-store"), "{self:?}");
@@ -28,8 +28,8 @@ impl Response {
 }
 
 impl Raw {
-    /// Sends this in these pieces, then nothing more; what was answered to requests of these methods, which is all that
-    /// came. The service closes the connection, and cleanly.
+    /// Sends these pieces, and closes the sending side. Returns the responses to requests with these methods; nothing else may be
+    /// received. The service must close the connection without a reset.
     pub(crate) async fn exchange<'a>(
         address: &str,
         pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -41,7 +41,7 @@ impl Raw {
         let read = tokio::time::timeout(HANG, reading.read_to_end(&mut bytes));
         let write = async {
             for piece in pieces {
-                // Once the service has closed the connection, nothing can be sent.
+                // The service may have closed the connection.
                 if writing.write_all(piece).await.is_err() {
                     return;
                 }
@@ -50,15 +50,15 @@ impl Raw {
             let _ = writing.shutdown().await;
         };
         let (read, ()) = tokio::join!(read, write);
-        read.expect("it is never closed").expect("an answer may be lost");
+        read.expect("the connection is closed").expect("a reset may lose a response");
         let answers = methods.iter().map_while(|method| Response::take(&mut bytes, method)).collect();
-        assert!(bytes.is_empty(), "more than was asked, or cut short: {:?}", String::from_utf8_lossy(&bytes));
+        assert!(bytes.is_empty(), "an unexpected or incomplete response: {:?}", String::from_utf8_lossy(&bytes));
         answers
     }
 
-    /// The only answer to what is sent whole. What stands behind it is none of its business.
+    /// Sends these bytes, and returns the only response.
     pub(crate) async fn only(address: &str, bytes: &[u8]) -> Response {
         let mut answers = Self::exchange(address, [bytes], &["GET"]).await;
-        answers.pop().unwrap_or_else(|| panic!("no answer to {:?}", String::from_utf8_lossy(bytes)))
+        answers.pop().unwrap_or_else(|| panic!("no response to {:?}", String::from_utf8_lossy(bytes)))
     }
 }

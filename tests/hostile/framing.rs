@@ -1,4 +1,4 @@
-//! Requests whose end is told in two ways, or in a wrong one: whoever stands in front may see another end.
+//! Request smuggling: requests with ambiguous or invalid framing, whose end a proxy may see elsewhere.
 
 use std::time::{Duration, Instant};
 
@@ -6,16 +6,16 @@ use super::raw::Raw;
 use crate::client::Response;
 use crate::process::Home;
 
-/// What an attacker wants to be taken for a request of somebody else.
+/// The request that an attacker smuggles behind another.
 const HIDDEN: &str = "GET /hidden HTTP/1.1\r\nHost: agora\r\n\r\n";
 
-/// A body that is waited for takes this long.
-const SLOW: Duration = Duration::from_secs(25);
+/// Less than the time for which the service waits for a body.
+const IMMEDIATE: Duration = Duration::from_secs(25);
 
 /// A body of two bytes.
 const CHUNKED: &str = "2\r\n{}\r\n0\r\n\r\n";
 
-/// What a registration with these fields and this body is answered, and whether what stands behind it as well.
+/// Sends a registration with these headers and this body, followed by [`HIDDEN`]. Returns the responses.
 async fn register(address: &str, version: &str, fields: &str, body: &str) -> Vec<Response> {
     let head = format!("POST /api/auth/register HTTP/{version}\r\nHost: agora\r\nContent-Type: application/json\r\n");
     let bytes = format!("{head}{fields}\r\n{body}{HIDDEN}");
@@ -23,7 +23,7 @@ async fn register(address: &str, version: &str, fields: &str, body: &str) -> Vec
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_whose_end_is_told_in_one_right_way_ends_there() {
+async fn a_body_with_valid_framing_ends_there_and_the_next_request_is_served() {
     let home = Home::new();
     let service = home.start();
     for (fields, body) in [
@@ -44,7 +44,7 @@ async fn a_body_whose_end_is_told_in_one_right_way_ends_there() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_whose_end_is_told_in_two_ways_or_a_wrong_one_is_answered_400_and_nothing_behind_it() {
+async fn a_body_with_ambiguous_or_invalid_framing_gets_400_and_nothing_after_it_is_served() {
     let home = Home::new();
     let service = home.start();
     let mut heads = Vec::new();
@@ -121,7 +121,7 @@ async fn a_body_whose_end_is_told_in_two_ways_or_a_wrong_one_is_answered_400_and
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_ends_early_is_answered_400() {
+async fn a_truncated_body_gets_400() {
     let home = Home::new();
     let service = home.start();
     let long = |length: &str| format!("Content-Length: {length}\r\n");
@@ -143,7 +143,7 @@ async fn a_body_that_ends_early_is_answered_400() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_another_protocol_would_begin_with_is_answered_400_at_once() {
+async fn an_upgrade_request_with_a_body_gets_400_at_once() {
     let home = Home::new();
     let service = home.start();
     for connection in ["", "Connection: upgrade\r\n"] {
@@ -153,11 +153,12 @@ async fn a_body_that_another_protocol_would_begin_with_is_answered_400_at_once()
             let answers = register(&service.address, "1.1", &fields, "{}").await;
             let [answer] = &answers[..] else { panic!("{fields:?}: {answers:?}") };
             assert!(String::from_utf8_lossy(&answer.verify(400).body).contains("websocket"), "{fields:?} {answer:?}");
-            assert!(begun.elapsed() < SLOW, "{fields:?}");
+            assert!(begun.elapsed() < IMMEDIATE, "{fields:?}");
         }
     }
-    // One without a body is a request like any other.
-    let asks = "GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
-    assert!(Raw::only(&service.address, asks.as_bytes()).await.verify(200).closes());
+    // Without a body, the upgrade is ignored.
+    let request =
+        "GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
+    assert!(Raw::only(&service.address, request.as_bytes()).await.verify(200).closes());
     service.stop();
 }

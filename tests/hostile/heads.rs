@@ -1,10 +1,10 @@
-//! Heads beyond all measure.
+//! Heads that are too large.
 
 use super::raw::Raw;
 use crate::process::Home;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_is_too_large_is_answered_431_and_cut() {
+async fn a_head_that_is_too_large_gets_431_and_the_connection_is_closed() {
     let home = Home::new();
     let service = home.start();
     let long = format!("GET / HTTP/1.1\r\nHost: agora\r\nX-Long: {}", "x".repeat(200_000));
@@ -17,7 +17,7 @@ async fn a_head_that_is_too_large_is_answered_431_and_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_in_a_row_are_not_taken_for_a_large_head() {
+async fn many_pipelined_requests_are_not_mistaken_for_a_large_head() {
     const REQUESTS: usize = 2000;
     let home = Home::new();
     let service = home.start();

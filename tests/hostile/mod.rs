@@ -1,4 +1,4 @@
-//! Clients that mean harm, or do it: the service goes on.
+//! Malicious and misbehaving clients: the service keeps serving others.
 
 mod answers;
 mod crowds;

@@ -1,4 +1,4 @@
-//! An account that has passwords hashed without a pause: others log in as before.
+//! An account that causes password hashes continuously: others can still log in.
 
 use std::thread;
 
@@ -11,24 +11,24 @@ use tokio::time::timeout;
 use crate::client::PASSWORD;
 use crate::process::{HANG, Home};
 
-/// More than run and wait at a time.
+/// The number of requests beyond the capacity of the queue.
 const BEYOND: usize = 20;
 
-/// Has an account send this change of its password over more connections than the queue has places, each without a pause,
-/// and eight others log in meanwhile.
-async fn others_log_in_beside(change: Value) {
+/// Sends this change of password continuously, over more connections than the queue has places. Checks that eight other accounts
+/// can log in meanwhile.
+async fn expect_logins_during(change: Value) {
     let home = Home::new();
-    // A hash takes long enough for the queue to be full.
+    // A hash takes long enough to fill the queue.
     let service = home.start_with(&[("AGORA_BCRYPT_COST", "10")]);
     let eve = service.api.user("eve").await;
     let others: Vec<_> = (0..8).map(|n| format!("user-{n}")).collect();
     for name in &others {
         service.api.register(name).await.expect(201);
     }
-    let at_once = thread::available_parallelism().unwrap().get().saturating_sub(1).max(1);
+    let hashing_threads = thread::available_parallelism().unwrap().get().saturating_sub(1).max(1);
     let (answered, mut answers) = mpsc::unbounded_channel();
     let mut attack = JoinSet::new();
-    for _ in 0..at_once * 101 + BEYOND {
+    for _ in 0..hashing_threads * 101 + BEYOND {
         let (api, eve, change, answered) = (service.api.clone(), eve.clone(), change.clone(), answered.clone());
         attack.spawn(async move {
             loop {
@@ -38,25 +38,25 @@ async fn others_log_in_beside(change: Value) {
         });
     }
     for _ in 0..BEYOND {
-        timeout(HANG, answers.recv()).await.expect("it waits").unwrap();
+        timeout(HANG, answers.recv()).await.expect("a response").unwrap();
     }
     let mut logins = JoinSet::new();
     for name in others {
         let api = service.api.clone();
         logins.spawn(async move { api.login(&name, PASSWORD).await.status });
     }
-    let statuses = timeout(HANG, logins.join_all()).await.expect("they wait");
+    let statuses = timeout(HANG, logins.join_all()).await.expect("all logins complete");
     assert_eq!(statuses, [200; 8]);
     attack.abort_all();
     service.kill();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_kept_from_logging_in_by_invalid_password_changes() {
-    others_log_in_beside(json!({ "currentPassword": PASSWORD, "newPassword": "short" })).await;
+async fn invalid_password_changes_of_one_account_do_not_block_logins_of_others() {
+    expect_logins_during(json!({ "currentPassword": PASSWORD, "newPassword": "short" })).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_kept_from_logging_in_by_password_changes_that_succeed() {
-    others_log_in_beside(json!({ "currentPassword": PASSWORD, "newPassword": PASSWORD })).await;
+async fn valid_password_changes_of_one_account_do_not_block_logins_of_others() {
+    expect_logins_during(json!({ "currentPassword": PASSWORD, "newPassword": PASSWORD })).await;
 }

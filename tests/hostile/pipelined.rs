@@ -1,4 +1,4 @@
-//! Requests that are sent before the one before them was answered.
+//! Pipelined requests.
 
 use reqwest::Version;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::client::{JSON, Response, key};
 use crate::picture::picture;
 use crate::process::{Home, Service};
 
-/// A request, and what is answered when it comes alone.
+/// A request, and the response to it if it is sent alone.
 struct Case {
     method: &'static str,
     request: String,
@@ -21,12 +21,12 @@ impl Case {
         let method = if line.starts_with("HEAD") { "HEAD" } else { "GET" };
         let alone = Raw::exchange(&service.address, [request.as_bytes()], &[method]).await.pop().unwrap();
         assert!(!alone.closes(), "{alone:?}");
-        Self { method, request, alone: without_id(alone) }
+        Self { method, request, alone: without_varying_headers(alone) }
     }
 }
 
-/// An answer without what differs from one time to the next.
-fn without_id(mut answer: Response) -> Response {
+/// Removes the headers that differ each time.
+fn without_varying_headers(mut answer: Response) -> Response {
     for name in ["x-request-id", "date"] {
         answer.headers.remove(name);
     }
@@ -61,27 +61,27 @@ async fn cases(service: &Service) -> Vec<Case> {
         Case::new(service, "HEAD /nowhere", "", "").await,
         Case::new(service, "POST /api/posts/create", &format!("{token}{json}{length}"), &empty).await,
         Case::new(service, "POST /api/posts/create", &format!("{token}{json}{te}"), &chunked).await,
-        // Refused unread.
+        // Refused before the body is read.
         Case::new(service, "POST /api/posts/create", &format!("{json}{te}"), &chunked).await,
         Case::new(service, "GET /api/users/me", &format!("{token}{te}"), &chunked).await,
     ]
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_sent_at_once_are_answered_each_as_if_it_came_alone_whatever_stands_behind_it() {
+async fn pipelined_requests_get_the_same_responses_as_if_each_was_sent_alone() {
     let home = Home::new();
     let service = home.start();
     let cases = cases(&service).await;
-    // Each is followed by each.
+    // Each case is followed by each other once.
     let pairs = cases.iter().flat_map(|one| cases.iter().map(move |other| [one, other]));
-    let asked: Vec<&Case> = pairs.flatten().collect();
-    let methods: Vec<_> = asked.iter().map(|case| case.method).collect();
-    let bytes: String = asked.iter().map(|case| case.request.as_str()).collect();
+    let sent: Vec<&Case> = pairs.flatten().collect();
+    let methods: Vec<_> = sent.iter().map(|case| case.method).collect();
+    let bytes: String = sent.iter().map(|case| case.request.as_str()).collect();
     for size in [1 << 30, 8192, 1000, 61, 7] {
         let answers = Raw::exchange(&service.address, bytes.as_bytes().chunks(size), &methods).await;
-        assert_eq!(answers.len(), asked.len(), "in pieces of {size}");
-        for (n, (case, answer)) in asked.iter().zip(answers).enumerate() {
-            assert_eq!(without_id(answer), case.alone, "{n}, in pieces of {size}: {}", case.request);
+        assert_eq!(answers.len(), sent.len(), "in pieces of {size}");
+        for (n, (case, answer)) in sent.iter().zip(answers).enumerate() {
+            assert_eq!(without_varying_headers(answer), case.alone, "{n}, in pieces of {size}: {}", case.request);
         }
     }
     service.stop();
@@ -90,13 +90,13 @@ async fn requests_sent_at_once_are_answered_each_as_if_it_came_alone_whatever_st
 const CATALOG: &str = "GET /api/products/findAll HTTP/1.1\r\nHost: agora\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_answered_behind_a_request_that_closes_the_connection() {
+async fn requests_after_one_that_closes_the_connection_get_no_response() {
     let home = Home::new();
     let service = home.start();
     for closes in
         ["Connection: close\r\n", "Connection: keep-alive, close\r\n", "Connection: upgrade\r\nUpgrade: h2c\r\n"]
     {
-        // So much that it is not all read when the connection is closed.
+        // Too many to be read before the connection is closed.
         let behind = format!("{CATALOG}\r\n").repeat(50_000);
         let bytes = format!("{CATALOG}\r\n{CATALOG}{closes}\r\n{behind}");
         let answers = Raw::exchange(&service.address, [bytes.as_bytes()], &["GET"; 3]).await;
@@ -107,7 +107,7 @@ async fn nothing_is_answered_behind_a_request_that_closes_the_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_answered_behind_a_body_that_was_refused_unread() {
+async fn requests_after_a_body_that_was_refused_unread_get_no_response() {
     let home = Home::new();
     let service = home.start_with(&[("AGORA_CORS_ORIGINS", "https://app.example.org")]);
     let preflight = "OPTIONS /api/posts/create HTTP/1.1\r\nHost: agora\r\nOrigin: https://app.example.org\r\n\
@@ -129,7 +129,7 @@ async fn nothing_is_answered_behind_a_body_that_was_refused_unread() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_has_the_version_of_its_own_request() {
+async fn a_response_has_the_http_version_of_its_request() {
     let home = Home::new();
     let service = home.start();
     let old = "GET /api/products/findAll HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
@@ -142,7 +142,7 @@ async fn an_answer_has_the_version_of_its_own_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_read_is_answered_once_behind_all_that_can() {
+async fn a_malformed_request_gets_one_response_after_those_of_the_valid_ones_before_it() {
     let home = Home::new();
     let service = home.start();
     for bad in ["GET / HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02", "GET / HTTP/1.1\r\n\r\n", "GET /\0"] {
@@ -156,7 +156,7 @@ async fn what_cannot_be_read_is_answered_once_behind_all_that_can() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chunked_body_that_breaks_off_is_answered_once_and_nothing_behind_it() {
+async fn a_malformed_chunked_body_gets_one_response_and_nothing_after_it_is_served() {
     let home = Home::new();
     let service = home.start();
     let alice = service.api.user("alice").await;

@@ -1,4 +1,4 @@
-//! Connections on which a test says what is sent when, many at once.
+//! Asynchronous TCP connections over which a test sends arbitrary bytes.
 
 use std::io;
 use std::io::ErrorKind;
@@ -11,13 +11,13 @@ use tokio::time::timeout;
 
 use crate::client::{HANG, Response};
 
-/// A connection of a client that follows no rule.
+/// A connection over which a test sends arbitrary bytes.
 pub(crate) struct Raw {
     stream: TcpStream,
     opened: Instant,
 }
 
-/// What came until the service closed the connection, and when it did.
+/// The received text, and the time after which the service closed the connection.
 #[derive(Debug)]
 pub(crate) struct Closed {
     pub(crate) text: String,
@@ -25,31 +25,31 @@ pub(crate) struct Closed {
 }
 
 impl Closed {
-    /// Checks that it ends with one answer of this status, in the error envelope.
+    /// Checks that exactly one response was received: a failure with this status.
     #[track_caller]
     pub(crate) fn expect_error(&self, status: u16) -> &Self {
         let mut text = self.text.clone().into_bytes();
-        let answer = Response::take(&mut text, "GET").unwrap_or_else(|| panic!("no answer: {self:?}"));
+        let answer = Response::take(&mut text, "GET").unwrap_or_else(|| panic!("no response: {self:?}"));
         assert!(answer.expect_failure(status).version == Version::HTTP_11 && text.is_empty(), "{self:?}");
         self
     }
 
-    /// Checks when it came.
+    /// Checks when the connection was closed.
     #[track_caller]
-    pub(crate) fn expect_within(&self, least: Duration, most: Duration) -> &Self {
-        assert!((least..most).contains(&self.after), "{self:?}");
+    pub(crate) fn expect_within(&self, min: Duration, max: Duration) -> &Self {
+        assert!((min..max).contains(&self.after), "{self:?}");
         self
     }
 }
 
 impl Raw {
     pub(crate) async fn open(address: &str) -> Self {
-        // The service may accept it before that is known here.
+        // Before the connection, because the service may accept it before this call returns.
         let opened = Instant::now();
         Self { stream: TcpStream::connect(address).await.unwrap(), opened }
     }
 
-    /// Opens one and sends this.
+    /// Opens a connection and sends these bytes.
     pub(crate) async fn sending(address: &str, bytes: &[u8]) -> Self {
         let mut raw = Self::open(address).await;
         raw.send(bytes).await;
@@ -68,12 +68,12 @@ impl Raw {
         self.stream.write_all(bytes).await
     }
 
-    /// Reads until something like this has come; all that has.
+    /// Reads until this text was received. Returns all that was received.
     pub(crate) async fn until(&mut self, text: &str) -> String {
         let mut read = String::new();
         while !read.contains(text) {
             let mut bytes = [0; 4096];
-            let count = timeout(HANG, self.stream.read(&mut bytes)).await.expect("nothing comes").unwrap();
+            let count = timeout(HANG, self.stream.read(&mut bytes)).await.expect("more bytes").unwrap();
             assert!(count > 0, "closed after {read:?}");
             read += &String::from_utf8_lossy(&bytes[..count]);
         }
@@ -83,22 +83,22 @@ impl Raw {
     /// Reads until the service closes the connection.
     pub(crate) async fn until_closed(mut self) -> Closed {
         let mut bytes = Vec::new();
-        match timeout(HANG, self.stream.read_to_end(&mut bytes)).await.expect("it is never closed") {
+        match timeout(HANG, self.stream.read_to_end(&mut bytes)).await.expect("the connection is closed") {
             Ok(_) => {}
             Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
         }
         Closed { text: String::from_utf8_lossy(&bytes).into_owned(), after: self.opened.elapsed() }
     }
 
-    /// Waits until the service cuts a client that reads nothing; how long that took.
-    pub(crate) async fn cut(self) -> Duration {
+    /// Waits, without reading, until the service closes the connection. Returns the time that this took.
+    pub(crate) async fn until_cut(self) -> Duration {
         while self.opened.elapsed() < HANG {
-            // What is sent on a connection that was reset fails.
+            // Writes fail once the connection was reset.
             match self.stream.try_write(b"x") {
                 Err(error) if error.kind() != ErrorKind::WouldBlock => return self.opened.elapsed(),
                 _ => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
-        panic!("it is never cut");
+        panic!("the connection is never closed");
     }
 }

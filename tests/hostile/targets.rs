@@ -1,4 +1,4 @@
-//! Odd request lines, fields and addresses.
+//! Unusual and malformed request lines, headers and URLs.
 
 use reqwest::Version;
 use serde_json::json;
@@ -9,13 +9,13 @@ use crate::process::Home;
 
 const CATALOG: &str = "/api/products/findAll";
 
-/// What a request line alone is answered.
+/// Sends a request that consists of this line and a `Host`, and returns the response.
 async fn line(address: &str, line: &str) -> Response {
     Raw::only(address, format!("{line}\r\nHost: agora\r\n\r\n").as_bytes()).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn odd_request_lines_are_answered_in_the_envelope() {
+async fn unusual_request_lines_get_ordinary_responses() {
     let home = Home::new();
     let service = home.start();
     let (long, longer, many) = ("a".repeat(60_000), "M".repeat(3000), "a=1&".repeat(15_000));
@@ -59,7 +59,7 @@ async fn odd_request_lines_are_answered_in_the_envelope() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_http_1_is_answered_400_in_the_envelope_and_the_connection_closed() {
+async fn malformed_http_gets_400_and_the_connection_is_closed() {
     let home = Home::new();
     let service = home.start();
     for bad in [
@@ -95,36 +95,36 @@ async fn what_is_no_http_1_is_answered_400_in_the_envelope_and_the_connection_cl
     }
     let no_host = Raw::only(&service.address, b"GET / HTTP/1.1\r\n\r\n").await;
     assert!(no_host.verify(400).closes(), "{no_host:?}");
-    // The client sends on for long and sees the answer all the same.
-    let much = [b"GET / HTTP/9\r\n".as_slice(), &vec![b'x'; 3_000_000]].concat();
-    Raw::only(&service.address, &much).await.verify(400);
+    // A client that goes on sending for a while still receives the response.
+    let large = [b"GET / HTTP/9\r\n".as_slice(), &vec![b'x'; 3_000_000]].concat();
+    Raw::only(&service.address, &large).await.verify(400);
     let log = service.stop().stderr;
-    assert!(log.lines().count() < 10, "a flood: {log}");
+    assert!(log.lines().count() < 10, "too many lines: {log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_protocols_are_not_spoken_and_expectations_met() {
+async fn upgrades_are_ignored_and_expect_100_continue_works() {
     let home = Home::new();
     let service = home.start();
-    let asking = |fields: &str| format!("GET {CATALOG} HTTP/1.1\r\nHost: agora\r\n{fields}\r\n");
+    let request = |fields: &str| format!("GET {CATALOG} HTTP/1.1\r\nHost: agora\r\n{fields}\r\n");
     for upgrade in [
         "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n",
         "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n",
     ] {
-        let answer = Raw::only(&service.address, asking(upgrade).as_bytes()).await;
+        let answer = Raw::only(&service.address, request(upgrade).as_bytes()).await;
         assert!(answer.verify(200).closes() && answer.header("upgrade").is_none(), "{answer:?}");
     }
-    let odd = "Expect: 200-maybe\r\n";
-    Raw::only(&service.address, asking(odd).as_bytes()).await.verify(200);
-    let waits = asking("Expect: 100-continue\r\n");
-    let answers = Raw::exchange(&service.address, [waits.as_bytes()], &["GET"; 2]).await;
+    let unknown = "Expect: 200-maybe\r\n";
+    Raw::only(&service.address, request(unknown).as_bytes()).await.verify(200);
+    let expecting = request("Expect: 100-continue\r\n");
+    let answers = Raw::exchange(&service.address, [expecting.as_bytes()], &["GET"; 2]).await;
     assert_eq!((answers[0].version, answers[0].status), (Version::HTTP_11, 100));
     answers[1].verify(200);
     service.stop();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_a_request_becomes_a_header_of_its_answer() {
+async fn input_of_a_request_cannot_inject_response_headers() {
     const PUBLIC: &str = "https://api.example.org";
     let home = Home::new();
     let service = home.start_with(&[
@@ -159,7 +159,7 @@ async fn nothing_of_a_request_becomes_a_header_of_its_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn odd_preflights_let_nobody_in() {
+async fn preflights_with_other_origins_or_malformed_headers_are_refused() {
     let home = Home::new();
     for (allowed, status) in [("https://app.example.org", 400), ("", 405)] {
         let service = home.start_with(&[("AGORA_CORS_ORIGINS", allowed)]);
@@ -183,10 +183,10 @@ async fn odd_preflights_let_nobody_in() {
             answer.verify(status);
             assert_eq!(answer.header("access-control-allow-origin"), None, "{origin:?}");
         }
-        for asked in ["Method: FOO", "Method: GET\r\nAccess-Control-Request-Headers: a,,;"] {
+        for header in ["Method: FOO", "Method: GET\r\nAccess-Control-Request-Headers: a,,;"] {
             let request = format!(
                 "OPTIONS {CATALOG} HTTP/1.1\r\nHost: agora\r\nOrigin: https://app.example.org\r\n\
-                 Access-Control-Request-{asked}\r\n\r\n"
+                 Access-Control-Request-{header}\r\n\r\n"
             );
             Raw::only(&service.address, request.as_bytes()).await.verify(status);
         }

@@ -1,4 +1,4 @@
-//! Many large uploads at once.
+//! Many concurrent large uploads.
 
 use std::io::Cursor;
 
@@ -16,22 +16,22 @@ use crate::process::{HANG, Home};
 
 const MEBIBYTE: usize = 1024 * 1024;
 
-/// What the service may take at most.
-const MEMORY: u64 = 300 << 20;
+/// The maximum memory of the service.
+const MAX_MEMORY: u64 = 300 << 20;
 
-/// A picture of one colour: a small file that takes the longer to check the more pixels it has.
+/// Returns a picture of one colour: a small file that takes long to decode if it has many pixels.
 fn plain(width: u32, height: u32) -> Vec<u8> {
     let mut file = Cursor::new(Vec::new());
     RgbImage::new(width, height).write_to(&mut file, ImageFormat::WebP).unwrap();
     file.into_inner()
 }
 
-/// The ways to upload the same.
+/// Returns the builder of an upload: chunked, or with an `Idempotency-Key`, or neither, depending on `n`.
 fn uploading(api: &Client, user: &User, n: usize, file: &Bytes) -> RequestBuilder {
     let (length, file) = (file.len() as u64, file.clone());
     let request = api.request_as(user, Method::POST, "/api/posts/create");
     let part = match n % 3 {
-        // Without a length, in chunks.
+        // Without a length, so that it is sent chunked.
         0 => Part::stream(Body::wrap_stream(futures_util::stream::iter([Ok::<_, std::io::Error>(file)]))),
         _ => Part::stream_with_length(Body::from(file), length),
     };
@@ -41,9 +41,9 @@ fn uploading(api: &Client, user: &User, n: usize, file: &Bytes) -> RequestBuilde
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hundred_uploads_at_once_stay_within_bounded_memory() {
+async fn memory_is_bounded_during_two_hundred_concurrent_uploads() {
     const UPLOADS: usize = 200;
-    // As many as it takes for none to have more than its share of the queue.
+    // So many that none exceeds its share of the queue.
     const USERS: usize = UPLOADS / 4;
     let home = Home::new();
     let service = home.start();
@@ -63,19 +63,19 @@ async fn two_hundred_uploads_at_once_stay_within_bounded_memory() {
         match answer.unwrap() {
             Some(Response { status: 201, .. }) => stored += 1,
             Some(answer) => refused = Some(answer.expect(503)),
-            None => panic!("an upload was not answered"),
+            None => panic!("an upload got no response"),
         }
     }
     let peak = service.peak_memory();
-    assert!(peak < MEMORY, "{} MiB, {stored} stored", peak >> 20);
+    assert!(peak < MAX_MEMORY, "{} MiB, {stored} stored", peak >> 20);
     assert!(stored > 0, "all were refused: {refused:?}");
     service.api.post(&users[0], "After", Some(&noise(1300))).await;
     service.stop();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_uploads_of_one_account_leave_room_for_those_of_others() {
-    // More than there are places in the queue.
+async fn many_uploads_of_one_account_leave_capacity_for_others() {
+    // More than the queue has places.
     const UPLOADS: usize = 120;
     let home = Home::new();
     let service = home.start_with(&[("AGORA_TRUSTED_PROXIES", "127.0.0.1")]);
@@ -88,7 +88,7 @@ async fn many_uploads_of_one_account_leave_room_for_those_of_others() {
         let api = service.api.clone();
         uploads.spawn(async move { api.send(request).await });
     }
-    // From the first refusal on, the account has all that it may have.
+    // From the first refusal on, the account uses its whole share.
     while uploads.join_next().await.expect("a refusal").unwrap().status != 503 {}
     service.api.post(&alice, "Look", Some(&plain(8, 8))).await;
     let answers = uploads.join_all().await;
@@ -99,15 +99,15 @@ async fn many_uploads_of_one_account_leave_room_for_those_of_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_uploads_from_one_address_leave_room_for_those_of_others() {
-    // More than one address may have wait for room.
+async fn slow_uploads_from_one_address_leave_capacity_for_others() {
+    // More than the share of one address.
     const SLOW: usize = 150;
     let home = Home::new();
     let service = home.start_with(&[("AGORA_TRUSTED_PROXIES", "127.0.0.1")]);
     let (mallory, alice) = (service.api.user("mallory").await, service.api.user("alice").await);
     let mut slow = JoinSet::new();
     for n in 0..SLOW {
-        // All of one network.
+        // All in one /64 network, which counts as one address.
         let head = format!(
             "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}X-Forwarded-For: 2001:db8::{n:x}\r\n{FORM}\
              Content-Length: 5000000\r\n\r\n--b\r\n",
@@ -116,8 +116,8 @@ async fn slow_uploads_from_one_address_leave_room_for_those_of_others() {
         let mut raw = Raw::sending(&service.address, head.as_bytes()).await;
         slow.spawn(async move { (raw.until("\r\n\r\n").await, raw) });
     }
-    // From then on, the address has all that it may have.
-    let (refused, _) = timeout(HANG, slow.join_next()).await.expect("all wait").unwrap().unwrap();
+    // From the first refusal on, the address uses its whole share.
+    let (refused, _) = timeout(HANG, slow.join_next()).await.expect("an upload is refused").unwrap().unwrap();
     assert!(refused.starts_with("HTTP/1.1 503 "), "{refused}");
     let uploading = |user: &User, from: &str| {
         service.api.send(service.api.posting(user, "Look", Some(&noise(1300))).header("X-Forwarded-For", from))

@@ -1,32 +1,32 @@
-//! What came over a connection, as answers, each held to what the interface promises.
+//! Parses received bytes as responses, and checks each.
 
 use crate::client::Response;
 
-/// Checks that it is an answer that a client may be given, whatever it sent.
+/// Checks that a response is valid, whatever the request was.
 #[track_caller]
-fn judge(answer: &Response, asked: &str) {
+fn verify(answer: &Response, request: &str) {
     let status = answer.status;
     if matches!(status, 429 | 503) {
-        assert!(answer.header("retry-after").is_some(), "{asked:?}: {answer:?}");
+        assert!(answer.header("retry-after").is_some(), "{request:?}: {answer:?}");
     }
-    assert!(status < 500 || status == 503, "{asked:?}: {answer:?}");
-    // Heads that it could not read as HTTP are refused by actix-http itself, with the status alone.
-    let alone = matches!(status, 400 | 431) && answer.header("x-request-id").is_none();
-    if status >= 400 && !alone && !asked.starts_with("HEAD ") {
+    assert!(status < 500 || status == 503, "{request:?}: {answer:?}");
+    // actix-http itself refuses malformed heads, with a status and no body.
+    let is_bare = matches!(status, 400 | 431) && answer.header("x-request-id").is_none();
+    if status >= 400 && !is_bare && !request.starts_with("HEAD ") {
         answer.clone().expect_failure(status);
     }
 }
 
-/// Takes the whole answers off the beginning of what came, to requests that begin with these words, one after another.
+/// Moves all complete responses from the received bytes to `answers`. `requests` are the lines of the requests, in order.
 #[track_caller]
-pub(super) fn take(came: &mut Vec<u8>, asked: &[String], answers: &mut Vec<Response>) {
+pub(super) fn take(received: &mut Vec<u8>, requests: &[String], answers: &mut Vec<Response>) {
     loop {
-        let asked = asked.get(answers.len()).or(asked.last()).map_or("", String::as_str);
-        match Response::take(came, asked.split(' ').next().unwrap_or_default()) {
+        let request = requests.get(answers.len()).or(requests.last()).map_or("", String::as_str);
+        match Response::take(received, request.split(' ').next().unwrap_or_default()) {
             None => return,
             Some(Response { status: 100, .. }) => {}
             Some(answer) => {
-                judge(&answer, asked);
+                verify(&answer, request);
                 answers.push(answer);
             }
         }

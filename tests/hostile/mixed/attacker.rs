@@ -1,5 +1,4 @@
-//! One who attacks from ever new addresses, under ever new names.
-
+//! An attacker that uses new addresses and names all the time.
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,52 +14,55 @@ use uuid::Uuid;
 use super::{answers, bodies};
 use crate::client::{FORM, HANG, JSON, Response, User, form_bytes, request_bytes};
 
-/// The address it comes from, and what it has found there.
+/// An attacker of one service.
 pub(super) struct Attacker {
+    /// The address of the service.
     pub(super) address: String,
-    /// An account of its own.
+    /// The attacker's account.
     pub(super) account: User,
-    /// A post that it may see, and the key of its large image.
+    /// A post that the attacker may view.
     pub(super) post: String,
+    /// The key of its large image.
     pub(super) image: String,
+    /// The count of numbers that were used.
     pub(super) used: AtomicU64,
 }
 
-/// A request, by its line, such as `GET / `, and what it says besides.
+/// A request: its line without the version, its headers and its body.
 type Request = (String, String, Vec<u8>);
 
 impl Attacker {
-    /// A number that was not used before.
+    /// Returns a number that was not used before.
     fn new_number(&self) -> u64 {
         self.used.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// An id that nothing has.
+    /// Returns an id that does not exist.
     fn new_id(&self) -> Uuid {
         Uuid::from_u128(0x01a1_0000_0000_7000_8000 << 48 | u128::from(self.new_number()))
     }
 
-    /// An address that was not used before.
+    /// Returns a header with a client address that was not used before.
     fn new_client(&self) -> String {
         let address = Ipv4Addr::from_bits(0x0b00_0000 + self.new_number() as u32);
         format!("X-Forwarded-For: {address}\r\n")
     }
 
-    /// So many logins without a body, each from another address: what limits count has no end.
+    /// Returns this many logins without a body.
     pub(super) fn flood(&self, logins: usize) -> Vec<Request> {
         let login = |_| ("POST /api/auth/login".to_owned(), JSON.to_owned(), Vec::new());
         (0..logins).map(login).collect()
     }
 
-    /// Requests that are well-formed HTTP and wrong in whatever else can be.
-    pub(super) fn wrong_requests(&self) -> Vec<Request> {
+    /// Returns requests that are well-formed HTTP, but invalid in every other way.
+    pub(super) fn invalid_requests(&self) -> Vec<Request> {
         let (me, post, image) = (self.account.authorization(), &self.post, &self.image);
         let request = |line: &str, more: &str| (line.to_owned(), more.to_owned(), Vec::new());
         let with = |line: &str, more: &str, body: Vec<u8>| (line.to_owned(), more.to_owned(), body);
         let login = |name: &str| json!({ "identifier": name, "password": "a guess" }).to_string().into_bytes();
         let [head, claims, code] = self.account.token.split('.').collect::<Vec<_>>()[..] else { panic!("no token") };
         let (new, id) = (self.new_number(), self.new_id());
-        let (keyed, again) =
+        let (keyed, repeated) =
             (format!("{me}{JSON}Idempotency-Key: {id}\r\n"), format!("{me}Idempotency-Key: {new}\r\n"));
         vec![
             with("POST /api/auth/login", JSON, login(&format!("nobody-{new}"))),
@@ -86,8 +88,8 @@ impl Attacker {
             request(&format!("GET /api/products/findAll?q={new}&size=100"), ""),
             with("POST /api/posts/create", &keyed, b"{\"text\": \"\"}".to_vec()),
             with("POST /api/posts/create", &keyed, b"{\"text\": \"another\"}".to_vec()),
-            request(&format!("POST /api/posts/like/{post}"), &again),
-            request(&format!("POST /api/posts/like/{post}"), &again),
+            request(&format!("POST /api/posts/like/{post}"), &repeated),
+            request(&format!("POST /api/posts/like/{post}"), &repeated),
             request(&format!("POST /api/posts/like/{post}"), &format!("{me}Idempotency-Key: {}\r\n", "k".repeat(5000))),
             request(&format!("PUT /api/posts/like/{post}"), &me),
             request(&format!("DELETE /api/posts/like/{post}"), &me),
@@ -120,15 +122,15 @@ impl Attacker {
         ]
     }
 
-    /// JSON bodies that are wrong.
-    pub(super) fn wrong_jsons(&self) -> Vec<Request> {
+    /// Returns requests with invalid JSON.
+    pub(super) fn invalid_json(&self) -> Vec<Request> {
         let more = format!("{}{JSON}", self.account.authorization());
         let request = |body| ("POST /api/posts/create".to_owned(), more.clone(), body);
         bodies::jsons().into_iter().map(request).collect()
     }
 
-    /// Images that are none, or would be huge.
-    pub(super) fn wrong_images(&self) -> Vec<Request> {
+    /// Returns uploads of invalid images, some of which declare a huge size.
+    pub(super) fn invalid_images(&self) -> Vec<Request> {
         let more = format!("{}{FORM}", self.account.authorization());
         let request = |image: Vec<u8>| ("POST /api/posts/create".to_owned(), more.clone(), form_bytes(&image));
         [(6320, 6320), (16_000, 16_000), (64, 64)]
@@ -138,20 +140,20 @@ impl Attacker {
             .collect()
     }
 
-    /// Sends requests, each from a new address, without waiting for the answers in between.
+    /// Sends pipelined requests, each from a new address, and returns the responses.
     pub(super) async fn pipeline(&self, requests: &[Request]) -> Vec<Response> {
         let mut bytes = Vec::new();
-        let mut asked = Vec::new();
+        let mut lines = Vec::new();
         for (line, more, body) in requests {
             bytes.extend(request_bytes(line, &(self.new_client() + more), body));
-            asked.push(line.clone());
+            lines.push(line.clone());
         }
-        let answers = self.exchange(&bytes, &asked).await;
-        assert_eq!(answers.len(), asked.len(), "not answered: {:?}", asked.get(answers.len()));
+        let answers = self.exchange(&bytes, &lines).await;
+        assert_eq!(answers.len(), lines.len(), "no response to {:?}", lines.get(answers.len()));
         answers
     }
 
-    /// Sends each request on a connection of its own, and reads the answer; how many it were.
+    /// Sends each request over its own connection, and reads the response. Returns the number of requests.
     pub(super) async fn one_by_one(&self, requests: &[Request]) -> usize {
         for request in requests {
             self.pipeline(slice::from_ref(request)).await;
@@ -159,18 +161,18 @@ impl Attacker {
         requests.len()
     }
 
-    /// Sends bytes while it reads what comes, until all that was asked is answered or the connection is closed.
-    async fn exchange(&self, bytes: &[u8], asked: &[String]) -> Vec<Response> {
+    /// Sends bytes and reads responses concurrently, until all requests got one or the connection is closed.
+    async fn exchange(&self, bytes: &[u8], requests: &[String]) -> Vec<Response> {
         let (mut from, mut to) = TcpStream::connect(&self.address).await.unwrap().into_split();
-        let (mut came, mut answers) = (Vec::new(), Vec::new());
+        let (mut received, mut answers) = (Vec::new(), Vec::new());
         let write = async {
-            // It may be cut before all was sent.
+            // The service may close the connection before all bytes are sent.
             let _ = to.write_all(bytes).await;
             future::pending().await
         };
         let read = async {
-            while answers.len() < asked.len() && matches!(from.read_buf(&mut came).await, Ok(1..)) {
-                answers::take(&mut came, asked, &mut answers);
+            while answers.len() < requests.len() && matches!(from.read_buf(&mut received).await, Ok(1..)) {
+                answers::take(&mut received, requests, &mut answers);
             }
         };
         let both = async {
@@ -179,21 +181,21 @@ impl Attacker {
                 () = write => {}
             }
         };
-        timeout(HANG, both).await.expect("neither answered nor cut");
+        timeout(HANG, both).await.expect("a response, or the end of the connection");
         answers
     }
 
-    /// Sends bytes, waits for the beginning of an answer if it is said to, and is gone.
-    pub(super) async fn begin(&self, bytes: &[u8], reads: usize) {
+    /// Sends bytes, reads this many bytes of a response, and disconnects.
+    pub(super) async fn begin(&self, bytes: &[u8], response_bytes: usize) {
         let mut stream = TcpStream::connect(&self.address).await.unwrap();
         stream.write_all(bytes).await.unwrap();
-        if reads > 0 {
-            let mut beginning = vec![0; reads];
-            timeout(HANG, stream.read_exact(&mut beginning)).await.expect("nothing comes").unwrap();
+        if response_bytes > 0 {
+            let mut beginning = vec![0; response_bytes];
+            timeout(HANG, stream.read_exact(&mut beginning)).await.expect("a response").unwrap();
         }
     }
 
-    /// What is no HTTP.
+    /// Sends malformed HTTP.
     pub(super) async fn malformed(&self) {
         for text in [
             "\0\u{1}\u{2}\r\n\r\n".to_owned(),
@@ -223,8 +225,8 @@ impl Attacker {
         }
     }
 
-    /// Clients that are gone before they were answered, or in the middle of it.
-    pub(super) async fn gone(&self) {
+    /// Disconnects before or during requests and responses.
+    pub(super) async fn disconnect(&self) {
         let me = self.account.authorization();
         let create = format!("POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{me}");
         self.begin(b"", 0).await;
@@ -244,7 +246,7 @@ impl Attacker {
         self.begin(download.repeat(3).as_bytes(), 0).await;
     }
 
-    /// Bodies beyond their limits.
+    /// Sends bodies that exceed their limits.
     pub(super) async fn oversized(&self) -> usize {
         let (json, form) =
             (format!("{}{JSON}", self.account.authorization()), format!("{}{FORM}", self.account.authorization()));
@@ -257,33 +259,34 @@ impl Attacker {
         .await
     }
 
-    /// Clients that dawdle until they are cut: silent, with half a head, and with a body that drips.
+    /// Runs slow clients until the service closes their connections: a silent one, one with an unfinished head, and one that sends its
+    /// body byte by byte.
     pub(super) async fn slow(&self) -> usize {
-        let drip = format!(
+        let head = format!(
             "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Content-Length: 99\r\n\r\n",
             self.account.authorization()
         );
-        let slow: [(&[u8], &[u16]); 3] = [(b"", &[]), (b"GET / HTTP/1.1\r\nHost: ", &[408]), (drip.as_bytes(), &[408])];
-        let slow = slow.map(async |(begins, expected)| {
+        let slow: [(&[u8], &[u16]); 3] = [(b"", &[]), (b"GET / HTTP/1.1\r\nHost: ", &[408]), (head.as_bytes(), &[408])];
+        let slow = slow.map(async |(beginning, expected)| {
             let (mut from, mut to) = TcpStream::connect(&self.address).await.unwrap().into_split();
-            to.write_all(begins).await.unwrap();
-            let drips = async {
-                while !begins.is_empty() && to.write_all(b" ").await.is_ok() {
+            to.write_all(beginning).await.unwrap();
+            let send_slowly = async {
+                while !beginning.is_empty() && to.write_all(b" ").await.is_ok() {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
                 future::pending::<()>().await;
             };
-            let (mut came, mut answers) = (Vec::new(), Vec::new());
+            let (mut received, mut answers) = (Vec::new(), Vec::new());
             tokio::select! {
                 () = async {
-                    while answers.is_empty() && matches!(from.read_buf(&mut came).await, Ok(1..)) {
-                        answers::take(&mut came, &[], &mut answers);
+                    while answers.is_empty() && matches!(from.read_buf(&mut received).await, Ok(1..)) {
+                        answers::take(&mut received, &[], &mut answers);
                     }
                 } => {}
-                () = drips => {}
+                () = send_slowly => {}
             }
             assert_eq!(answers.iter().map(|answer| answer.status).collect::<Vec<_>>(), expected, "{answers:?}");
         });
-        timeout(HANG, join_all(slow)).await.expect("they are never cut").len()
+        timeout(HANG, join_all(slow)).await.expect("all connections are closed").len()
     }
 }

@@ -1,6 +1,6 @@
-//! Bodies that nobody means well with.
+//! Malicious bodies.
 
-/// JSON that is none, that goes too deep or that says what no request may.
+/// Returns JSON that is malformed, nested too deeply or invalid.
 pub(super) fn jsons() -> Vec<Vec<u8>> {
     let text = |text: &str| text.as_bytes().to_vec();
     vec![
@@ -23,7 +23,7 @@ pub(super) fn jsons() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Files of each format that say they show so many pixels, of which none come.
+/// Returns a file of each format that declares this size, but has no pixels.
 pub(super) fn images(width: u16, height: u16) -> Vec<Vec<u8>> {
     let ([w1, w0], [h1, h0]) = (width.to_be_bytes(), height.to_be_bytes());
     let header = [b"IHDR".as_slice(), &[0, 0, w1, w0, 0, 0, h1, h0, 8, 6, 0, 0, 0]].concat();
@@ -41,7 +41,7 @@ pub(super) fn images(width: u16, height: u16) -> Vec<Vec<u8>> {
     vec![png, gif, webp, jpeg([h1, h0, w1, w0], 0xc0), jpeg([h1, h0, w1, w0], 0xc2), b"BM no image at all".to_vec()]
 }
 
-/// Tables and a beginning, of three colours at full resolution; baseline or progressive by the marker.
+/// Returns the beginning of a JPEG file with three components at full resolution. The marker makes it baseline or progressive.
 fn jpeg(size: [u8; 4], marker: u8) -> Vec<u8> {
     let quantization = [&[0xff, 0xdb, 0, 67, 0], [1; 64].as_slice()].concat();
     let frame = [&[0xff, marker, 0, 17, 8], size.as_slice(), &[3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]].concat();

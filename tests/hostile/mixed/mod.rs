@@ -1,4 +1,4 @@
-//! An hour's worth of attacks of every kind, in a minute: what they leave behind is nothing.
+//! Attacks of every kind, mixed, as many in a minute as in an hour of real ones: the memory does not grow.
 
 mod answers;
 mod attacker;
@@ -15,15 +15,15 @@ use crate::client::{Client, eventually, key, text};
 use crate::picture::{expect_picture, noise, picture};
 use crate::process::{Home, Service};
 
-/// How many things each of the bounded memories of limits holds, about.
-const COUNTED: usize = 100_000;
+/// The approximate capacity of each map in which rate limits count.
+const MAP_CAPACITY: usize = 100_000;
 
-/// Attacks at once.
-const AT_ONCE: usize = 8;
+/// The number of concurrent attacks.
+const CONCURRENT: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_hour_of_mixed_attacks_leaves_the_memory_as_it_was() {
-    // Until the caches of SQLite, of 8 MiB for each connection, have what these rounds touch.
+async fn memory_does_not_grow_during_mixed_attacks() {
+    // Until the caches of SQLite, 8 MiB for each connection, are filled.
     const WARM_UP: usize = 6;
     const ROUNDS: usize = 8;
     let home = Home::new();
@@ -32,13 +32,13 @@ async fn an_hour_of_mixed_attacks_leaves_the_memory_as_it_was() {
         ("AGORA_REQUESTS_PER_ADDRESS", "600"),
         ("AGORA_REQUESTS_PER_ACCOUNT", "1000000"),
         ("AGORA_CLIENT_TIMEOUT", "2s"),
-        // As docs/operations.md says: large blocks go back to the system when they are free. By default, glibc keeps more
-        // and more of them for the next time, which here would be most of the difference.
+        // As in docs/operations.md: large blocks are returned to the system when they are freed. By default, glibc keeps more and more
+        // of them, which would be most of the growth here.
         ("MALLOC_MMAP_THRESHOLD_", "131072"),
     ]);
     let attacker = Arc::new(attacker(&service).await);
-    let mut requests = flood(&attacker, COUNTED * 11 / 10).await;
-    heavy(&attacker).await;
+    let mut requests = flood(&attacker, MAP_CAPACITY * 11 / 10).await;
+    fill_allocator(&attacker).await;
     for n in 0..WARM_UP {
         requests += round(&service.api, &attacker, n).await;
     }
@@ -51,7 +51,7 @@ async fn an_hour_of_mixed_attacks_leaves_the_memory_as_it_was() {
     service.stop();
 }
 
-/// Somebody with an account, a post and an image to download.
+/// Returns an attacker with an account, a post and an image to download.
 async fn attacker(service: &Service) -> Attacker {
     let account = service.api.user("mallory").await;
     let post = service.api.post(&account, "Look", Some(&noise(1300))).await;
@@ -59,31 +59,31 @@ async fn attacker(service: &Service) -> Attacker {
     Attacker { address: service.address.clone(), account, post, image, used: 0.into() }
 }
 
-/// Floods what limits count; how many requests that took.
+/// Fills the maps of the rate limits. Returns the number of requests.
 async fn flood(attacker: &Arc<Attacker>, logins: usize) -> usize {
-    const IN_A_ROW: usize = 1000;
+    const PIPELINED: usize = 1000;
     let mut floods = JoinSet::new();
     let mut answered = 0;
-    for n in 0..logins / IN_A_ROW {
-        if n >= AT_ONCE {
+    for n in 0..logins / PIPELINED {
+        if n >= CONCURRENT {
             answered += floods.join_next().await.unwrap().unwrap();
         }
         let attacker = Arc::clone(attacker);
-        floods.spawn(async move { attacker.pipeline(&attacker.flood(IN_A_ROW)).await.len() });
+        floods.spawn(async move { attacker.pipeline(&attacker.flood(PIPELINED)).await.len() });
     }
     answered + floods.join_all().await.into_iter().sum::<usize>()
 }
 
-/// Every kind of attack, and somebody honest beside them; how many requests came to be answered.
+/// Runs attacks of every kind, and an ordinary client. Returns the number of requests that got a response.
 async fn round(api: &Client, attacker: &Arc<Attacker>, n: usize) -> usize {
     let mut attacks = JoinSet::new();
-    for _ in 0..AT_ONCE {
+    for _ in 0..CONCURRENT {
         let attacker = Arc::clone(attacker);
         attacks.spawn(async move {
             let mut answered = 0;
             for _ in 0..3 {
-                answered += attacker.one_by_one(&attacker.wrong_requests()).await;
-                attacker.gone().await;
+                answered += attacker.one_by_one(&attacker.invalid_requests()).await;
+                attacker.disconnect().await;
             }
             attacker.malformed().await;
             answered
@@ -93,19 +93,19 @@ async fn round(api: &Client, attacker: &Arc<Attacker>, n: usize) -> usize {
         let attacker = Arc::clone(attacker);
         attacks.spawn(async move {
             match kind {
-                0 => attacker.one_by_one(&attacker.wrong_images()).await,
+                0 => attacker.one_by_one(&attacker.invalid_images()).await,
                 1 => attacker.oversized().await,
-                2 => attacker.one_by_one(&attacker.wrong_jsons()).await,
+                2 => attacker.one_by_one(&attacker.invalid_json()).await,
                 _ => attacker.slow().await,
             }
         });
     }
-    honest(api, n).await;
+    use_normally(api, n).await;
     flood(attacker, 10_000).await + attacks.join_all().await.into_iter().sum::<usize>()
 }
 
-/// Somebody who is served as if nothing were.
-async fn honest(api: &Client, n: usize) {
+/// Checks that an ordinary client is served.
+async fn use_normally(api: &Client, n: usize) {
     let alice = api.user(&format!("alice-{n}")).await;
     let post = api.post(&alice, "Look", Some(&picture())).await;
     expect_picture(&api.image(&post["image"]).await);
@@ -114,23 +114,23 @@ async fn honest(api: &Client, n: usize) {
     assert_eq!(api.view(&alice, &id).await["commentCount"], 1);
 }
 
-/// All that takes much memory, many times at once: what the allocator keeps for the next time is there afterwards.
-async fn heavy(attacker: &Arc<Attacker>) {
+/// Runs the attacks that use much memory, so that the memory that the allocator keeps does not grow later.
+async fn fill_allocator(attacker: &Arc<Attacker>) {
     let mut attacks = JoinSet::new();
-    for _ in 0..AT_ONCE {
+    for _ in 0..CONCURRENT {
         let attacker = Arc::clone(attacker);
         attacks.spawn(async move {
             for _ in 0..3 {
-                attacker.one_by_one(&attacker.wrong_images()).await;
+                attacker.one_by_one(&attacker.invalid_images()).await;
                 attacker.oversized().await;
-                attacker.gone().await;
+                attacker.disconnect().await;
             }
         });
     }
     attacks.join_all().await;
 }
 
-/// The memory once it no longer changes.
+/// Returns the memory of the service once it no longer changes.
 async fn settled(service: &Service) -> u64 {
     let last = Cell::new(0);
     eventually("the memory settles", async || {
