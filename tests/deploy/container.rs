@@ -1,4 +1,4 @@
-//! The image and the services beside it.
+//! The container image and the compose file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,12 +11,12 @@ use url::Url;
 use super::files::{lines, read, repository, yaml};
 use crate::process::mode;
 
-/// The instructions of the container file, each on one line.
+/// Returns the instructions of the Dockerfile, each on one line.
 fn instructions() -> Vec<String> {
     lines("deploy/docker/Dockerfile").join("\n").replace("\\\n", "").lines().map(str::to_owned).collect()
 }
 
-/// The tag of an image, which must be one that stays.
+/// Checks that an image has a tag other than `latest`.
 #[track_caller]
 fn expect_tag(image: &str) {
     let name = image.rsplit('/').next().unwrap();
@@ -25,7 +25,7 @@ fn expect_tag(image: &str) {
 }
 
 #[test]
-fn the_image_is_built_with_our_toolchain_and_runs_as_nobody_in_particular() {
+fn the_image_is_built_with_the_pinned_toolchain_and_runs_as_an_unprivileged_user() {
     let instructions = instructions();
     let images: Vec<_> = instructions.iter().filter_map(|line| line.strip_prefix("FROM ")).collect();
     assert_eq!(images.len(), 2);
@@ -36,12 +36,12 @@ fn the_image_is_built_with_our_toolchain_and_runs_as_nobody_in_particular() {
     let version = toolchain.split('"').nth(1).unwrap();
     assert!(images[0].starts_with(&format!("rust:{version}-")), "{}", images[0]);
     assert!(instructions.contains(&format!("ENV RUSTUP_TOOLCHAIN={version}")));
-    // The C library of both is that of one release of the distribution.
+    // Both stages have the C library of the same Debian release.
     assert!(images[0].contains("-bookworm ") && images[1].contains("-debian12:"), "{images:?}");
 
-    // Without the repository, the build is told the commit: after the sources, and before they are built.
-    let told = instructions.iter().position(|line| line == "ARG AGORA_COMMIT=\"\"").unwrap();
-    assert!(instructions[told - 1].starts_with("COPY ") && instructions[told + 1].starts_with("RUN "));
+    // The argument with the commit is after the copy of the sources and before the build, so that it invalidates only the latter.
+    let argument = instructions.iter().position(|line| line == "ARG AGORA_COMMIT=\"\"").unwrap();
+    assert!(instructions[argument - 1].starts_with("COPY ") && instructions[argument + 1].starts_with("RUN "));
     assert_eq!(compose()["services"]["agora"]["build"]["args"]["AGORA_COMMIT"], "${AGORA_COMMIT:-}");
 
     let last = instructions.iter().rposition(|line| line.starts_with("FROM ")).unwrap();
@@ -49,14 +49,14 @@ fn the_image_is_built_with_our_toolchain_and_runs_as_nobody_in_particular() {
     assert!(stage.contains(&"USER 65532:65532".to_owned()));
     assert!(stage.contains(&r#"ENTRYPOINT ["/usr/local/bin/agora"]"#.to_owned()));
     assert!(stage.iter().any(|line| line.ends_with(r#"CMD ["/usr/local/bin/agora", "health"]"#)));
-    assert!(stage.iter().all(|line| !line.starts_with("RUN ")), "there is no shell");
+    assert!(stage.iter().all(|line| !line.starts_with("RUN ")), "the image has no shell");
     let data = stage.iter().find(|line| line.starts_with("COPY --from=build --chown=65532:65532 "));
     assert!(data.unwrap().ends_with(" /data") && stage.contains(&"VOLUME /data".to_owned()));
 }
 
 #[test]
-fn nothing_that_the_build_reads_is_kept_from_it() {
-    let left_out = lines(".dockerignore");
+fn dockerignore_excludes_nothing_that_the_build_needs() {
+    let ignored = lines(".dockerignore");
     for path in [
         ".cargo/config.toml",
         "Cargo.lock",
@@ -70,13 +70,13 @@ fn nothing_that_the_build_reads_is_kept_from_it() {
         "web/dist/app",
     ] {
         assert!(repository(path).exists(), "{path}");
-        let is_in = |pattern: &String| path == pattern || path.starts_with(&format!("{pattern}/"));
-        assert!(!left_out.iter().any(is_in), "{path} is left out of the build");
+        let matches = |pattern: &String| path == pattern || path.starts_with(&format!("{pattern}/"));
+        assert!(!ignored.iter().any(matches), "{path} is ignored");
     }
     for path in [".git", "data", "target"] {
-        assert!(left_out.contains(&path.to_owned()), "{path} goes into the build");
+        assert!(ignored.contains(&path.to_owned()), "{path} is not ignored");
     }
-    assert!(left_out.iter().all(|pattern| !pattern.starts_with("**") && !pattern.starts_with('!')));
+    assert!(ignored.iter().all(|pattern| !pattern.starts_with("**") && !pattern.starts_with('!')));
 }
 
 fn compose() -> Value {
@@ -92,13 +92,13 @@ fn names(value: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn every_service_is_checked_and_keeps_its_data() {
+fn compose_services_have_health_checks_persistent_volumes_and_restricted_privileges() {
     let compose = compose();
     let services = compose["services"].as_object().unwrap();
     assert_eq!(services.keys().collect::<Vec<_>>(), ["agora", "postgres", "s3"]);
     for (name, service) in services {
         expect_tag(service["image"].as_str().unwrap());
-        assert!(service["healthcheck"]["test"][0] == "CMD", "{name} has no check");
+        assert!(service["healthcheck"]["test"][0] == "CMD", "{name} has no health check");
         assert!(service["restart"] == "unless-stopped" && service["stop_grace_period"].is_string(), "{name}");
         assert_eq!(names(&service["security_opt"]), ["no-new-privileges:true"], "{name}");
         for other in names(&service["depends_on"]) {
@@ -106,13 +106,16 @@ fn every_service_is_checked_and_keeps_its_data() {
             assert!(services[other]["healthcheck"].is_object());
         }
         for volume in names(&service["volumes"]) {
-            assert!(names(&compose["volumes"]).contains(&volume.split(':').next().unwrap()), "{volume} is no volume");
+            assert!(
+                names(&compose["volumes"]).contains(&volume.split(':').next().unwrap()),
+                "the volume {volume} is not declared"
+            );
         }
         for (kind, used) in [("networks", names(&service["networks"])), ("secrets", names(&service["secrets"]))] {
             assert!(used.iter().all(|it| names(&compose[kind]).contains(it)), "{name}: {kind}");
         }
         for port in names(&service["ports"]) {
-            assert!(port.starts_with("127.0.0.1:"), "{port} is open to the world");
+            assert!(port.starts_with("127.0.0.1:"), "{port} is not limited to the loopback address");
         }
         let environment = service["environment"].as_object().unwrap();
         for (variable, value) in environment.iter().filter(|(variable, _)| variable.ends_with("_FILE")) {
@@ -122,13 +125,13 @@ fn every_service_is_checked_and_keeps_its_data() {
     }
     let agora = &services["agora"];
     assert!(agora["read_only"] == true && names(&agora["cap_drop"]) == ["ALL"]);
-    assert!(names(&agora["tmpfs"])[0].starts_with("/tmp:size="), "commands have no place for what is temporary");
+    assert!(names(&agora["tmpfs"])[0].starts_with("/tmp:size="), "commands need a directory for temporary files");
     assert_eq!(names(&services["postgres"]["networks"]), ["backend"]);
     assert_eq!(compose["networks"]["backend"]["internal"], true);
 }
 
 #[test]
-fn the_services_find_each_other() {
+fn compose_services_have_each_others_addresses() {
     let compose = compose();
     let services = &compose["services"];
     let (agora, s3) = (&services["agora"]["environment"], &services["s3"]);
@@ -146,11 +149,11 @@ fn the_services_find_each_other() {
 }
 
 #[test]
-fn secrets_are_drawn_once_and_fit_the_services() {
+fn make_secrets_generates_secrets_once_and_they_match_the_compose_file() {
     let home = tempfile::tempdir().unwrap();
     let script = home.path().join("make-secrets");
     fs::copy(repository("deploy/compose/make-secrets"), &script).unwrap();
-    let draw = || {
+    let generate = || {
         assert!(Command::new(&script).status().unwrap().success());
         let secrets = home.path().join("secrets");
         assert_eq!(mode(&secrets), 0o700);
@@ -159,22 +162,22 @@ fn secrets_are_drawn_once_and_fit_the_services() {
             |file: fs::DirEntry| (file.file_name().into_string().unwrap(), fs::read_to_string(file.path()).unwrap());
         files.map(read).collect::<BTreeMap<_, _>>()
     };
-    let drawn = draw();
-    assert_eq!(draw(), drawn, "what was there has changed");
+    let generated = generate();
+    assert_eq!(generate(), generated, "existing secrets are kept");
 
     let compose = compose();
     for (name, secret) in compose["secrets"].as_object().unwrap() {
         assert_eq!(secret["file"], format!("secrets/{name}"));
-        assert!(drawn.contains_key(name), "{name} is not drawn");
+        assert!(generated.contains_key(name), "{name} is not generated");
     }
-    assert!(drawn["jwt-secret"].trim().len() == 64 && drawn["jwt-secret"] != drawn["postgres-password"]);
-    let database = Url::parse(drawn["database-url"].trim()).unwrap();
+    assert!(generated["jwt-secret"].trim().len() == 64 && generated["jwt-secret"] != generated["postgres-password"]);
+    let database = Url::parse(generated["database-url"].trim()).unwrap();
     let postgres = &compose["services"]["postgres"]["environment"];
     assert_eq!(database.host_str(), Some("postgres"));
     assert_eq!(postgres["POSTGRES_USER"], database.username());
     assert_eq!(postgres["POSTGRES_DB"], database.path()[1..]);
-    assert_eq!(database.password(), Some(drawn["postgres-password"].trim()));
-    let credentials: Vec<_> = drawn["s3.env"].lines().map(|line| line.split_once('=').unwrap()).collect();
+    assert_eq!(database.password(), Some(generated["postgres-password"].trim()));
+    let credentials: Vec<_> = generated["s3.env"].lines().map(|line| line.split_once('=').unwrap()).collect();
     assert_eq!([credentials[0].0, credentials[1].0], ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]);
     assert!(credentials.iter().all(|(_, value)| !value.is_empty()));
 }

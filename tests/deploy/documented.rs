@@ -1,4 +1,4 @@
-//! Commands of docs/operations.md, as they are written there.
+//! Runs commands of docs/operations.md as they are written there.
 
 use std::fs;
 use std::process::Command;
@@ -6,26 +6,26 @@ use std::process::Command;
 use super::files::{read, repository};
 use crate::process::{AGORA, Home, Service};
 
-/// The first block of commands below a heading.
+/// Returns the first code block below a heading.
 fn block(heading: &str) -> String {
     let text = read("docs/operations.md");
-    let section = text.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no {heading}"));
+    let section = text.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no section {heading}"));
     section.split("```\n").nth(1).unwrap().to_owned()
 }
 
-/// Starts what a shell makes of these lines, of which the last starts the service on the directory `data`.
+/// Runs a shell script, whose last command starts the service with the data directory `data`.
 fn start(home: &Home, script: &str) -> Service {
     let (before, service) = script.trim_end().rsplit_once(' ').map_or(("", script), |(before, it)| (before, it));
     assert_eq!(service, "agora", "{script}");
     let mut shell = home.program("sh");
-    // In the place of the shell, so that signals reach it.
+    // Replaces the shell, so that signals reach the service.
     shell.args(["-c", &format!("set -e; {before} exec \"$AGORA\"")]).env("AGORA", AGORA);
     shell.envs(home.backend.variables()).env("AGORA_LISTEN", "127.0.0.1:0").env("AGORA_BCRYPT_COST", "4");
     Service::start(shell)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_signing_secret_is_the_one_that_stays() {
+async fn the_documented_rotation_of_the_signing_secret_works() {
     let section = read("docs/operations.md");
     let home = Home::new();
     let service = start(&home, "agora");
@@ -37,18 +37,18 @@ async fn a_new_signing_secret_is_the_one_that_stays() {
     let new = service.api.log_in("alice").await;
     service.stop();
 
-    let exchange = "mv data/jwt-secret.new data/jwt-secret";
-    assert!(section.contains(&format!("`{exchange}`")));
-    let service = start(&home, &format!("{exchange}; agora"));
+    let rename = "mv data/jwt-secret.new data/jwt-secret";
+    assert!(section.contains(&format!("`{rename}`")));
+    let service = start(&home, &format!("{rename}; agora"));
     service.api.get(&new, "/api/users/me").await.expect(200);
     service.api.get(&old, "/api/users/me").await.expect(401);
     service.stop();
 }
 
 #[test]
-fn a_machine_that_has_nothing_but_systemd_takes_the_files() {
+fn the_documented_installation_works_on_a_minimal_system() {
     let root = tempfile::tempdir().unwrap();
-    // What a bare installation has.
+    // The directories of a minimal installation.
     for directory in ["etc/systemd/system", "usr/local"] {
         fs::create_dir_all(root.path().join(directory)).unwrap();
     }
@@ -56,12 +56,12 @@ fn a_machine_that_has_nothing_but_systemd_takes_the_files() {
     let mut commands: Vec<_> =
         block.split(['\n', '&']).map(str::trim).filter(|it| it.starts_with("install ")).collect();
     assert!(commands.len() >= 6, "{block}");
-    // A second time as well, over what is there.
+    // Twice, to check that the commands also replace existing files.
     commands.extend(commands.clone());
     for command in commands {
-        // Any file will do for the program, which may not be built.
+        // With another file instead of the binary, which may not be built.
         let command = command.replace(" target/dist/agora ", " Cargo.toml ").replace(" /", " \"$ROOT\"/");
-        // Nor need the group be here, which a command before makes.
+        // Without the group, which an earlier command creates.
         let command = command.replace(" -g agora ", " ");
         let mut shell = Command::new("sh");
         shell.args(["-c", &command]).env("ROOT", root.path()).current_dir(repository("."));

@@ -1,35 +1,35 @@
-//! The files of the repository.
+//! Reads files of the repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// A path of the repository.
+/// Returns the path of a file of the repository.
 pub(crate) fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
-/// The text of a file of the repository.
+/// Returns the text of a file of the repository.
 #[track_caller]
 pub(crate) fn read(path: &str) -> String {
     fs::read_to_string(repository(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The documents of a YAML file of the repository.
+/// Returns the documents of a YAML file of the repository.
 #[track_caller]
 pub(crate) fn yaml(path: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(&read(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The lines of a file that say something, without the comments between them.
+/// Returns the lines of a file without blank ones and comments.
 pub(crate) fn lines(path: &str) -> Vec<String> {
     let text = read(path);
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(str::to_owned).collect()
 }
 
-/// The files below a directory of the repository, by their paths in it.
+/// Returns the sorted paths of all files below a directory of the repository.
 pub(crate) fn below(directory: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(repository(directory)).unwrap().map(Result::unwrap) {
@@ -43,7 +43,7 @@ pub(crate) fn below(directory: &str) -> Vec<String> {
     found
 }
 
-/// The names in a text that begin like settings of ours.
+/// Returns the names in a text that begin with `AGORA_`.
 pub(crate) fn settings(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_ascii_uppercase() || c == '_';
     let found = text.match_indices("AGORA_").filter(|(at, _)| !text[..*at].ends_with(is_part));
@@ -52,21 +52,21 @@ pub(crate) fn settings(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_setting_that_is_named_exists() {
+fn every_setting_in_deploy_is_documented() {
     let known = settings(&read("docs/configuration.md"));
     assert!(known.len() > 30);
-    let mut named = 0;
+    let mut count = 0;
     for path in below("deploy").into_iter().filter(|path| !path.contains("/secrets/")) {
         for name in settings(&read(&path)) {
-            named += 1;
-            // Of the build alone.
+            count += 1;
+            // An argument of the build.
             if name == "AGORA_COMMIT" {
                 continue;
             }
-            // A secret is given in a file by the setting's name and an ending.
+            // The name of a secret may have the suffix `_FILE`.
             let plain = name.strip_suffix("_FILE").unwrap_or(&name);
-            assert!([plain, &name].iter().any(|name| known.iter().any(|known| known == name)), "{path} names {name}");
+            assert!([plain, &name].iter().any(|name| known.iter().any(|known| known == name)), "{path} has {name}");
         }
     }
-    assert!(named > 20, "{named}");
+    assert!(count > 20, "{count}");
 }

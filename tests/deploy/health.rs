@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::process::{Finished, Home, run};
 
-/// Answers requests with these statuses, one after the other, then is gone.
-fn answering(statuses: &'static [u16]) -> SocketAddr {
+/// Starts a server that responds with these statuses, one after the other, and then stops. Returns its address.
+fn responding(statuses: &'static [u16]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -16,8 +16,8 @@ fn answering(statuses: &'static [u16]) -> SocketAddr {
             let (mut stream, _) = listener.accept().unwrap();
             let mut head = [0; 1024];
             let count = stream.read(&mut head).unwrap();
-            let asked = String::from_utf8_lossy(&head[..count]).starts_with("GET /health/ready HTTP/1.1\r\n");
-            let status = if asked { *status } else { 404 };
+            let is_check = String::from_utf8_lossy(&head[..count]).starts_with("GET /health/ready HTTP/1.1\r\n");
+            let status = if is_check { *status } else { 404 };
             write!(stream, "HTTP/1.1 {status} Whatever\r\nContent-Length: 0\r\n\r\n").unwrap();
         }
     });
@@ -31,44 +31,44 @@ fn health(home: &Home, listen: SocketAddr, arguments: &[&str]) -> Finished {
 }
 
 #[test]
-fn the_exit_code_says_whether_the_service_is_ready() {
+fn the_exit_code_shows_whether_the_service_is_ready() {
     let home = Home::new();
-    assert_eq!(health(&home, answering(&[200]), &[]).expect_success().stdout, "well\n");
-    health(&home, answering(&[503]), &[]).expect_refusal(&["/health/ready answers 503"]);
-    health(&home, answering(&[]), &[]).expect_refusal(&["does not answer"]);
-    assert!(!home.data_dir().exists(), "asking leaves nothing behind");
+    assert_eq!(health(&home, responding(&[200]), &[]).expect_success().stdout, "well\n");
+    health(&home, responding(&[503]), &[]).expect_refusal(&["/health/ready answers 503"]);
+    health(&home, responding(&[]), &[]).expect_refusal(&["does not answer"]);
+    assert!(!home.data_dir().exists(), "the command creates no data directory");
 }
 
 #[test]
-fn a_service_that_starts_can_be_waited_for() {
+fn wait_polls_until_the_service_is_ready() {
     let home = Home::new();
-    health(&home, answering(&[503, 503, 200]), &["--wait", "60"]).expect_success();
+    health(&home, responding(&[503, 503, 200]), &["--wait", "60"]).expect_success();
 }
 
 #[test]
-fn an_answer_that_comes_byte_by_byte_has_no_more_time_than_another() {
+fn a_slow_response_does_not_extend_the_timeout() {
     let home = Home::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        // Until nobody reads any more.
+        // Until the client closes the connection.
         while stream.write_all(b"H").is_ok() {
             thread::sleep(Duration::from_millis(500));
         }
     });
     let begun = Instant::now();
     health(&home, address, &["--wait", "1"]).expect_refusal(&["does not answer"]);
-    // Its first line has room for two minutes of that.
+    // At this pace, the longest first line that the client accepts would take two minutes.
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
 }
 
 #[test]
-fn another_address_can_be_asked() {
+fn a_url_can_be_given() {
     let home = Home::new();
     let service = home.start();
-    let ask = |path: &str| run(home.agora(&["health", &format!("http://{}{path}", service.address)]), "");
-    ask("/api/products/findAll?size=1").expect_success();
-    ask("/api/users/me").expect_refusal(&["answers 401"]);
+    let check = |path: &str| run(home.agora(&["health", &format!("http://{}{path}", service.address)]), "");
+    check("/api/products/findAll?size=1").expect_success();
+    check("/api/users/me").expect_refusal(&["answers 401"]);
     service.stop();
 }

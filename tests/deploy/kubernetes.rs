@@ -1,4 +1,4 @@
-//! The resources for Kubernetes: that they fit each other, and the image.
+//! Checks that the Kubernetes resources match each other and the image.
 
 use agora_config::Config;
 use serde_json::Value;
@@ -14,7 +14,7 @@ fn container() -> Value {
 }
 
 #[test]
-fn selectors_find_the_pods() {
+fn selectors_match_the_pods() {
     let deployment = resource("deployment");
     let pods = &deployment["spec"]["template"]["metadata"]["labels"];
     assert!(pods.as_object().is_some_and(|labels| !labels.is_empty()));
@@ -26,7 +26,7 @@ fn selectors_find_the_pods() {
 }
 
 #[test]
-fn ports_lead_from_the_ingress_to_the_service() {
+fn ingress_service_and_container_have_matching_ports() {
     let (service, ingress, container) = (resource("service"), resource("ingress"), container());
     let port = &container["ports"][0]["name"];
     for probe in ["startupProbe", "readinessProbe", "livenessProbe"] {
@@ -42,31 +42,31 @@ fn ports_lead_from_the_ingress_to_the_service() {
 }
 
 #[test]
-fn a_pod_is_asked_whether_it_serves_and_started_again_only_when_it_is_stuck() {
+fn readiness_depends_on_the_database_and_liveness_does_not() {
     let container = container();
     assert_eq!(container["readinessProbe"]["httpGet"]["path"], "/health/ready");
-    // With the database in it, all pods would be started again together while that is away.
+    // If it depended on the database, an outage would restart all pods at the same time.
     assert_eq!(container["livenessProbe"]["httpGet"]["path"], "/health/live");
     assert_eq!(container["startupProbe"]["httpGet"]["path"], "/health/live");
-    let patience = |probe: &str, of: &str| container[probe][of].as_u64().unwrap();
-    assert!(patience("startupProbe", "periodSeconds") * patience("startupProbe", "failureThreshold") >= 300);
+    let startup = |field: &str| container["startupProbe"][field].as_u64().unwrap();
+    assert!(startup("periodSeconds") * startup("failureThreshold") >= 300);
 }
 
 #[test]
-fn one_pod_serves_whatever_is_done_to_the_others() {
+fn a_pod_is_available_during_updates_and_evictions() {
     let deployment = resource("deployment");
     let replicas = deployment["spec"]["replicas"].as_u64().unwrap();
     assert!(replicas >= 2 && resource("poddisruptionbudget")["spec"]["minAvailable"].as_u64().unwrap() < replicas);
     let update = &deployment["spec"]["strategy"]["rollingUpdate"];
     assert!(update["maxUnavailable"] == 0 && update["maxSurge"] == 1);
-    // One connection more for each that starts or sweeps; PostgreSQL keeps three of its hundred to itself.
+    // Each pod needs one more connection when it starts or sweeps. PostgreSQL reserves 3 of its 100 connections.
     let settings = &resource("configmap")["data"];
     let connections: u64 = settings["AGORA_DATABASE_CONNECTIONS"].as_str().unwrap().parse().unwrap();
     assert!((replicas + 1) * (connections + 1) < 100 - 3);
 }
 
 #[test]
-fn a_pod_may_write_to_its_data_directory_and_what_is_temporary_alone() {
+fn a_pod_can_write_only_to_its_data_directory_and_tmp() {
     let pod = resource("deployment")["spec"]["template"]["spec"].clone();
     let container = container();
     let security = &container["securityContext"];
@@ -86,19 +86,19 @@ fn a_pod_may_write_to_its_data_directory_and_what_is_temporary_alone() {
 }
 
 #[test]
-fn a_nightly_backup_has_what_the_pods_have_and_a_volume_that_stays() {
+fn the_backup_job_has_the_configuration_of_the_pods_and_a_persistent_volume() {
     let [claim, job] = yaml("deploy/kubernetes/backup.yaml").try_into().unwrap();
     let template = &job["spec"]["jobTemplate"]["spec"]["template"];
     let pod = &template["spec"];
     let service = resource("service")["spec"]["selector"].clone();
-    assert_ne!(template["metadata"]["labels"], service, "requests would be sent to it");
-    let (backup, tidy) = (&pod["initContainers"][0], &pod["containers"][0]);
+    assert_ne!(template["metadata"]["labels"], service, "the service would route requests to it");
+    let (backup, cleanup) = (&pod["initContainers"][0], &pod["containers"][0]);
     let (of_service, serving) = (resource("deployment")["spec"]["template"]["spec"].clone(), container());
     assert_eq!(pod["securityContext"], of_service["securityContext"]);
     for field in ["image", "envFrom", "securityContext"] {
         assert_eq!(backup[field], serving[field], "{field}");
     }
-    assert_eq!(tidy["securityContext"], serving["securityContext"]);
+    assert_eq!(cleanup["securityContext"], serving["securityContext"]);
     let find = |list: &Value, name: &str| {
         let mut found = list.as_array().unwrap().iter().filter(|entry| entry["name"] == name);
         found.next().unwrap_or_else(|| panic!("no {name}")).clone()
@@ -109,19 +109,19 @@ fn a_nightly_backup_has_what_the_pods_have_and_a_volume_that_stays() {
     }
     assert_eq!(find(&pod["volumes"], "backup")["persistentVolumeClaim"]["claimName"], claim["metadata"]["name"]);
     let mount = find(&backup["volumeMounts"], "backup");
-    assert_eq!(mount, find(&tidy["volumeMounts"], "backup"));
-    // Each under a name of its own, by which those that are old are found.
+    assert_eq!(mount, find(&cleanup["volumeMounts"], "backup"));
+    // Each backup has its own name, by which old ones are found.
     let directory = mount["mountPath"].as_str().unwrap();
     assert_eq!(backup["args"], serde_json::json!(["backup", format!("{directory}/$(POD_NAME).tar")]));
     let old = format!(
         "find {directory} -maxdepth 1 -name '{}-*.tar' -mtime +14 -delete\n",
         job["metadata"]["name"].as_str().unwrap()
     );
-    assert!(tidy["command"][2].as_str().unwrap().starts_with(&old), "{tidy}");
+    assert!(cleanup["command"][2].as_str().unwrap().starts_with(&old), "{cleanup}");
 }
 
 #[test]
-fn settings_and_secrets_are_those_that_the_pods_read() {
+fn config_map_and_secrets_match_the_pods() {
     let (pod, container) = (resource("deployment")["spec"]["template"]["spec"].clone(), container());
     let settings = resource("configmap");
     let secrets = yaml("deploy/kubernetes/secret.example.yaml");
@@ -141,17 +141,17 @@ fn settings_and_secrets_are_those_that_the_pods_read() {
     for secret in &secrets {
         assert!(
             secret["stringData"].as_object().unwrap().values().all(|value| value == ""),
-            "an example has no secrets"
+            "the example contains no secrets"
         );
     }
-    // What is not a secret and not in a file is read as it would be from the environment.
+    // The settings that are not files of secrets are valid.
     let plain = |name: &str| settings["data"].get(name).and_then(Value::as_str).map(str::to_owned);
     let config = Config::from_variables(|name| plain(name).filter(|_| !name.ends_with("_FILE"))).unwrap();
     assert_eq!(config.listen, "0.0.0.0:8080");
 }
 
 #[test]
-fn all_of_it_is_applied_but_the_example() {
+fn the_kustomization_lists_all_resources_but_the_example() {
     let listed = resource("kustomization")["resources"].clone();
     let mut listed: Vec<_> =
         listed.as_array().unwrap().iter().map(|it| format!("deploy/kubernetes/{}", it.as_str().unwrap())).collect();

@@ -1,4 +1,4 @@
-//! What is in `deploy/` against what it deploys, upgrades from every earlier schema, and the drill of a restore.
+//! Checks that the files in `deploy/` match the service, and tests upgrades from every earlier schema.
 
 mod container;
 mod documented;

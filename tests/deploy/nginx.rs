@@ -1,4 +1,4 @@
-//! nginx as `deploy/nginx/agora.conf` sets it up, in front of the real binary.
+//! nginx with the configuration `deploy/nginx/agora.conf`, in front of the real binary.
 
 use std::net::SocketAddr;
 
@@ -37,7 +37,7 @@ impl Proxied {
         self.client.send(self.client.posting(user, "Hello", Some(image))).await
     }
 
-    /// The status of a login of nobody.
+    /// Tries to log in to an account that does not exist, and returns the status.
     async fn fail_to_log_in(&self, n: u32, from: &str, forwarded: Option<&str>) -> u16 {
         let body = json!({ "identifier": format!("nobody-{n}"), "password": PASSWORD });
         let mut request = self.client.request(Method::POST, "/api/auth/login").json(&body).header(FROM, from);
@@ -48,7 +48,7 @@ impl Proxied {
     }
 }
 
-/// Checks that an answer is an error as the service has them.
+/// Checks that a response has the error format of the service.
 #[track_caller]
 fn expect_error(answer: Response, status: u16, message: &str) {
     let body = answer.expect_error(status, message).json();
@@ -65,7 +65,7 @@ fn expect_error(answer: Response, status: u16, message: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_is_served_as_without_a_proxy() {
+async fn clients_get_the_same_responses_as_without_a_proxy() {
     let home = Home::new();
     let proxied = Proxied::start(&home).await;
     let answer = proxied.client.fetch("/api/products/findAll").await;
@@ -78,7 +78,7 @@ async fn a_client_is_served_as_without_a_proxy() {
     assert_eq!(answer.header("cache-control"), Some("public, max-age=31536000, immutable"));
     expect_picture(&answer.body);
 
-    // The service says what is too large up to where nginx does, and both in the same form.
+    // Bodies that are too large are refused by the service, or by nginx if they are larger still, in the same format.
     let mebibytes = |n: usize| vec![b'a'; n << 20];
     expect_error(proxied.upload(&ada, &mebibytes(6)).await, 413, "image must be at most 5 MiB");
     expect_error(proxied.upload(&ada, &mebibytes(9)).await, 413, "The body must be at most 8 MiB");
@@ -98,7 +98,7 @@ async fn a_client_is_served_as_without_a_proxy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_of_events_is_passed_on_as_it_comes() {
+async fn events_are_forwarded_without_buffering() {
     let home = Home::new();
     let proxied = Proxied::start(&home).await;
     let ada = proxied.client.user("ada").await;
@@ -118,7 +118,7 @@ async fn a_stream_of_events_is_passed_on_as_it_comes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_count_the_clients_and_not_the_proxy_nor_whom_a_client_pretends_to_be() {
+async fn rate_limits_count_the_real_client_address_despite_spoofed_headers() {
     let home = Home::new();
     let proxied = Proxied::start(&home).await;
     for n in 0..60 {
@@ -132,29 +132,29 @@ async fn limits_count_the_clients_and_not_the_proxy_nor_whom_a_client_pretends_t
     proxied.service.stop();
 }
 
-/// Reads each request to its end and then closes the connection without an answer, as a node does that dies; tells the
-/// methods of those that were to be answered.
-async fn dying_node(asked: mpsc::UnboundedSender<String>) -> String {
+/// Starts a server that reads each request and then closes the connection without a response, as a node that crashes. Sends the
+/// methods of the requests to `methods`. Returns its address.
+async fn crashing_node(methods: mpsc::UnboundedSender<String>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let mut request = Vec::new();
-            // The body of each is this one word.
+            // The body of each request is this word.
             while !request.ends_with(b"\r\n\r\nbody")
                 && stream.read_buf(&mut request).await.is_ok_and(|count| count > 0)
             {}
             let request = String::from_utf8(request).unwrap();
-            asked.send(request.split(' ').next().unwrap().to_owned()).unwrap();
+            methods.send(request.split(' ').next().unwrap().to_owned()).unwrap();
         }
     });
     address
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_begun_is_sent_to_another_node_only_if_it_reads() {
-    let (asked, mut requests) = mpsc::unbounded_channel();
-    let nodes = [dying_node(asked.clone()).await, dying_node(asked).await];
+async fn a_request_that_a_node_received_is_retried_on_another_only_if_it_is_a_read() {
+    let (methods, mut requests) = mpsc::unbounded_channel();
+    let nodes = [crashing_node(methods.clone()).await, crashing_node(methods).await];
     for (method, path, key, times) in [
         (Method::GET, "/api/products/findAll", None, 2),
         (Method::POST, "/api/posts/create", None, 1),
@@ -162,7 +162,7 @@ async fn what_was_begun_is_sent_to_another_node_only_if_it_reads() {
         (Method::PUT, "/api/users/me/password", None, 1),
         (Method::DELETE, "/api/posts/delete/1", None, 1),
     ] {
-        // A new one each time: it leaves nodes alone for a while that failed.
+        // A new nginx each time, because it excludes a failed node for a while.
         let home = Home::new();
         let (http, https) = addresses();
         let _nginx = nginx(&home, &nodes.each_ref().map(String::as_str), http, https).await;
@@ -176,13 +176,13 @@ async fn what_was_begun_is_sent_to_another_node_only_if_it_reads() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_finds_a_node_away_is_sent_to_another() {
+async fn a_request_is_sent_to_another_node_if_one_refuses_connections() {
     let home = Home::new();
     let service = home.start();
-    // Nothing listens there any more.
-    let away = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
+    // The listener is closed again.
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string();
     let (http, https) = addresses();
-    let _nginx = nginx(&home, &[&away, &service.address], http, https).await;
+    let _nginx = nginx(&home, &[&closed, &service.address], http, https).await;
     client(https, |builder| builder).register("ada").await.expect(201);
     service.stop();
 }

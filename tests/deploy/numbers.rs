@@ -1,4 +1,4 @@
-//! The numbers that the service, the units, the containers and the proxies must agree on.
+//! Checks that timeouts, sizes and ports of the service, the units, the containers and the proxies match.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn defaults() -> Config {
     Config::from_variables(|_| None).unwrap()
 }
 
-/// How long a service may take to stop: for the bodies that still arrive, the work on them, and what PostgreSQL has begun.
+/// Returns the maximum duration of a shutdown: the remaining bodies, the requests, the statements on PostgreSQL, and a reserve.
 fn stop_time() -> Duration {
     let config = defaults();
     config.client_timeout + Duration::from_secs(30) + config.database_statement_timeout + Duration::from_secs(2)
@@ -30,14 +30,14 @@ fn number(text: &str) -> u64 {
     text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap()
 }
 
-/// A size as it is written in one of the files, in mebibytes.
+/// Parses a size in mebibytes.
 fn mebibytes(text: &str) -> u64 {
     assert!(["M", "m", "Mi", "MiB"].contains(&text.trim_start_matches(|c: char| c.is_ascii_digit())), "{text}");
     number(text)
 }
 
 #[test]
-fn whoever_stops_a_service_waits_until_it_has_finished() {
+fn stop_timeouts_are_long_enough_for_a_graceful_shutdown() {
     let unit = systemd::unit("agora.service");
     let pod = pod();
     let before = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"].as_u64().unwrap();
@@ -46,27 +46,31 @@ fn whoever_stops_a_service_waits_until_it_has_finished() {
         ("stop_grace_period", number(agora_of_compose()["stop_grace_period"].as_str().unwrap())),
         ("terminationGracePeriodSeconds", pod["terminationGracePeriodSeconds"].as_u64().unwrap() - before),
     ] {
-        assert!(Duration::from_secs(seconds) >= stop_time(), "{name} is {seconds} s, it may take {:?}", stop_time());
+        assert!(
+            Duration::from_secs(seconds) >= stop_time(),
+            "{name} is {seconds} s, but a shutdown may take {:?}",
+            stop_time()
+        );
     }
 }
 
 #[test]
-fn there_is_memory_for_large_things_and_the_rest() {
+fn memory_limits_are_twice_the_memory_budgets() {
     let config = defaults();
-    let large = [config.decode_memory, config.upload_memory, config.answer_memory].map(|bytes| u64::from(bytes) >> 20);
-    let large: u64 = large.iter().sum();
+    let budgets = [config.decode_memory, config.upload_memory, config.answer_memory];
+    let budget: u64 = budgets.into_iter().map(|bytes| u64::from(bytes) >> 20).sum();
     let unit = systemd::unit("agora.service");
     for (name, limit) in [
         ("MemoryMax", mebibytes(&systemd::values(&unit, "MemoryMax")[0])),
         ("mem_limit", mebibytes(agora_of_compose()["mem_limit"].as_str().unwrap())),
         ("limits.memory", mebibytes(pod()["containers"][0]["resources"]["limits"]["memory"].as_str().unwrap())),
     ] {
-        assert!(limit >= 2 * large, "{name} is {limit} MiB, and what is large may take {large}");
+        assert!(limit >= 2 * budget, "{name} is {limit} MiB, and the budgets are {budget} MiB");
     }
 }
 
 #[test]
-fn there_are_files_for_all_connections() {
+fn limits_of_open_files_are_enough_for_all_connections() {
     let needed = 2 * Config::MAX_CONNECTIONS + 256 + defaults().database_connections;
     let unit = systemd::unit("agora.service");
     assert!(systemd::values(&unit, "LimitNOFILE")[0].parse::<usize>().unwrap() >= needed);
@@ -74,13 +78,13 @@ fn there_are_files_for_all_connections() {
     assert!(compose["ulimits"]["nofile"].as_u64().unwrap() >= u64::try_from(needed).unwrap());
 }
 
-/// The values of a directive of a proxy's configuration.
+/// Returns the values of a directive in the configuration of a proxy.
 fn directives(lines: &[String], name: &str) -> Vec<String> {
     let found = lines.iter().filter_map(|line| line.strip_prefix(&format!("{name} ")));
     found.map(|value| value.trim_end_matches(';').to_owned()).collect()
 }
 
-/// The value of a directive that a proxy's configuration has once.
+/// Returns the value of a directive that occurs once in the configuration of a proxy.
 fn directive(lines: &[String], name: &str) -> String {
     let mut found = directives(lines, name);
     assert_eq!(found.len(), 1, "{name}: {found:?}");
@@ -88,8 +92,8 @@ fn directive(lines: &[String], name: &str) -> String {
 }
 
 #[test]
-fn proxies_take_every_upload_and_wait_for_every_answer() {
-    // A form is an image and a mebibyte of everything else.
+fn proxies_accept_the_largest_upload_and_wait_for_the_slowest_response() {
+    // A form may have an image, and one MiB of other fields.
     let form = (u64::from(defaults().max_image_bytes) >> 20) + 1;
     let (nginx, caddy) = (lines("deploy/nginx/agora.conf"), lines("deploy/caddy/Caddyfile"));
     let body = directive(&nginx, "client_max_body_size");
@@ -99,7 +103,7 @@ fn proxies_take_every_upload_and_wait_for_every_answer() {
     for (lines, name, count) in [(&nginx, "proxy_read_timeout", 2), (&caddy, "response_header_timeout", 1)] {
         let found = directives(lines, name);
         assert_eq!(found.len(), count, "{name}: {found:?}");
-        assert!(found.iter().all(|value| number(value) > 30), "{name} is below the time of a request: {found:?}");
+        assert!(found.iter().all(|value| number(value) > 30), "{name} is below the timeout of a request: {found:?}");
     }
     for (lines, name) in [(&nginx, "keepalive_timeout"), (&caddy, "keepalive")] {
         assert!(number(&directive(lines, name)) < 5, "{name}: the service closes idle connections after 5 s");
@@ -108,7 +112,7 @@ fn proxies_take_every_upload_and_wait_for_every_answer() {
 }
 
 #[test]
-fn everything_is_at_the_port_that_is_asked() {
+fn the_port_of_the_service_is_the_same_everywhere() {
     let listen = defaults().listen;
     let port = listen.rsplit(':').next().unwrap();
     assert!(lines("deploy/nginx/agora.conf").contains(&format!("server {listen} fail_timeout=1s;")));
@@ -126,11 +130,11 @@ fn everything_is_at_the_port_that_is_asked() {
 }
 
 #[test]
-fn metrics_are_where_prometheus_looks_and_clients_do_not() {
+fn metrics_are_reachable_for_prometheus_and_not_published_to_clients() {
     let prometheus = yaml("deploy/prometheus/prometheus.yml").remove(0);
     let target = prometheus["scrape_configs"][0]["static_configs"][0]["targets"][0].as_str().unwrap().to_owned();
     let port = target.strip_prefix("127.0.0.1:").unwrap();
-    // Switched on by whoever has a Prometheus.
+    // Disabled by default.
     assert!(read("deploy/systemd/agora.env").contains(&format!("\n#AGORA_METRICS_LISTEN={target}\n")));
     let everywhere = format!("0.0.0.0:{port}");
     let compose = agora_of_compose();
@@ -147,6 +151,6 @@ fn metrics_are_where_prometheus_looks_and_clients_do_not() {
     let service = yaml("deploy/kubernetes/service.yaml").remove(0);
     let ports = service["spec"]["ports"].as_array().unwrap();
     assert!(ports.len() == 1 && ports[0]["targetPort"] == "http", "{ports:?}");
-    // What the alerts are about.
+    // The alerts select this job.
     assert_eq!(prometheus["scrape_configs"][0]["job_name"], "agora");
 }

@@ -1,4 +1,4 @@
-//! `scripts/release`: the same program wherever it is built.
+//! `scripts/release`: reproducible builds.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::files::{lines, read, repository, yaml};
 
-/// A small workspace with a program of the name of ours, in which messages of panics and a dependency name their files.
+/// Creates a small workspace with a binary `agora`, which contains paths of source files: in panic messages and of a dependency.
 fn workspace(directory: &Path) -> PathBuf {
     let write = |path: &str, text: &str| {
         let path = directory.join(path);
@@ -39,7 +39,7 @@ fn workspace(directory: &Path) -> PathBuf {
     directory.to_owned()
 }
 
-/// Builds what is no repository, and is told this commit.
+/// Builds a workspace that is not a Git repository, with this `AGORA_COMMIT`. Returns the output of the binary.
 fn release_of(workspace: &Path, commit: &str) -> String {
     let mut script = script(workspace);
     let output = script.env("AGORA_COMMIT", commit).output().unwrap();
@@ -55,7 +55,7 @@ fn release(workspace: &Path) -> Output {
 fn script(workspace: &Path) -> Command {
     let mut script = Command::new("bash");
     script.arg(workspace.join("scripts/release")).env_remove("AGORA_COMMIT");
-    // Cargo, which runs the tests, tells them much that a build elsewhere is not told.
+    // Cargo, which runs the tests, sets variables that would change the build.
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         if name.starts_with("CARGO_") && name != "CARGO_HOME" || name.starts_with("RUST") && name != "RUSTUP_HOME" {
@@ -66,12 +66,12 @@ fn script(workspace: &Path) -> Command {
 }
 
 #[test]
-fn what_a_build_is_told_is_no_setting_of_the_program_that_cargo_runs() {
+fn the_build_script_sets_no_variables_that_are_settings() {
     assert!(!read("crates/server/build.rs").contains("rustc-env=AGORA_"));
 }
 
 #[test]
-fn a_build_without_the_repository_is_told_its_commit() {
+fn a_build_outside_a_repository_takes_the_commit_from_the_environment() {
     let home = tempfile::tempdir().unwrap();
     let workspace = workspace(home.path());
     assert!(release_of(&workspace, "0123456789abcdef0123456789abcdef01234567\n").ends_with(" (0123456789ab)\n"));
@@ -81,7 +81,7 @@ fn a_build_without_the_repository_is_told_its_commit() {
 }
 
 #[test]
-fn two_builds_in_different_places_are_the_same_program() {
+fn builds_in_different_directories_are_identical() {
     let home = tempfile::tempdir().unwrap();
     let sums = ["here", "there/and/further"].map(|name| {
         let output = release(&workspace(&home.path().join(name)));
@@ -92,7 +92,7 @@ fn two_builds_in_different_places_are_the_same_program() {
 }
 
 #[test]
-fn each_step_that_a_change_must_pass_is_a_job_of_the_workflow() {
+fn the_ci_workflow_runs_every_step() {
     let script = lines(".ci/run");
     let steps = script.iter().find_map(|line| line.strip_prefix("[ $# != 0 ] || set -- ")).unwrap();
     let workflow = yaml(".github/workflows/ci.yml").remove(0);

@@ -1,4 +1,4 @@
-//! The units of systemd.
+//! The systemd units, and `agora-run`.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::files::{lines, read, repository};
 use crate::process::mode;
 
-/// What a unit says, as section, name and value.
+/// Returns the settings of a unit as section, name and value.
 pub(crate) fn unit(name: &str) -> Vec<(String, String, String)> {
     let mut section = String::new();
     let mut settings = Vec::new();
@@ -22,14 +22,14 @@ pub(crate) fn unit(name: &str) -> Vec<(String, String, String)> {
     settings
 }
 
-/// All values of a setting of a unit's service.
+/// Returns all values of a setting in the section `Service` of a unit.
 pub(crate) fn values(unit: &[(String, String, String)], name: &str) -> Vec<String> {
-    let of_it = unit.iter().filter(|(section, found, _)| section == "Service" && found == name);
-    of_it.map(|(_, _, value)| value.clone()).collect()
+    let settings = unit.iter().filter(|(section, found, _)| section == "Service" && found == name);
+    settings.map(|(_, _, value)| value.clone()).collect()
 }
 
 #[test]
-fn units_may_do_no_more_than_they_need() {
+fn units_are_sandboxed() {
     for name in ["agora.service", "agora-backup.service"] {
         let unit = unit(name);
         for (setting, value) in [
@@ -55,7 +55,7 @@ fn units_may_do_no_more_than_they_need() {
 }
 
 #[test]
-fn the_service_is_started_again_and_keeps_its_data_where_it_may_write() {
+fn the_service_is_restarted_on_failure_and_has_a_writable_data_directory() {
     let unit = unit("agora.service");
     for (setting, value) in
         [("ExecStart", "/usr/local/bin/agora"), ("Restart", "on-failure"), ("StateDirectory", "agora")]
@@ -64,14 +64,14 @@ fn the_service_is_started_again_and_keeps_its_data_where_it_may_write() {
     }
     assert!(values(&unit, "Environment").contains(&"AGORA_DATA_DIR=/var/lib/agora".to_owned()));
     assert_eq!(values(&unit, "SystemCallFilter").last().unwrap(), "setpriority", "threads lower their priority");
-    let tried = |(section, name, value): &(String, String, String)| {
+    let is_unlimited = |(section, name, value): &(String, String, String)| {
         (&**section, &**name, &**value) == ("Unit", "StartLimitIntervalSec", "0")
     };
-    assert!(unit.iter().any(tried), "systemd gives up after five failures in ten seconds");
+    assert!(unit.iter().any(is_unlimited), "by default, systemd gives up after five failures in ten seconds");
 }
 
 #[test]
-fn a_backup_works_on_what_the_service_has() {
+fn the_backup_unit_has_the_settings_of_the_service() {
     let (service, backup) = (unit("agora.service"), unit("agora-backup.service"));
     for setting in ["User", "Group", "EnvironmentFile", "WorkingDirectory"] {
         assert_eq!(values(&backup, setting), values(&service, setting), "{setting}");
@@ -87,7 +87,7 @@ fn a_backup_works_on_what_the_service_has() {
 }
 
 #[test]
-fn old_backups_and_drafts_of_killed_ones_are_deleted() {
+fn old_backups_and_temporary_files_of_killed_ones_are_deleted() {
     const TOUCH: &str = "cd \"$1\" && touch -d '15 days ago' agora-old.tar && touch -d '2 days ago' agora-new.tar \
         .agora-backup-Killed && touch .agora-backup-Works mine.tar && touch -d '90 days ago' other.tar";
     let state = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ fn old_backups_and_drafts_of_killed_ones_are_deleted() {
 }
 
 #[test]
-fn every_credential_is_read_by_a_setting() {
+fn every_loaded_credential_is_used_by_a_setting() {
     let drop_in = unit("secrets.conf");
     let loaded: Vec<_> =
         values(&drop_in, "LoadCredential").iter().map(|it| it.split(':').next().unwrap().to_owned()).collect();
@@ -119,15 +119,16 @@ fn every_credential_is_read_by_a_setting() {
 }
 
 #[test]
-fn a_shell_reads_the_settings_as_systemd_does() {
+fn a_shell_parses_the_environment_file_like_systemd() {
     let script = format!(". {}; echo \"$AGORA_TRUSTED_PROXIES\"", repository("deploy/systemd/agora.env").display());
-    let told = Command::new("sh").args(["-ec", &script]).output().unwrap();
-    assert_eq!(String::from_utf8(told.stdout).unwrap(), "127.0.0.1, ::1\n", "{:?}", String::from_utf8(told.stderr));
+    let shell = Command::new("sh").args(["-ec", &script]).output().unwrap();
+    assert_eq!(String::from_utf8(shell.stdout).unwrap(), "127.0.0.1, ::1\n", "{:?}", String::from_utf8(shell.stderr));
 }
 
-/// Runs `agora-run`, with a systemd that has these units and says, a line each, with which arguments it is to run what.
+/// Runs `agora-run` with a fake systemd that has these units. Returns whether it succeeded, and the arguments of `systemd-run`.
 fn agora_run(units: &str, arguments: &[&str]) -> (bool, Vec<String>) {
-    // Made by a process of its own: a program that a test of another thread has open to write cannot be run.
+    // Written by another process. Otherwise a process that another thread spawns could inherit the open file, and executing it would
+    // fail (ETXTBSY).
     const SYSTEMD: &str = r#"
 printf '%s\n' '#!/bin/sh' '[ "$*" = "cat agora.service" ] && cat units' >systemctl
 printf '%s\n' '#!/bin/sh' 'printf "%s\n" "$@"' >systemd-run
@@ -139,60 +140,64 @@ exec "$0" "$@"
     fs::write(home.path().join("units"), units).unwrap();
     let mut script = Command::new("sh");
     script.args(["-ec", SYSTEMD]).arg(repository("deploy/systemd/agora-run")).args(arguments);
-    let done = script.current_dir(home.path()).env("SUDO_USER", "ada").output().unwrap();
-    let told = String::from_utf8(done.stdout).unwrap();
-    (done.status.success(), told.lines().map(str::to_owned).collect())
+    let output = script.current_dir(home.path()).env("SUDO_USER", "ada").output().unwrap();
+    let arguments = String::from_utf8(output.stdout).unwrap();
+    (output.status.success(), arguments.lines().map(str::to_owned).collect())
 }
 
 #[test]
-fn a_command_is_run_with_every_setting_of_the_service_and_nothing_that_confines_it() {
+fn agora_run_passes_the_settings_of_the_service_without_its_sandbox() {
     let units: Vec<_> = ["agora.service", "secrets.conf"].map(|name| read(&format!("deploy/systemd/{name}"))).into();
     let more = "[Service]\nEnvironment=AGORA_LOG=warn \\\n  \"AGORA_CORS_ORIGINS=a, b\"\nEnvironment=AGORA_SMTP_URL=smtp://me%%40b/\n";
-    let (is_done, told) = agora_run(&[&*units.concat(), more].concat(), &["agora", "admin", "grant", "it's bob"]);
-    assert!(is_done);
-    let at = told.iter().position(|argument| argument == "--").unwrap();
-    assert_eq!(told[at + 1..], ["agora", "admin", "grant", "it's bob"]);
-    let told = &told[..at];
+    let (succeeded, arguments) =
+        agora_run(&[&*units.concat(), more].concat(), &["agora", "admin", "grant", "it's bob"]);
+    assert!(succeeded);
+    let at = arguments.iter().position(|argument| argument == "--").unwrap();
+    assert_eq!(arguments[at + 1..], ["agora", "admin", "grant", "it's bob"]);
+    let options = &arguments[..at];
     for option in ["--pty", "--pipe", "--wait", "--collect", "--description=ada: agora admin grant it's bob"] {
-        assert!(told.iter().any(|given| given == option), "{option} is missing: {told:?}");
+        assert!(options.iter().any(|it| it == option), "{option} is missing: {options:?}");
     }
 
-    let properties: Vec<_> = told.iter().filter_map(|option| option.strip_prefix("--property=")).collect();
+    let properties: Vec<_> = options.iter().filter_map(|option| option.strip_prefix("--property=")).collect();
     let of_the_service = ["agora.service", "secrets.conf"].map(unit).concat();
-    let confines = |name: &str| {
+    let is_sandbox = |name: &str| {
         ["Restrict", "Protect", "Private", "SystemCall", "Capabilit", "Memory", "NoNew"]
             .iter()
             .any(|it| name.contains(it))
     };
-    // Whoever asks systemd by its bus has to say where credentials are.
+    // In transient units, the directory of the credentials has to be given explicitly.
     let credentials: Vec<_> = properties.iter().filter(|it| it.contains("/run/credentials/agora-run-")).collect();
     assert!(credentials.len() == 2 && credentials.iter().all(|it| it.contains(".service/")), "{credentials:?}");
     let with_percent: Vec<_> = properties.iter().filter(|it| it.contains('%')).collect();
     assert_eq!(with_percent, [&"Environment=AGORA_SMTP_URL=smtp://me%40b/"]);
     for name in ["User", "Group", "EnvironmentFile", "LoadCredential", "WorkingDirectory", "UMask"] {
-        let wanted = values(&of_the_service, name);
-        let given = properties.iter().filter_map(|it| it.strip_prefix(&format!("{name}="))).collect::<Vec<_>>();
-        assert!(!wanted.is_empty() && given[..wanted.len()] == wanted[..], "{name}: {given:?} for {wanted:?}");
+        let expected = values(&of_the_service, name);
+        let passed = properties.iter().filter_map(|it| it.strip_prefix(&format!("{name}="))).collect::<Vec<_>>();
+        assert!(
+            !expected.is_empty() && passed[..expected.len()] == expected[..],
+            "{name}: {passed:?}, not {expected:?}"
+        );
     }
-    for wanted in values(&of_the_service, "Environment").into_iter().filter(|it| !it.contains('%')) {
-        assert!(properties.contains(&&*format!("Environment={wanted}")), "{wanted}: {properties:?}");
+    for expected in values(&of_the_service, "Environment").into_iter().filter(|it| !it.contains('%')) {
+        assert!(properties.contains(&&*format!("Environment={expected}")), "{expected}: {properties:?}");
     }
     assert!(properties.contains(&"Environment=AGORA_LOG=warn    \"AGORA_CORS_ORIGINS=a, b\""), "{properties:?}");
-    assert!(properties.iter().all(|property| !confines(property.split('=').next().unwrap())), "{properties:?}");
+    assert!(properties.iter().all(|property| !is_sandbox(property.split('=').next().unwrap())), "{properties:?}");
 }
 
 #[test]
-fn the_journal_is_told_no_secret_of_a_command() {
+fn the_description_in_the_journal_contains_no_secrets_of_a_command() {
     let described = |arguments: &[&str]| {
-        let told = agora_run("[Service]\nUser=agora\n", arguments).1;
-        told.into_iter().find_map(|it| it.strip_prefix("--description=").map(str::to_owned)).unwrap()
+        let options = agora_run("[Service]\nUser=agora\n", arguments).1;
+        options.into_iter().find_map(|it| it.strip_prefix("--description=").map(str::to_owned)).unwrap()
     };
     assert_eq!(described(&["agora", "admin", "create", "--password", "secret"]), "ada: agora admin create");
     assert_eq!(described(&["env", "AGORA_JWT_SECRET=secret", "agora"]), "ada: env");
 }
 
 #[test]
-fn nothing_is_run_without_the_service_or_a_command() {
+fn agora_run_fails_without_the_service_or_a_command() {
     assert!(!agora_run("", &["agora"]).0);
     assert!(!agora_run("[Service]\nUser=agora\n", &[]).0);
     assert_eq!(mode(&repository("deploy/systemd/agora-run")) & 0o111, 0o111);

@@ -1,8 +1,8 @@
-//! Upgrades: databases of every earlier schema, with rows in them, under this program; and this schema under what earlier
-//! releases say; and this program under what the next release may add.
+//! Upgrades: this binary on databases of every earlier schema, the statements of earlier releases on this schema, and this binary on
+//! what the next release may add.
 //!
-//! `fixtures/` has a file for each migration: statements of a release of that schema, as both databases understand them.
-//! Whoever adds a migration adds one.
+//! `fixtures/` has a file for each migration, with statements of a release with that schema, in SQL that both databases accept. Each
+//! new migration needs one.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use crate::client::{Client, User, list};
 use crate::process::{Home, Service, run};
 use crate::store::{Kind, Rows, Store};
 
-/// The statements of a release of the schema that a migration makes.
+/// Returns the statements of a release with the schema of a migration.
 fn fixture(migration: &Migration) -> String {
     read(&format!("tests/deploy/fixtures/{}.sql", migration.name))
 }
 
-/// A database of each kind, with the migrations of its kind.
+/// Creates a database of each kind. Returns each with its migrations.
 fn stores(home: &Home, name: &str) -> [(Store, Vec<Migration>); 2] {
     [(Kind::Sqlite, "sqlite"), (Kind::Postgres, "postgres")]
         .map(|(kind, database)| (Store::new(kind, home, name), migrations(database)))
@@ -30,13 +30,13 @@ fn start(home: &Home, store: &Store) -> Service {
     home.start_with(&[("AGORA_DATABASE_URL", &store.url)])
 }
 
-/// What was stored, as the users see it.
-async fn expect_what_was_stored(api: &Client) {
-    expect_what_was_stored_beside(api, 0).await;
+/// Checks that clients see the rows of the fixtures, and that writes work.
+async fn expect_fixtures(api: &Client) {
+    expect_fixtures_with_others(api, 0).await;
 }
 
-/// The same, beside as many who came later.
-async fn expect_what_was_stored_beside(api: &Client, others: usize) {
+/// Checks the same, if this many other accounts were created.
+async fn expect_fixtures_with_others(api: &Client, others: usize) {
     let (ada, bob) = (api.log_in("ada").await, api.log_in("bob").await);
     api.login("eve", crate::client::PASSWORD).await.expect(401);
     let post = api.view(&bob, &id(21)).await;
@@ -55,7 +55,7 @@ async fn expect_what_was_stored_beside(api: &Client, others: usize) {
     );
     assert_eq!(list(&api.get(&ada, "/api/users/all").await.expect(200).data()).len(), 3 + others);
 
-    // And goes on from there.
+    // Writes work.
     api.call(&ada, Method::PUT, &format!("/api/posts/like/{}", id(21))).await.expect(200);
     api.send(api.commenting(&ada, &id(21), "So it is")).await.expect(201);
     api.post(&ada, "After the upgrade", None).await;
@@ -76,16 +76,16 @@ async fn contents(api: &Client, viewer: &User, path: &str) -> Vec<String> {
     list(&entries).iter().map(|entry| crate::client::text(&entry["content"])).collect()
 }
 
-/// Checks that rows are as they were, save columns and tables that are gone: those are a matter of the rule for migrations.
-/// What the service makes of other rows in the background, and its note that it did, is its own; to note that of products
-/// gives the catalog another version; what is left of deleted accounts is erased. What happened, and who has written, is kept for some minutes.
+/// Checks that rows are unchanged. Ignores removed columns and tables, which the rule for migrations covers. Also ignores what the
+/// service changes in the background: the search index, `indexed`, the version of the catalog (which the indexing changes), erased
+/// data of deleted accounts, and tables whose rows are kept for minutes.
 fn expect_same(before: &Rows, after: &Rows, what: &str) {
-    let is_its_own = |table: &str| {
+    let is_changed_in_background = |table: &str| {
         let others = ["catalog_version", "events", "event_log", "erasures", "write_positions"];
         table.starts_with("search_") || others.contains(&table)
     };
-    for (table, rows) in before.iter().filter(|(table, _)| !is_its_own(table)) {
-        assert!(!rows.is_empty(), "the fixtures have nothing for {table}");
+    for (table, rows) in before.iter().filter(|(table, _)| !is_changed_in_background(table)) {
+        assert!(!rows.is_empty(), "the fixtures have no rows of {table}");
         let Some(now) = after.get(table) else { continue };
         let without = |rows: &[Map<String, Value>], others: &[Map<String, Value>]| -> BTreeSet<String> {
             let is_kept = |name: &String| name != "indexed" && others.first().is_some_and(|row| row.contains_key(name));
@@ -99,13 +99,13 @@ fn expect_same(before: &Rows, after: &Rows, what: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_of_every_earlier_schema_is_brought_up_to_date_with_its_rows() {
+async fn databases_of_every_earlier_schema_are_migrated_with_their_rows() {
     let home = Home::new();
-    for (grown, migrations) in stores(&home, "grown") {
+    for (earlier, migrations) in stores(&home, "earlier") {
         for migration in &migrations {
-            grown.migrate(&migration.version(), &migration.sql);
-            grown.run(&fixture(migration));
-            let store = grown.copy(&home, &format!("of-{}", migration.name));
+            earlier.migrate(&migration.version(), &migration.sql);
+            earlier.run(&fixture(migration));
+            let store = earlier.copy(&home, &format!("of-{}", migration.name));
             let before = store.rows(&store.columns());
             let service = start(&home, &store);
             let after = store.all_rows(&store.columns());
@@ -115,7 +115,7 @@ async fn a_database_of_every_earlier_schema_is_brought_up_to_date_with_its_rows(
             let mut deletions = after["search_deletions"].iter();
             let deleted = deletions.any(|row| is(&row["kind"], "1") && is(&row["document"], "0"));
             assert_eq!(deleted, has_deletion, "{}", migration.name);
-            expect_what_was_stored(&service.api).await;
+            expect_fixtures(&service.api).await;
             service.stop();
             assert_eq!(store.versions(), migrations.iter().map(Migration::version).collect::<Vec<_>>());
         }
@@ -123,22 +123,22 @@ async fn a_database_of_every_earlier_schema_is_brought_up_to_date_with_its_rows(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_every_earlier_release_says_is_understood_by_the_present_schema() {
+async fn statements_of_every_earlier_release_work_on_the_current_schema() {
     let home = Home::new();
-    for (present, migrations) in stores(&home, "present") {
-        start(&home, &present).stop();
+    for (current, migrations) in stores(&home, "current") {
+        start(&home, &current).stop();
         for migration in &migrations {
-            present.run(&fixture(migration));
-            let store = present.copy(&home, &format!("under-{}", migration.name));
+            current.run(&fixture(migration));
+            let store = current.copy(&home, &format!("under-{}", migration.name));
             let service = start(&home, &store);
-            expect_what_was_stored(&service.api).await;
+            expect_fixtures(&service.api).await;
             service.stop();
         }
     }
 }
 
-/// Does once what users do, as somebody new.
-async fn go_round(api: &Client, name: &str) {
+/// Registers a user, and sends requests of every usual kind.
+async fn use_normally(api: &Client, name: &str) {
     let (me, ada) = (api.user(name).await, api.log_in("ada").await);
     let post = crate::client::text(&api.post(&me, name, None).await["id"]);
     for (who, method, path) in [
@@ -169,7 +169,7 @@ async fn go_round(api: &Client, name: &str) {
     api.call(&me, Method::POST, "/api/auth/logout").await.expect(200);
 }
 
-/// A change of each other kind that a migration may make, or may make with a reason.
+/// Returns one change of each other kind that migrations may make, some of them only with a reason.
 fn changes(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Sqlite => &[
@@ -195,7 +195,7 @@ fn changes(kind: Kind) -> &'static [&'static str] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_running_service_goes_on_under_what_the_next_release_may_add() {
+async fn a_running_service_keeps_working_while_the_next_release_migrates_the_database() {
     let home = Home::new();
     for (store, migrations) in stores(&home, "next") {
         for migration in &migrations {
@@ -203,11 +203,11 @@ async fn a_running_service_goes_on_under_what_the_next_release_may_add() {
             store.run(&fixture(migration));
         }
         let service = start(&home, &store);
-        // By now statements are prepared, on more connections than one.
+        // Prepares statements on several connections.
         for n in 0..3 {
-            go_round(&service.api, &format!("before-{n}")).await;
+            use_normally(&service.api, &format!("before-{n}")).await;
         }
-        // As a node of the next release does at its start.
+        // As a node of the next release would do at its start.
         let more = |table| {
             format!(
                 "ALTER TABLE {table} ADD COLUMN added_later INTEGER NOT NULL DEFAULT 7;
@@ -219,16 +219,16 @@ async fn a_running_service_goes_on_under_what_the_next_release_may_add() {
         let kinds = changes(store.kind);
         for (n, change) in kinds.iter().enumerate() {
             store.run(change);
-            go_round(&service.api, &format!("after-{n}")).await;
+            use_normally(&service.api, &format!("after-{n}")).await;
         }
-        expect_what_was_stored_beside(&service.api, 3 + kinds.len()).await;
+        expect_fixtures_with_others(&service.api, 3 + kinds.len()).await;
         assert!(!service.log().contains("status=50"), "{}", service.log());
         service.stop();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_of_a_newer_release_is_refused_and_left_as_it_is() {
+async fn a_database_of_a_newer_release_is_refused_and_not_changed() {
     const NEWER: &str = "99991231000000";
     let home = Home::new();
     for (store, _) in stores(&home, "newer") {
@@ -245,7 +245,7 @@ async fn a_database_of_a_newer_release_is_refused_and_left_as_it_is() {
         }
         assert!(!file.exists());
         assert_eq!((store.rows(&store.columns()), store.versions()), before);
-        // As good as before for the release that it is of.
+        // The release that migrated it can still use it.
         store.run(&format!("DELETE FROM __diesel_schema_migrations WHERE version = '{NEWER}';"));
         let service = start(&home, &store);
         service.api.log_in("alice").await;
