@@ -1,4 +1,4 @@
-//! How many one account may follow, block and mute.
+//! The maximum number of accounts that one account may follow, block and mute.
 
 use reqwest::Method;
 use serde_json::json;
@@ -6,37 +6,37 @@ use serde_json::json;
 use super::{numbers, services};
 use crate::client::text;
 
-/// The most that one account may follow, block and mute, each.
-const MOST: usize = 10_000;
+/// The limit, for each of them.
+const MAX: usize = 10_000;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_follows_no_more_than_so_many_and_one_that_does_keeps_them() {
+async fn an_account_cannot_follow_more_than_the_limit_but_keeps_existing_follows_beyond_it() {
     for (_home, store, service) in services() {
         let api = &service.api;
         let (ada, eve, bob) = (api.user("ada").await, api.user("eve").await, api.user("bob").await);
         let users = "INSERT INTO users (id, username, username_key, email, email_key, password_hash, is_admin, is_user, \
                      enabled, created_at)";
-        let ten = "'u' || i, 'u' || i, 'e' || i, 'e' || i, '', FALSE, TRUE, TRUE, {at 1}";
-        store.run(&format!("{users} {} SELECT {{key i}}, {ten} FROM n;", numbers(MOST + 50)));
+        let values = "'u' || i, 'u' || i, 'e' || i, 'e' || i, '', FALSE, TRUE, TRUE, {at 1}";
+        store.run(&format!("{users} {} SELECT {{key i}}, {values} FROM n;", numbers(MAX + 50)));
         let follow = |who: &str, many: usize| {
             let insert = "INSERT INTO follows (follower_id, followed_id, id, created_at)";
             let follower = format!("(SELECT id FROM users WHERE username_key = '{who}')");
             format!("{insert} {} SELECT {follower}, {{key i}}, {{key i}}, {{at i}} FROM n;", numbers(many))
         };
-        store.run(&follow("ada", MOST - 1));
-        store.run(&follow("eve", MOST + 50));
+        store.run(&follow("ada", MAX - 1));
+        store.run(&follow("eve", MAX + 50));
         let following = |id: &str| format!("/api/follow/follow/{id}");
         let refused = json!({
             "success": false, "status": 400, "code": "invalid_state", "message": "You cannot follow more than 10,000 users"
         });
         let id_of = |n: usize| format!("{n:032x}").parse::<uuid::Uuid>().unwrap().to_string();
 
-        api.call(&ada, Method::PUT, &following(&id_of(MOST))).await.expect(200);
+        api.call(&ada, Method::PUT, &following(&id_of(MAX))).await.expect(200);
         for method in [Method::POST, Method::PUT] {
             let answer = api.call(&ada, method, &following(&bob.id)).await.expect(400);
             assert_eq!(answer.json(), refused);
         }
-        // What is there can be set again, and one that goes makes room for another.
+        // An existing follow can be repeated, and after an unfollow there is room for another.
         api.call(&ada, Method::PUT, &following(&id_of(1))).await.expect(200);
         api.call(&ada, Method::DELETE, &following(&id_of(1))).await.expect(200);
         let answer = api.call(&ada, Method::POST, &following(&bob.id)).await.expect(200).json();
@@ -50,20 +50,20 @@ async fn an_account_follows_no_more_than_so_many_and_one_that_does_keeps_them() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_blocks_and_mutes_no_more_than_so_many() {
+async fn an_account_cannot_block_or_mute_more_than_the_limit() {
     for (_home, store, service) in services() {
         let api = &service.api;
         let (ada, bob) = (api.user("ada").await, api.user("bob").await);
         let users = "INSERT INTO users (id, username, username_key, email, email_key, password_hash, is_admin, is_user, \
                      enabled, created_at)";
-        let ten = "'u' || i, 'u' || i, 'e' || i, 'e' || i, '', FALSE, TRUE, TRUE, {at 1}";
-        store.run(&format!("{users} {} SELECT {{key i}}, {ten} FROM n;", numbers(MOST)));
+        let values = "'u' || i, 'u' || i, 'e' || i, 'e' || i, '', FALSE, TRUE, TRUE, {at 1}";
+        store.run(&format!("{users} {} SELECT {{key i}}, {values} FROM n;", numbers(MAX)));
         let by_ada = "SELECT (SELECT id FROM users WHERE username_key = 'ada'), {key i}, {key i}, {at i} FROM n;";
         for (action, table) in [
             ("block", "INSERT INTO blocks (user_id, other_id, id, created_at)"),
             ("mute", "INSERT INTO mutes (muter_id, muted_id, id, created_at)"),
         ] {
-            store.run(&format!("{table} {} {by_ada}", numbers(MOST)));
+            store.run(&format!("{table} {} {by_ada}", numbers(MAX)));
             let path = |id: &str| format!("/api/users/{id}/{action}");
             let first = format!("{:032x}", 1).parse::<uuid::Uuid>().unwrap().to_string();
             let refused = api.call(&ada, Method::PUT, &path(&bob.id)).await.expect(400).json();

@@ -1,11 +1,11 @@
-//! What one request may cost, however much there is: with the real binary, on both databases.
+//! Limits on the number of rows of an account, with the real binary, on both databases.
 
 mod follows;
 
 use crate::process::{Home, Service};
 use crate::store::{Kind, Store};
 
-/// A service on a database of each kind, one after the other: a home for it, the database, and the service.
+/// Starts a service on each kind of database, one after the other. Yields its home, its database, and the service.
 fn services() -> impl Iterator<Item = (Home, Store, Service)> {
     [Kind::Sqlite, Kind::Postgres].into_iter().map(|kind| {
         let home = Home::new();
@@ -15,7 +15,7 @@ fn services() -> impl Iterator<Item = (Home, Store, Service)> {
     })
 }
 
-/// The numbers from 1 to so many, as the table `n` with the column `i`.
+/// Returns an SQL clause that defines the table `n`, whose column `i` has the numbers from 1 to `to`.
 fn numbers(to: usize) -> String {
     format!("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {to})")
 }

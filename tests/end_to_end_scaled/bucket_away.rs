@@ -1,4 +1,4 @@
-//! The bucket is away: images cannot be had, everything else can, and all is well once it is back.
+//! Outages of the bucket: only images are unavailable, and everything works again afterwards.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +14,7 @@ use crate::picture::{expect_picture, picture};
 use crate::private_s3::S3Server;
 use crate::process::Home;
 
-/// Checks that a request is answered by the error envelope of a service that is unavailable for now, not because the
-/// request's own time ran out.
+/// Checks that a request gets the 503 of an unavailable dependency, rather than that of a request that timed out.
 async fn expect_unavailable(api: &Client, request: RequestBuilder) {
     let response = api.send(request).await.expect(503);
     assert!(response.header(RETRY_AFTER).is_some());
@@ -23,20 +22,20 @@ async fn expect_unavailable(api: &Client, request: RequestBuilder) {
     assert_eq!(response.json(), envelope);
 }
 
-/// What the service says of what it depends on: the status of its answer, and of database, images and migrations.
-async fn ask_ready(api: &Client) -> (u16, [String; 3]) {
+/// Returns the status of the readiness check, and the results for database, images and migrations.
+async fn readiness(api: &Client) -> (u16, [String; 3]) {
     let answer = api.fetch("/health/ready").await;
     let data = answer.data();
     (answer.status, ["database", "images", "migrations"].map(|check| text(&data[check]["status"])))
 }
 
-/// Checks that the service says that the bucket alone is away.
+/// Checks that only the check of the images fails.
 async fn expect_not_ready(api: &Client) {
-    assert_eq!(ask_ready(api).await, (503, ["ok", "failed", "ok"].map(str::to_owned)));
+    assert_eq!(readiness(api).await, (503, ["ok", "failed", "ok"].map(str::to_owned)));
     api.fetch("/health/live").await.expect(200);
 }
 
-/// The files below a directory, those of writes that were not finished included.
+/// Returns the number of files below a directory, including temporary files of unfinished writes.
 fn files(directory: &Path) -> usize {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| if path.is_dir() { files(&path) } else { 1 }).sum()
@@ -52,7 +51,7 @@ fn update(api: &Client, author: &User, post: &Value) -> RequestBuilder {
     api.request_as(author, Method::PUT, &path).multipart(reqwest::multipart::Form::new().part("image", image))
 }
 
-async fn only_images_are_missing_while(go_away: fn(&S3Server)) {
+async fn expect_only_images_fail_during(outage: fn(&S3Server)) {
     let home = Home::new();
     let images = || files(&home.backend.images(&home.data_dir()));
     let service = home.start();
@@ -63,9 +62,9 @@ async fn only_images_are_missing_while(go_away: fn(&S3Server)) {
     api.call(&bob, Method::PUT, &format!("/api/follow/follow/{}", alice.id)).await.expect(200);
     let id = text(&kept["id"]);
 
-    go_away(&home.backend.s3);
+    outage(&home.backend.s3);
     let dropping = format!("/api/posts/delete/{}", text(&dropped["id"]));
-    // At once, since each may have to wait for the bucket for a while.
+    // Concurrently, since each may wait for the bucket until a timeout.
     let (.., deleted) = tokio::join!(
         expect_not_ready(api),
         expect_unavailable(api, api.posting(&alice, "Lost", Some(&picture()))),
@@ -74,7 +73,7 @@ async fn only_images_are_missing_while(go_away: fn(&S3Server)) {
         api.call(&alice, Method::DELETE, &dropping),
     );
     deleted.expect(200);
-    assert_eq!(images(), 4, "nothing is added, and what could not be deleted is left to the sweep");
+    assert_eq!(images(), 4, "nothing was added, and the sweep will delete what could not be deleted");
 
     assert_eq!(api.view(&bob, &id).await["image"], kept["image"]);
     api.call(&bob, Method::POST, &format!("/api/posts/like/{id}")).await.expect(200);
@@ -84,35 +83,35 @@ async fn only_images_are_missing_while(go_away: fn(&S3Server)) {
     let contents: Vec<_> = list(&feed).iter().map(|post| text(&post["content"])).collect();
     assert_eq!(contents, ["Without a picture", "Kept"]);
 
-    home.backend.s3.come_back();
+    home.backend.s3.recover();
     expect_picture(&api.image(&kept["image"]).await);
     let post = api.post(&alice, "Found", Some(&picture())).await;
     expect_picture(&api.image(&post["image"]).await);
     assert_eq!(images(), 6);
-    let ready = async || (ask_ready(api).await == (200, ["ok"; 3].map(str::to_owned))).then_some(());
-    eventually("the service says that it is ready", ready).await;
+    let ready = async || (readiness(api).await == (200, ["ok"; 3].map(str::to_owned))).then_some(());
+    eventually("the service is ready", ready).await;
     let stopped = service.stop();
-    assert!(stopped.stderr.contains("request_id"), "the log names the causes: {}", stopped.stderr);
+    assert!(stopped.stderr.contains("request_id"), "failed requests are logged: {}", stopped.stderr);
 
     age_records(&home);
     let service = home.start();
-    eventually("what could not be deleted is collected", async || (images() == 4).then_some(())).await;
+    eventually("the sweep deletes what could not be deleted", async || (images() == 4).then_some(())).await;
     expect_picture(&service.api.image(&service.api.view(&bob, &id).await["image"]).await);
     service.stop();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_images_are_missing_while_the_bucket_refuses_connections() {
-    only_images_are_missing_while(S3Server::close).await;
+async fn only_images_fail_while_the_bucket_refuses_connections() {
+    expect_only_images_fail_during(S3Server::close).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_images_are_missing_while_the_bucket_never_answers() {
-    only_images_are_missing_while(S3Server::fall_silent).await;
+async fn only_images_fail_while_the_bucket_never_responds() {
+    expect_only_images_fail_during(S3Server::hang).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_starts_while_the_bucket_is_away() {
+async fn the_service_starts_while_the_bucket_is_unavailable() {
     let home = Home::new();
     home.start().stop();
     record(&home, "ffffffffffffffffffffffffffffffff.png", Backend::LONG_AGO);
@@ -123,7 +122,7 @@ async fn a_service_starts_while_the_bucket_is_away() {
     let alice = api.user("alice").await;
     expect_unavailable(api, api.posting(&alice, "Lost", Some(&picture()))).await;
     api.post(&alice, "Without a picture", None).await;
-    home.backend.s3.come_back();
+    home.backend.s3.recover();
     let post = api.post(&alice, "Found", Some(&picture())).await;
     expect_picture(&api.image(&post["image"]).await);
     let posts = api.get(&alice, &format!("/api/posts/{}/all", alice.id)).await.expect(200).data();

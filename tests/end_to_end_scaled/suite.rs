@@ -1,4 +1,4 @@
-// The modules of the suite, in the root of each test that includes them.
+// The modules of the suite, which each test binary includes in its root.
 
 #[path = "../end_to_end/access_log.rs"]
 mod access_log;
@@ -67,7 +67,7 @@ mod tour;
 #[path = "../support/world.rs"]
 mod world;
 
-/// A fresh database of a private PostgreSQL server, and a bucket of an S3 server of its own.
+/// An empty database on the shared PostgreSQL server, and a bucket on a private S3 server.
 mod backend {
     use std::path::{Path, PathBuf};
 
@@ -83,7 +83,7 @@ mod backend {
     }
 
     impl Backend {
-        /// The present instant, and one long ago, as a column of the database has them.
+        /// SQL expressions of the present instant, and of one long ago.
         pub(crate) const NOW: &str = "now()";
         pub(crate) const LONG_AGO: &str = "'epoch'";
 
@@ -94,12 +94,12 @@ mod backend {
             Self { database, database_url: format!("{database_url}{}", crate::URL_PARAMETERS), s3 }
         }
 
-        /// Runs a statement on the database, which a service has made, beside the service.
+        /// Runs a statement on the database of a service, over a connection of its own.
         pub(crate) fn sql(&self, _: &Path, statement: &str) {
             private_postgres::shared().session(&self.database).run(&format!("{statement};"));
         }
 
-        /// The variables that lead the binary to it.
+        /// Returns the environment variables that configure the binary for this backend.
         pub(crate) fn variables(&self) -> Vec<(String, String)> {
             let urls = [
                 ("AGORA_DATABASE_URL", &*self.database_url),
@@ -110,12 +110,12 @@ mod backend {
             urls.into_iter().chain(self.s3.variables()).collect()
         }
 
-        /// Where stored images are files, whatever the data directory.
+        /// Returns the directory of the stored images. It does not depend on the data directory.
         pub(crate) fn images(&self, _: &Path) -> PathBuf {
             self.s3.bucket(BUCKET).join("images")
         }
 
-        /// What no log may show.
+        /// Returns the secrets that must not appear in any log.
         pub(crate) fn secrets(&self) -> Vec<&'static str> {
             vec![SECRET_KEY]
         }

@@ -66,12 +66,12 @@ impl S3Server {
     }
 
     /// Accepts connections from now on, but never responds.
-    pub(crate) fn fall_silent(&self) {
+    pub(crate) fn hang(&self) {
         self.set_mode(Mode::Silent);
     }
 
     /// Serves again, at the same address.
-    pub(crate) fn come_back(&self) {
+    pub(crate) fn recover(&self) {
         self.set_mode(Mode::Serving);
     }
 

@@ -163,7 +163,7 @@ async fn an_unreachable_server_is_used_again_once_it_is_back() {
     for cause in expect_unavailable(&store, &key).await {
         assert!(cause.to_string().contains("refused"), "{cause}");
     }
-    server.come_back();
+    server.recover();
     assert_eq!(read(&store, &key, None).await.1, b"0123456789");
     put(&store, "0123456789").await.unwrap();
 }
@@ -172,7 +172,7 @@ async fn an_unreachable_server_is_used_again_once_it_is_back() {
 async fn calls_of_a_server_that_never_answers_time_out() {
     let (server, (store, _)) = serve("s3://agora").await;
     let key = put(&store, "0123456789").await.unwrap();
-    server.fall_silent();
+    server.hang();
     // The paused clock of the test jumps to the next timeout instead of waiting for it.
     time::pause();
     let started = Instant::now();
@@ -180,7 +180,7 @@ async fn calls_of_a_server_that_never_answers_time_out() {
     let longest = 10 * u32::try_from(given_up).unwrap();
     assert!(started.elapsed() <= time::Duration::from_secs(longest.into()), "{:?}", started.elapsed());
     time::resume();
-    server.come_back();
+    server.recover();
     assert_eq!(read(&store, &key, None).await.1, b"0123456789");
 }
 
@@ -190,7 +190,7 @@ async fn a_stalled_read_of_an_image_ends_with_an_error() {
     let key = put_as(&store, ImageFormat::Png, vec![7; 20_000_000].into()).await.unwrap();
     let mut image = store.open(&key, Rendition::Original, None).await.unwrap().unwrap();
     image.bytes.next().await.unwrap().unwrap();
-    server.fall_silent();
+    server.hang();
     time::pause();
     let rest: Result<Vec<_>> = image.bytes.try_collect().await;
     assert!(matches!(rest, Err(Error::Unavailable(_))), "the image ended without a failure");
