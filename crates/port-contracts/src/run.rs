@@ -58,7 +58,7 @@ pub(crate) async fn walk<T>(
     let mut entries = Vec::new();
     loop {
         let Page { items, next, .. } = read(request).await.unwrap();
-        assert!(items.len() <= size, "a page of {size} holds {}", items.len());
+        assert!(items.len() <= size, "a page of {size} has {} entries", items.len());
         assert!(next.is_none() || items.len() == size, "a page that is not the last is full");
         entries.extend(items);
         assert!(entries.len() < 10_000, "the list does not end");
@@ -81,7 +81,7 @@ pub(crate) async fn pages<T: Debug + PartialEq>(
         assert!(pages.len() < 10_000, "the list does not end");
     }
     let count = pages.iter().map(|page| page.items.len()).sum::<usize>();
-    assert_eq!(pages.len(), count.div_ceil(size).max(1), "the last page names no next one");
+    assert_eq!(pages.len(), count.div_ceil(size).max(1), "the last page has no next page");
     // Backwards over the same pages.
     let mut last = pages.len() - 1;
     while let Some(from) = pages[last].prev {
@@ -90,7 +90,7 @@ pub(crate) async fn pages<T: Debug + PartialEq>(
         assert_eq!(page.items, pages[last].items, "the page before another");
         pages[last] = page;
     }
-    assert_eq!(last, 0, "the first page names none before it");
+    assert_eq!(last, 0, "the first page has no previous page");
     let mut page = read(request(Position::End)).await.unwrap();
     assert_eq!(page.next, None, "there is nothing after the end");
     let mut from_end = page.items;

@@ -198,7 +198,7 @@ pub async fn a_late_preview_records_the_image_if_no_row_references_it(db: Reposi
     for (post, image) in posts.iter().zip([&moved, &replaced, &deleted]) {
         late(post, &image.key).await;
     }
-    assert_eq!(stored(&db, &posts[0]).await.attachments, [first, moved], "it is named still");
+    assert_eq!(stored(&db, &posts[0]).await.attachments, [first, moved], "it is still referenced");
     assert_eq!(w.recorded_images().await, keys(&[replaced, deleted]));
 }
 
@@ -223,7 +223,7 @@ pub async fn thumbnails_of_pictures_are_added_newest_user_first(db: Repositories
         let expected = Account { profile_picture, ..account.clone() };
         assert_eq!(db.accounts.find(account.id).await.unwrap(), Some(expected));
     }
-    assert_eq!(next(None).await, None, "also of what can have no thumbnail");
+    assert_eq!(next(None).await, None, "no picture is pending, not even one without a thumbnail");
 
     // Other changes of a profile do not affect the thumbnail.
     let words = ProfileChanges { biography: Some(biography("Counts")), ..ProfileChanges::default() };

@@ -45,7 +45,7 @@ pub async fn a_block_applies_to_both_users_until_it_is_removed(db: Repositories)
         assert_eq!(blocking(&db, ada, bob).await, [true, false]);
         assert_eq!(standing(&db, ada, cleo).await, [Standing::Stranger; 2]);
     }
-    assert!(!db.blocks.unblock(bob, ada).await.unwrap(), "it is the other's");
+    assert!(!db.blocks.unblock(bob, ada).await.unwrap(), "only the blocker can unblock");
     assert_eq!(standing(&db, ada, bob).await, [Standing::Blocked; 2]);
     assert!(db.blocks.unblock(ada, bob).await.unwrap());
     assert_eq!(standing(&db, ada, bob).await, [Standing::Stranger; 2]);
@@ -82,10 +82,10 @@ pub async fn a_block_removes_follows_and_prevents_new_ones(db: Repositories) {
         assert_fails!(toggled, Error::NotFound(Resource::User));
         assert_fails!(db.follows.unset(one, other).await, Error::NotFound(Resource::User));
         let found = db.people.find(one, one).await.unwrap().unwrap();
-        assert_eq!((found.follower_count, found.followed_count), (1, 0), "of both nothing is counted any more");
+        assert_eq!((found.follower_count, found.followed_count), (1, 0), "the ended follows are not counted");
     }
     assert!(db.blocks.unblock(ada, bob).await.unwrap());
-    assert_eq!(standing(&db, ada, bob).await, [Standing::Stranger; 2], "nothing comes back");
+    assert_eq!(standing(&db, ada, bob).await, [Standing::Stranger; 2], "ended follows do not return");
     w.follow(bob, ada).await;
     assert_eq!(standing(&db, bob, ada).await, [Standing::Follower, Standing::Stranger]);
 }
@@ -295,7 +295,7 @@ pub async fn posts_of_muted_users_are_missing_only_from_timelines(db: Repositori
             }
         }
         for (list, shown) in gathering.timelines(Viewer::ordinary(bob)).await {
-            assert!(shown.contains(&cleo), "{list}: it is for the muter alone");
+            assert!(shown.contains(&cleo), "{list}: a mute affects only the muter");
         }
         let found = db.people.find(bob, cleo).await.unwrap().unwrap();
         assert_eq!((found.relationship.muting, found.relationship.following), (is_muted, true));
@@ -377,7 +377,7 @@ pub async fn blocked_and_muted_users_are_listed_newest_first_and_keep_their_posi
     }
     let muted = db.blocks.list_muted(Viewer::ordinary(host), PageRequest::FIRST).await.unwrap();
     let muted: Vec<_> = muted.items.into_iter().map(|(person, until)| (person.id, until)).collect();
-    assert_eq!(muted, [(bob, end)], "the other one blocks the viewer");
+    assert_eq!(muted, [(bob, end)], "without the user who blocks the viewer");
     let none = db.blocks.list_blocked(Viewer::ordinary(bob), PageRequest::FIRST).await.unwrap();
     assert!(none.items.is_empty());
 }
@@ -406,7 +406,7 @@ pub async fn a_mute_expires_at_its_end(db: Repositories) {
     assert_eq!((end(999_999).await, feed().await), (0, [].into()));
     assert_eq!((end(1_000_000).await, feed().await), (1, [bob].into()));
     assert_eq!((end(5_000_000).await, feed().await), (1, [ada, bob].into()));
-    assert_eq!(end(i64::from(i32::MAX)).await, 0, "for good");
+    assert_eq!(end(i64::from(i32::MAX)).await, 0, "permanently");
 }
 
 pub async fn blocks_and_mutes_remove_notifications_and_mutes_prevent_new_ones(db: Repositories) {
@@ -444,9 +444,9 @@ pub async fn blocks_and_mutes_remove_notifications_and_mutes_prevent_new_ones(db
             scenario.undo(kind, bob).await;
             scenario.act(kind, bob, w.now()).await;
         }
-        assert_eq!(shown().await, all(&[cleo]), "what the muted do is not told");
+        assert_eq!(shown().await, all(&[cleo]), "no notifications of muted users");
         assert!(db.blocks.unmute(recipient, bob).await.unwrap());
-        assert_eq!(shown().await, all(&[cleo]), "and does not come back");
+        assert_eq!(shown().await, all(&[cleo]), "not even after the mute has ended");
         for kind in KINDS {
             scenario.undo(kind, bob).await;
         }

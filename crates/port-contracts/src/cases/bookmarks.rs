@@ -45,7 +45,7 @@ pub async fn a_bookmark_is_set_and_unset_any_number_of_times(db: Repositories) {
         }
         assert_eq!(is_bookmarked(&db, post, ben).await, on);
         assert_eq!(listed(&db, member(ben)).await.is_empty(), !on);
-        assert!(!is_bookmarked(&db, post, ada).await, "nobody else's");
+        assert!(!is_bookmarked(&db, post, ada).await, "only the own bookmark counts");
     }
 }
 
@@ -79,7 +79,7 @@ pub async fn bookmarks_list_only_posts_that_may_be_viewed_now(db: Repositories) 
     assert_eq!(listed(&db, member(ben)).await, posts[1..], "a follower");
     let shown = PostEdit { visibility: Some(Visibility::Public), ..PostEdit::default() };
     db.posts.edit(posts[0], ANYBODY, &shown, w.now()).await.unwrap();
-    assert_eq!(listed(&db, member(ben)).await, posts, "in its place again");
+    assert_eq!(listed(&db, member(ben)).await, posts, "in the same order as before");
     // Long runs of invisible posts between visible ones must not make a page short.
     let stranger = w.account("Cleo").await.id;
     for visibility in [Visibility::Public, Visibility::Private, Visibility::Public, Visibility::Private] {

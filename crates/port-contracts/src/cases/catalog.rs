@@ -93,8 +93,12 @@ pub async fn changes_are_visible_to_others_after_the_commit(db: Repositories) {
     let mut catalog = db.catalog.change().await.unwrap();
     catalog.store(vec![CatalogChange::Create(one.clone()), CatalogChange::Update(changed.clone())]).await.unwrap();
     catalog.store(vec![CatalogChange::Create(two.clone())]).await.unwrap();
-    assert_eq!(all(&mut *catalog, 2).await, [changed.clone(), one.clone(), two.clone()], "it sees its own changes");
-    assert_eq!(stored(&db).await, [before], "nobody else does");
+    assert_eq!(
+        all(&mut *catalog, 2).await,
+        [changed.clone(), one.clone(), two.clone()],
+        "the transaction sees its own changes"
+    );
+    assert_eq!(stored(&db).await, [before], "others do not see uncommitted changes");
     catalog.commit(None).await.unwrap();
     assert_eq!(stored(&db).await, [changed, one, two]);
 }
@@ -149,9 +153,9 @@ pub async fn readers_do_not_wait_for_a_transaction_but_writers_do(db: Repositori
     let edit = ProductEdit { stock: Some(Stock::parse(9).unwrap()), ..ProductEdit::default() };
     let (writers, id, at) = (db.clone(), before.id, w.now());
     let mut writer = tokio::spawn(async move { writers.products.edit(id, &edit, &w.entry_at(at)).await });
-    assert_eq!(db.products.find(id).await.unwrap(), Some(before.clone()), "a reader goes on");
+    assert_eq!(db.products.find(id).await.unwrap(), Some(before.clone()), "reads do not wait");
     let early = tokio::time::timeout(Duration::from_millis(50), &mut writer).await;
-    assert!(early.is_err(), "the writer did not wait");
+    assert!(early.is_err(), "the writer waits");
     let changed = Product { price: Price::from_hundredths(5).unwrap(), ..before };
     catalog.store(vec![CatalogChange::Update(changed.clone())]).await.unwrap();
     catalog.commit(None).await.unwrap();

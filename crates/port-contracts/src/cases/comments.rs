@@ -223,7 +223,7 @@ pub async fn paging_survives_new_and_deleted_comments(db: Repositories) {
     let listed = walk(2, async |page| db.comments.list(post, ANYBODY, page).await, disturb).await;
     let listed: Vec<_> = listed.into_iter().map(|view| view.comment.id).collect();
     assert_eq!(listed[..9], ids);
-    assert_eq!(listed.len(), 12, "those that came in behind the page are listed as well");
+    assert_eq!(listed.len(), 12, "entries that were added after the page are listed as well");
 }
 
 pub async fn concurrent_comments_all_count(db: Repositories) {

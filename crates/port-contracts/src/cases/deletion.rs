@@ -43,7 +43,7 @@ async fn erase(db: &Repositories, w: &World, user: UserId) -> Vec<ImageKey> {
             return images;
         }
     }
-    panic!("it comes to no end");
+    panic!("the erasure does not end");
 }
 
 pub async fn deleting_an_account_removes_it_revokes_its_sessions_and_releases_its_picture(db: Repositories) {

@@ -50,11 +50,11 @@ pub async fn each_change_appends_its_event_to_the_log(db: Repositories) {
     expect("a post is created", &[Event::PostCreated(post, ada)]).await;
     let to_followers = edit(|edit| edit.visibility = Some(Visibility::Followers));
     db.posts.edit(post, ANYBODY, &to_followers, w.now()).await.unwrap();
-    expect("it is edited", &[Event::PostUpdated(post)]).await;
+    expect("the post is edited", &[Event::PostUpdated(post)]).await;
     let comment = w.comment(post, bob).await;
-    expect("a comment is made", &[Event::Commented(post, comment.id, bob)]).await;
+    expect("a comment is created", &[Event::Commented(post, comment.id, bob)]).await;
     let reply = w.reply(&comment, ada).await.id;
-    expect("it is answered", &[Event::Commented(post, reply, ada)]).await;
+    expect("a reply is created", &[Event::Commented(post, reply, ada)]).await;
     db.posts.toggle_like(post, bob, w.new_relation(), None).await.unwrap();
     expect("a like is turned on", &[Event::Liked(post)]).await;
     db.posts.toggle_like(post, bob, w.new_relation(), None).await.unwrap();
@@ -116,13 +116,13 @@ pub async fn a_new_or_extended_notification_appends_an_event_with_its_id(db: Rep
     db.posts.toggle_like(post, bob, first, None).await.unwrap();
     assert_eq!(notified().await, [(ada, gathered, NotificationKind::Like)]);
     db.posts.set_like(post, cleo, like(cleo)).await.unwrap();
-    assert_eq!(notified().await, [(ada, gathered, NotificationKind::Like)], "it tells of one more");
+    assert_eq!(notified().await, [(ada, gathered, NotificationKind::Like)], "the notification has one more actor");
     db.posts.unset_like(post, cleo).await.unwrap();
-    assert_eq!(notified().await, [], "one who takes a like back tells nobody");
+    assert_eq!(notified().await, [], "an unset like notifies nobody");
     db.posts.set_like(post, cleo, like(cleo)).await.unwrap();
     db.posts.toggle_like(post, bob, like(bob), None).await.unwrap();
     db.posts.toggle_like(post, bob, like(bob), None).await.unwrap();
-    assert_eq!(notified().await, [], "nor does one who gives it again on the same day");
+    assert_eq!(notified().await, [], "a like that is set again on the same day notifies nobody");
     db.posts.unset_like(post, cleo).await.unwrap();
 
     let follow = notice(&w, NotificationKind::Follow, ada, bob, Subject::Recipient);
@@ -157,7 +157,7 @@ pub async fn a_new_or_extended_notification_appends_an_event_with_its_id(db: Rep
     let mut unwanted = w.new_comment(post, bob);
     unwanted.notices = vec![notice(&w, NotificationKind::Comment, ada, bob, Subject::Post(post))];
     db.comments.create(&unwanted, None).await.unwrap();
-    assert_eq!(notified().await, [], "what the recipient does not want to be told");
+    assert_eq!(notified().await, [], "a kind that the recipient has disabled");
 }
 
 pub async fn the_log_is_read_in_batches_from_any_position(db: Repositories) {
@@ -179,7 +179,7 @@ pub async fn the_log_is_read_in_batches_from_any_position(db: Repositories) {
     assert_eq!(db.events.after(beyond, 1), None);
     assert_eq!(db.events.after(Position::after(end.epoch ^ 1, end.number), 1), None);
     db.events.trim().await.unwrap();
-    assert_eq!(db.events.after(begin, 100).unwrap().len(), 10, "what is young stays");
+    assert_eq!(db.events.after(begin, 100).unwrap().len(), 10, "recent events are kept");
 }
 
 pub async fn concurrent_events_are_logged_once_in_the_order_of_each_writer(db: Repositories) {

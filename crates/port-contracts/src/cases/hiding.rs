@@ -104,7 +104,7 @@ pub async fn a_hidden_post_is_listed_only_to_its_author_and_administrators(db: R
             assert_eq!(set(&db, &w, post.id, false).await, changes);
         }
         assert_eq!((everybody().await, counts().await), (before, counted), "{visibility:?}");
-        assert_eq!(acts(&db).await, recorded + 2, "what changes nothing is not recorded");
+        assert_eq!(acts(&db).await, recorded + 2, "a change without effect is not recorded");
         assert_eq!(db.posts.find(post.id, ANYBODY).await.unwrap().unwrap().view.post, post);
     }
 }
@@ -137,7 +137,11 @@ pub async fn hiding_a_post_replaces_its_image_by_a_copy(db: Repositories) {
     assert_fails!(hide(Some(shown.clone()), Some(w.new_image())).await, Error::Unavailable(_));
     assert_eq!(db.posts.find(post.id, ANYBODY).await.unwrap().unwrap().view.post, post, "nothing has changed");
     assert!(hide(Some(shown.clone()), Some(copy.clone())).await.unwrap());
-    assert_eq!(w.recorded_images().await, [shown, other].into(), "what nobody is to be served is to be deleted");
+    assert_eq!(
+        w.recorded_images().await,
+        [shown, other].into(),
+        "images that must not be served are marked for deletion"
+    );
     let hidden = db.posts.find(post.id, ANYBODY).await.unwrap().unwrap().view.post;
     assert_eq!(hidden, Post { is_hidden: true, attachments: attached(Some(copy.clone())), ..post });
     assert_eq!(hidden.shown_attachments(), []);
@@ -288,7 +292,7 @@ pub async fn notifications_about_hidden_content_are_not_shown(db: Repositories) 
         assert_eq!(shown().await, all);
     }
     db.comments.set_hidden(own, true, &w.entry()).await.unwrap();
-    assert_eq!(shown().await, all, "whoever wrote what is hidden sees it, with its thread");
+    assert_eq!(shown().await, all, "the author of a hidden comment sees it, with its thread");
 }
 
 pub async fn a_post_with_many_hidden_comments_is_erased_in_batches(db: Repositories) {

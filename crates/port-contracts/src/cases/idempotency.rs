@@ -41,7 +41,7 @@ async fn begin(db: &Repositories, w: &World, key: &str) -> AttemptId {
 async fn look_up(db: &Repositories, w: &World, key: &str) -> Lookup {
     match begin_at(db, w, &name(None, "POST /", key), at(0)).await.0 {
         Begun::Found(found) => found,
-        Begun::First => panic!("nothing is on record under {key}"),
+        Begun::First => panic!("there is no record under {key}"),
     }
 }
 
@@ -97,8 +97,8 @@ pub async fn only_the_newest_requests_of_an_account_stay_on_record(db: Repositor
     for n in [most + 19, most, 20] {
         assert!(is_known(ada, n).await, "{n} is among the newest");
     }
-    assert!(!is_known(ada, 0).await && !is_known(ada, 15).await, "the oldest are forgotten");
-    assert!(is_known(bob, 0).await, "another account's");
+    assert!(!is_known(ada, 0).await && !is_known(ada, 15).await, "the oldest are deleted");
+    assert!(is_known(bob, 0).await, "a record of another account");
     assert_eq!(begin_at(&db, &w, &running, at(1)).await.0, Begun::Found(Lookup::Running));
 }
 
@@ -136,7 +136,7 @@ pub async fn an_abandoned_attempt_releases_its_name(db: Repositories) {
     db.idempotency.abandon(first).await.unwrap();
     let second = begin(&db, &w, "key").await;
     db.idempotency.abandon(first).await.unwrap();
-    assert_eq!(look_up(&db, &w, "key").await, Lookup::Running, "the second one is not the first");
+    assert_eq!(look_up(&db, &w, "key").await, Lookup::Running, "the second record is a new one");
     assert_eq!(look_up(&db, &w, "other").await, Lookup::Running);
     db.idempotency.abandon(second).await.unwrap();
     let done = carry_out(&db, &w, other, ada, bob).await;

@@ -49,7 +49,7 @@ pub async fn recording_an_image_again_changes_nothing(db: Repositories) {
     db.images.announce(&key, at(20)).await.unwrap();
     assert_eq!(mark_for_deletion(&db, 11, 1000, 10).await, set(&[&key]));
     db.images.announce(&key, at(2000)).await.unwrap();
-    assert_eq!(mark_for_deletion(&db, 1001, 1001, 10).await, set(&[&key]), "it is marked still");
+    assert_eq!(mark_for_deletion(&db, 1001, 1001, 10).await, set(&[&key]), "it is still marked");
 }
 
 pub async fn a_marked_image_is_returned_again_after_the_others_until_forgotten(db: Repositories) {
@@ -140,7 +140,7 @@ pub async fn referencing_an_unrecorded_image_is_refused(db: Repositories) {
     for key in [w.new_image(), forgotten] {
         rows.expect_refusals(&db, &w, &key).await;
     }
-    assert_eq!(w.recorded_images().await, set(&[&left]), "no image was given up");
+    assert_eq!(w.recorded_images().await, set(&[&left]), "no image was released");
 }
 
 pub async fn referencing_a_marked_image_is_refused(db: Repositories) {
@@ -149,7 +149,7 @@ pub async fn referencing_a_marked_image_is_refused(db: Repositories) {
     let key = w.image().await;
     assert_eq!(w.recorded_images().await, set(&[&key]));
     rows.expect_refusals(&db, &w, &key).await;
-    assert_eq!(w.recorded_images().await, set(&[&key]), "and it stays marked");
+    assert_eq!(w.recorded_images().await, set(&[&key]), "it is still marked");
 }
 
 pub async fn referencing_a_released_image_is_refused(db: Repositories) {
@@ -251,7 +251,7 @@ pub async fn an_image_is_either_referenced_or_marked(db: Repositories) {
     }
     assert!(named.is_disjoint(&marked));
     assert_eq!(w.recorded_images().await, marked);
-    assert_eq!(named.len() + marked.len(), keys.len(), "what was refused was marked");
+    assert_eq!(named.len() + marked.len(), keys.len(), "refused images were marked");
 }
 
 pub async fn concurrent_references_and_releases_lose_no_image(db: Repositories) {

@@ -154,7 +154,7 @@ pub async fn a_reset_request_becomes_a_mail_only_for_an_enabled_account(db: Repo
             db.outbox.set_sent(id, now).await.unwrap();
         } else {
             assert_eq!(claimed, Claim::Dropped, "{named:?}");
-            assert!(!db.outbox.is_due(now).await.unwrap(), "it is forgotten");
+            assert!(!db.outbox.is_due(now).await.unwrap(), "the mail is deleted");
         }
     }
 }
@@ -191,7 +191,7 @@ pub async fn reset_requests_that_waited_long_are_limited_as_well(db: Repositorie
     assert_eq!(mailed, MAILS_AN_HOUR.most);
     db.outbox.request_reset(w.id(), &identifier(&ada), at(10 * HOUR)).await.unwrap();
     let late = at(10 * HOUR + RETRY_PERIOD_MILLIS);
-    assert_eq!(db.outbox.claim(&digest("late"), late).await.unwrap(), Claim::Dropped, "nobody waits for it any more");
+    assert_eq!(db.outbox.claim(&digest("late"), late).await.unwrap(), Claim::Dropped, "the retry period is over");
 }
 
 pub async fn a_failed_mail_shows_why_until_it_is_sent_or_deleted(db: Repositories) {
@@ -214,7 +214,7 @@ pub async fn a_failed_mail_shows_why_until_it_is_sent_or_deleted(db: Repositorie
     let late = at(RETRY_PERIOD_MILLIS);
     claim(&db, "2", late).await;
     db.outbox.set_failed(mail.id, &"é".repeat(10_000), true, late).await.unwrap();
-    assert!(!db.outbox.is_due(late.plus_millis(DEAD_KEPT_MILLIS)).await.unwrap(), "it is given up");
+    assert!(!db.outbox.is_due(late.plus_millis(DEAD_KEPT_MILLIS)).await.unwrap(), "the mail is given up");
     let view = db.outbox.list(MailStatus::Dead, 1).await.unwrap().remove(0);
     assert_eq!(view.failure, Some("é".repeat(500)));
     // The operator retries it, for as long as a new mail.
@@ -224,7 +224,7 @@ pub async fn a_failed_mail_shows_why_until_it_is_sent_or_deleted(db: Repositorie
     assert_eq!((again.attempts, again.give_up_at), (1, late.plus_millis(RETRY_PERIOD_MILLIS)));
     db.outbox.set_sent(mail.id, late).await.unwrap();
     assert_eq!(db.outbox.list(MailStatus::Sent, 1).await.unwrap().remove(0).failure, None);
-    assert_eq!(db.outbox.retry(Some(mail.id), late).await.unwrap(), 0, "it was sent");
+    assert_eq!(db.outbox.retry(Some(mail.id), late).await.unwrap(), 0, "the mail was sent");
 }
 
 pub async fn all_unsent_mails_can_be_retried_together(db: Repositories) {
@@ -263,7 +263,7 @@ pub async fn outdated_mails_and_tokens_are_deleted(db: Repositories) {
     ] {
         assert_eq!(db.outbox.delete_outdated(at(now)).await.unwrap(), deleted, "{now}");
     }
-    assert_eq!(ids(&db, MailStatus::Waiting).await, [waiting.id], "what waits is never outdated");
+    assert_eq!(ids(&db, MailStatus::Waiting).await, [waiting.id], "a waiting mail is never outdated");
 }
 
 async fn password(db: &Repositories, user: UserId) -> PasswordHash {
@@ -292,7 +292,7 @@ pub async fn a_token_resets_the_password_once_and_revokes_sessions_and_other_res
         assert_eq!(db.redemption.find_reset(&digest(bad), now).await.unwrap(), None);
         assert!(!db.redemption.reset_password(&digest(bad), &new, now).await.unwrap());
     }
-    assert_eq!(db.redemption.find_reset(&digest("one"), at(30 * MINUTE)).await.unwrap(), None, "it has expired");
+    assert_eq!(db.redemption.find_reset(&digest("one"), at(30 * MINUTE)).await.unwrap(), None, "the token has expired");
     assert!(!db.redemption.reset_password(&digest("one"), &new, at(30 * MINUTE)).await.unwrap());
     assert_eq!(db.redemption.find_reset(&digest("one"), now).await.unwrap(), Some(ada.id));
     let outcomes = concurrently((0..6).map(|n| {
@@ -301,14 +301,18 @@ pub async fn a_token_resets_the_password_once_and_revokes_sessions_and_other_res
     }))
     .await;
     let used: Vec<_> = outcomes.into_iter().filter(|(is_good, _)| *is_good).map(|(_, new)| new).collect();
-    assert_eq!(used.len(), 1, "a token is good once");
+    assert_eq!(used.len(), 1, "a token can be used once");
     assert_eq!(password(&db, ada.id).await, used[0]);
     let revoked = db.sessions.find_all(sessions.to_vec()).await.unwrap();
     for state in revoked {
         assert_eq!(state.revoked, state.session.user == ada.id);
     }
-    assert_eq!(db.redemption.find_reset(&digest("other"), now).await.unwrap(), None, "older ones ended");
-    assert_eq!(ids(&db, MailStatus::Waiting).await, [], "so did the one that waited");
+    assert_eq!(
+        db.redemption.find_reset(&digest("other"), now).await.unwrap(),
+        None,
+        "other tokens of the account are invalid"
+    );
+    assert_eq!(ids(&db, MailStatus::Waiting).await, [], "waiting mails with such tokens are dropped");
     assert_eq!(db.redemption.find_reset(&digest("bob's"), now).await.unwrap(), Some(bob.id));
     assert!(db.redemption.verify_email(&digest("verification"), now).await.unwrap());
 }
@@ -393,7 +397,7 @@ pub async fn tokens_of_a_disabled_account_are_invalid(db: Repositories) {
     let new = PasswordHash::new("new".to_owned());
     assert!(!db.redemption.reset_password(&digest("token"), &new, at(1)).await.unwrap());
     db.accounts.set_enabled(ada.id, true, &w.entry()).await.unwrap();
-    assert_eq!(db.redemption.find_reset(&digest("token"), at(1)).await.unwrap(), None, "it has ended");
+    assert_eq!(db.redemption.find_reset(&digest("token"), at(1)).await.unwrap(), None, "the token is invalid");
 }
 
 pub async fn a_token_verifies_the_address_that_it_was_sent_to(db: Repositories) {
@@ -412,12 +416,16 @@ pub async fn a_token_verifies_the_address_that_it_was_sent_to(db: Repositories) 
     assert_eq!(find().await, ada);
     assert!(db.redemption.verify_email(&digest("one"), at(day - 1)).await.unwrap());
     assert_eq!(find().await, Account { email_verified: true, ..ada.clone() });
-    assert!(!db.redemption.verify_email(&digest("one"), at(1)).await.unwrap(), "it was used");
+    assert!(!db.redemption.verify_email(&digest("one"), at(1)).await.unwrap(), "the token was used");
     let new = email("new@example.org");
     db.redemption.set_email(&w.confirmed(ada.id).await, &new, at(1)).await.unwrap();
     assert_eq!(find().await, Account { email: new, email_verified: false, ..ada.clone() });
-    assert!(!db.redemption.verify_email(&digest("two"), at(1)).await.unwrap(), "it is for another address");
-    assert_eq!(db.redemption.find_reset(&digest("reset"), at(1)).await.unwrap(), None, "it was sent to another");
+    assert!(!db.redemption.verify_email(&digest("two"), at(1)).await.unwrap(), "the token is for another address");
+    assert_eq!(
+        db.redemption.find_reset(&digest("reset"), at(1)).await.unwrap(),
+        None,
+        "the token was sent to another address"
+    );
 }
 
 pub async fn a_new_address_takes_effect_when_its_token_is_used(db: Repositories) {
@@ -438,7 +446,7 @@ pub async fn a_new_address_takes_effect_when_its_token_is_used(db: Repositories)
         let taken = db.redemption.verify_email(&digest("taken"), at(1)).await;
         assert_fails!(taken, Error::Conflict(Conflict::Email));
     }
-    assert_eq!(db.accounts.find(ada.id).await.unwrap().unwrap(), ada, "the address before counts");
+    assert_eq!(db.accounts.find(ada.id).await.unwrap().unwrap(), ada, "the previous address is still valid");
     assert!(db.redemption.verify_email(&digest("new"), at(1)).await.unwrap());
     let expected = Account { email: email("new@example.org"), email_verified: true, ..ada.clone() };
     assert_eq!(db.accounts.find(ada.id).await.unwrap().unwrap(), expected);
@@ -446,8 +454,15 @@ pub async fn a_new_address_takes_effect_when_its_token_is_used(db: Repositories)
         let named = LoginIdentifier::parse(address).unwrap();
         assert_eq!(db.accounts.find_id(&named).await.unwrap(), owner, "{address}");
     }
-    assert_eq!(db.redemption.find_reset(&digest("reset"), at(1)).await.unwrap(), None, "it was sent to another");
-    assert!(!db.redemption.verify_email(&digest("other"), at(1)).await.unwrap(), "it was asked for before");
+    assert_eq!(
+        db.redemption.find_reset(&digest("reset"), at(1)).await.unwrap(),
+        None,
+        "the token was sent to another address"
+    );
+    assert!(
+        !db.redemption.verify_email(&digest("other"), at(1)).await.unwrap(),
+        "the token was requested before the change"
+    );
     let taken = db.redemption.set_email(&w.confirmed(ada.id).await, &bob.email, at(1)).await;
     assert_fails!(taken, Error::Conflict(Conflict::Email));
     assert_fails!(

@@ -83,7 +83,7 @@ pub async fn undoing_an_act_removes_its_actor(db: Repositories) {
         scenario.undo(kind, ben).await;
         scenario.undo(kind, ben).await;
         let [after] = &of_kind().await[..] else { panic!("one") };
-        assert_eq!((after.count, after.updated_at), (1, before.updated_at), "in its place");
+        assert_eq!((after.count, after.updated_at), (1, before.updated_at), "the order is unchanged");
         assert_eq!(actors(&db, ada, after.id).await, [cleo]);
         scenario.undo(kind, cleo).await;
         assert_eq!(of_kind().await, [], "{kind:?}");
@@ -232,7 +232,7 @@ pub async fn a_read_notification_stays_read_until_an_actor_is_added(db: Reposito
     assert_eq!(read().await, [follow.id, comment.id, like.id]);
     assert_eq!(unread(&db, ada).await, 1);
     scenario.act(Like, cleo, at(9)).await;
-    assert_eq!(list_all(&db, ada).await[0].id, like.id, "moved up");
+    assert_eq!(list_all(&db, ada).await[0].id, like.id, "it is the newest again");
     assert_eq!(read().await, [follow.id, comment.id]);
     // After a clock was set back, the notification becomes unread without moving up.
     db.notifications.mark_read(ada, like.id, None).await.unwrap();

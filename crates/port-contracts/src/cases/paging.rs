@@ -67,9 +67,9 @@ pub async fn paging_continues_from_an_entry_that_was_removed(db: Repositories) {
                 }
                 let rest = &whole[(index + usize::from(whole.get(index) == Some(&id))).min(whole.len())..];
                 let after = lists.read(list, request(Position::After(place), 100)).await.unwrap();
-                assert_eq!(shown(&after), rest, "after one that is there: {is_there}, {list:?}");
+                assert_eq!(shown(&after), rest, "after an entry that exists: {is_there}, {list:?}");
                 let before = lists.read(list, request(Position::Before(place), 100)).await.unwrap();
-                assert_eq!(shown(&before), &whole[..index], "before one that is there: {is_there}, {list:?}");
+                assert_eq!(shown(&before), &whole[..index], "before an entry that exists: {is_there}, {list:?}");
                 // The nearest two, if there are more.
                 let after = lists.read(list, request(Position::After(place), 2)).await.unwrap();
                 assert_eq!(shown(&after), &rest[..rest.len().min(2)], "{list:?}");
@@ -98,7 +98,10 @@ pub async fn pages_beyond_the_ends_are_empty_and_link_back(db: Repositories) {
         {
             let page = lists.read(list, request(from, 2)).await.unwrap();
             assert_eq!(shown(&page), part, "{list:?}");
-            assert!(page.prev.is_some() && page.next.is_some(), "an entry may have come in beyond: {list:?}");
+            assert!(
+                page.prev.is_some() && page.next.is_some(),
+                "entries may have been added beyond the page: {list:?}"
+            );
         }
     }
 }
@@ -138,7 +141,7 @@ pub async fn changes_between_pages_hide_and_repeat_no_entry(db: Repositories) {
             let mut once = seen.clone();
             once.sort_unstable();
             once.dedup();
-            assert_eq!(once.len(), seen.len(), "nothing twice: {list:?}");
+            assert_eq!(once.len(), seen.len(), "no duplicates: {list:?}");
             seen.retain(|id| stays.contains(id));
             assert_eq!(seen, stays, "{list:?}, forward: {is_forward}");
         }

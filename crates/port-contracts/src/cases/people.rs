@@ -153,7 +153,7 @@ pub async fn a_post_marked_as_deleted_is_no_longer_counted(db: Repositories) {
         }
         steps += 1;
     }
-    assert!(steps > 1, "it was marked, and erased later");
+    assert!(steps > 1, "deleted entries were marked first, and erased later");
 }
 
 pub async fn follows_are_counted_on_both_sides(db: Repositories) {

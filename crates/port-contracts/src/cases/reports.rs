@@ -70,7 +70,7 @@ pub async fn a_report_shows_the_reported_comment_while_it_exists(db: Repositorie
     assert_eq!(shown().await, Some(expected));
     w.like(post, bob.id).await;
     db.posts.delete(post, at(1)).await.unwrap();
-    assert_eq!(shown().await, None, "though it is erased later");
+    assert_eq!(shown().await, None, "even before it is erased");
 
     let eve = w.account("Eve").await.id;
     let of_eve = w.post(eve).await.id;
@@ -78,7 +78,7 @@ pub async fn a_report_shows_the_reported_comment_while_it_exists(db: Repositorie
     create(&db, &beneath).await;
     assert!(db.reports.find(beneath.id).await.unwrap().unwrap().reported_comment.is_some());
     db.deletions.delete(&w.confirmed(eve).await, w.now()).await.unwrap();
-    assert_eq!(db.reports.find(beneath.id).await.unwrap().unwrap().reported_comment, None, "though it is erased later");
+    assert_eq!(db.reports.find(beneath.id).await.unwrap().unwrap().reported_comment, None, "even before it is erased");
 }
 
 pub async fn a_thing_is_reported_once_until_the_report_is_decided(db: Repositories) {
@@ -125,7 +125,7 @@ pub async fn the_reports_of_an_account_are_limited_per_hour(db: Repositories) {
     assert_eq!((made.len(), refused.len()), (most, 10));
     let (_, open) = &made[0];
     let again = Report { target: open.target, ..report_at(ada, 2_000) };
-    assert_eq!(create(&db, &again).await, Reported::AlreadyOpen(open.id), "it is no new one");
+    assert_eq!(create(&db, &again).await, Reported::AlreadyOpen(open.id), "no new report is created");
     assert_eq!(create(&db, &report_at(bob, 2_000)).await, Reported::Created(report_id(&db).await));
 
     let oldest = made.iter().map(|(_, report)| report.created_at).min().unwrap();

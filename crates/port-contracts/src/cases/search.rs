@@ -159,7 +159,7 @@ pub async fn users_are_found_by_their_names_if_they_are_searchable(db: Repositor
         let all = ["unsearchable ada", "hidden ada", "Countess", "ada"];
         assert_eq!(names(&db, "ada", true, None).await, all);
         assert_eq!(names(&db, "lovelace ada", false, None).await, ["Countess", "ada"]);
-        assert_eq!(names(&db, "#countess lovel", false, None).await, ["Countess"], "over all fields together");
+        assert_eq!(names(&db, "#countess lovel", false, None).await, ["Countess"], "words in different fields");
         assert_eq!(names(&db, "\"countess ada\"", false, None).await, [""; 0], "a phrase within one field");
         for n in 0..9 {
             named(&format!("somebody{n}{}", w.now().unix_millis()), None, |_| {}).await;

@@ -59,7 +59,7 @@ pub async fn a_session_is_not_found_until_it_is_opened(db: Repositories) {
     let session = Session { id: w.id(), user: w.account("Ada").await.id, opened_at: w.now() };
     assert_eq!(db.sessions.find(session.id).await.unwrap(), None);
     assert!(w.open(&session).await);
-    assert!(db.sessions.find(session.id).await.unwrap().is_some(), "seen at once, though it was looked for before");
+    assert!(db.sessions.find(session.id).await.unwrap().is_some(), "found at once, although an earlier lookup failed");
 }
 
 pub async fn many_sessions_are_found_in_one_call(db: Repositories) {
@@ -87,7 +87,7 @@ pub async fn a_ticket_can_be_used_only_once(db: Repositories) {
     }
     let used = tries.join_all().await;
     assert_eq!(used.into_iter().filter(|is_first| *is_first).count(), 1);
-    assert!(db.sessions.use_ticket(w.id(), expires_at, begun).await.unwrap(), "another one");
+    assert!(db.sessions.use_ticket(w.id(), expires_at, begun).await.unwrap(), "another ticket works");
     // A ticket stays known for a minute after it expires, so that a node whose clock is behind by less does not accept it again.
     let later = expires_at.plus_millis(minute);
     assert!(!db.sessions.use_ticket(first, expires_at, later).await.unwrap());
@@ -230,7 +230,7 @@ pub async fn a_login_that_races_a_password_change_or_disabling_opens_no_session(
     assert!(!db.sessions.open(&session, &verified, None).await.unwrap());
     assert_eq!(db.sessions.find(session.id).await.unwrap(), None);
     assert!(db.sessions.open(&session, &new, None).await.unwrap());
-    assert!(!db.accounts.change_password(&change).await.unwrap(), "verified against an old one");
+    assert!(!db.accounts.change_password(&change).await.unwrap(), "the old password was verified");
     assert_eq!(db.accounts.find_password(ada).await.unwrap(), Some(new));
     assert!(!db.sessions.find(session.id).await.unwrap().unwrap().revoked);
 
@@ -258,10 +258,10 @@ pub async fn sessions_are_listed_with_user_agent_and_last_use(db: Repositories) 
     let list = async |after| pages(2, async |page| db.sessions.list(ada, after, page).await).await;
     opened.reverse();
     assert_eq!(list(before).await, opened);
-    assert_eq!(list(opened[2].session.opened_at).await, opened[..2], "those opened after an instant");
+    assert_eq!(list(opened[2].session.opened_at).await, opened[..2], "sessions opened after an instant");
     let from_end = PageRequest { from: Position::End, ..PageRequest::FIRST };
     let last = db.sessions.list(ada, opened[2].session.opened_at, from_end).await.unwrap();
-    assert_eq!(last.items, opened[..2], "and from the end");
+    assert_eq!(last.items, opened[..2], "from the end");
 
     let hour = |n: i64| at(n * 3_600_000);
     let ids: Vec<SessionId> = opened.iter().map(|view| view.session.id).collect();
@@ -274,7 +274,7 @@ pub async fn sessions_are_listed_with_user_agent_and_last_use(db: Repositories) 
     }
     assert_eq!(list(before).await, opened);
 
-    assert!(!db.sessions.revoke_of(bob, ids[0], w.now()).await.unwrap(), "it is another's");
+    assert!(!db.sessions.revoke_of(bob, ids[0], w.now()).await.unwrap(), "a session of another account");
     assert!(!db.sessions.revoke_of(ada, w.id(), w.now()).await.unwrap());
     for there_is in [true, false] {
         assert_eq!(db.sessions.revoke_of(ada, ids[0], w.now()).await.unwrap(), there_is);

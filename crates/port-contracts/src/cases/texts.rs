@@ -71,7 +71,7 @@ pub async fn entities_are_stored_only_if_the_text_is_unchanged(db: Repositories)
     assert_eq!(tagged(&db, "a", member(ada), 10).await, [private]);
     assert_eq!(tagged(&db, "b", member(ada), 10).await, [edited]);
     let stranger = w.account("Bob").await.id;
-    assert!(tagged(&db, "a", member(stranger), 10).await.is_empty(), "it was hidden before it was listed");
+    assert!(tagged(&db, "a", member(stranger), 10).await.is_empty(), "it was hidden before its hashtags were stored");
     // Entities that are stored already are not replaced.
     let other = ResolvedText { entities: entities("").unwrap(), ..of(private) };
     db.texts.store(TextKind::Post, vec![other]).await.unwrap();

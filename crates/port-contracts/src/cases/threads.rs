@@ -86,7 +86,7 @@ pub async fn a_thread_is_listed_oldest_first(db: Repositories) {
         (8, 0)
     );
     let listed = pages(5, async |page| db.comments.list(post, ANYBODY, page).await).await;
-    assert_eq!(listed.len(), 2 + 2 * 8, "the flat list has everything");
+    assert_eq!(listed.len(), 2 + 2 * 8, "the flat list has all comments");
     let places: Vec<_> = listed.iter().map(|view| (view.comment.created_at, view.comment.id)).collect();
     assert!(places.is_sorted(), "{places:?}");
     let access = db.comments.find_access(CommentTarget::Comment(answered), ada.id).await.unwrap().unwrap();
@@ -257,7 +257,7 @@ pub async fn deleting_a_reply_deletes_nothing_else(db: Repositories) {
     assert_eq!(db.comments.delete(deleted.id).await.unwrap(), Deletion::Done);
     assert!(is_gone(&db, deleted.id, ada).await);
     let left: Vec<_> = replies(&db, thread.id, ada).await.into_iter().map(|view| view.comment.id).collect();
-    assert_eq!(left, [kept.id, answer.comment.id], "what answered it stays");
+    assert_eq!(left, [kept.id, answer.comment.id], "replies to it are kept");
     assert_eq!((comment_count(&db, post, ada).await, found(&db, thread.id, ada).await.reply_count), (3, 2));
 }
 
@@ -282,7 +282,7 @@ pub async fn a_large_thread_is_deleted_in_batches(db: Repositories) {
     while db.comments.delete(thread.id).await.unwrap() == Deletion::InPart {
         steps += 1;
         let left = found(&db, thread.id, ada).await;
-        assert_eq!(comment_count(&db, post, ada).await, 2 + left.reply_count, "the counts agree at each step");
+        assert_eq!(comment_count(&db, post, ada).await, 2 + left.reply_count, "the counts are correct after each step");
         assert_eq!(
             pages(100, async |page| db.comments.list_replies(thread.id, Viewer::ordinary(ada), page).await).await.len()
                 as u64,

@@ -59,6 +59,6 @@ pub async fn paging_skips_and_repeats_no_account_during_registrations(db: Reposi
     let listed = walk(2, async |page| db.accounts.list(page).await, register).await;
     let old: Vec<_> = listed.iter().map(|account| account.id).filter(|id| ids.contains(id)).collect();
     assert_eq!(old, ids);
-    assert_eq!(listed.len(), ids.len() + 5, "those that came in behind the page are listed as well");
-    assert!(listed.is_sorted_by(|a, b| (a.created_at, a.id) < (b.created_at, b.id)), "in order, nothing twice");
+    assert_eq!(listed.len(), ids.len() + 5, "entries that were added after the page are listed as well");
+    assert!(listed.is_sorted_by(|a, b| (a.created_at, a.id) < (b.created_at, b.id)), "in order, without duplicates");
 }

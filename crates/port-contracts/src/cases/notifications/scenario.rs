@@ -97,7 +97,7 @@ impl Scenario {
                 let new = NewComment { comment: new, reply, entities: entities(""), notices };
                 db.comments.create(&new, None).await.unwrap();
             }
-            NotificationKind::Report => unreachable!("it is none of KINDS"),
+            NotificationKind::Report => unreachable!("KINDS does not contain it"),
         }
     }
 
@@ -127,7 +127,7 @@ impl Scenario {
             }
             NotificationKind::Follow => self.db.follows.unset(actor, self.recipient).await.unwrap(),
             NotificationKind::Comment | NotificationKind::Reply | NotificationKind::Mention => {}
-            NotificationKind::Report => unreachable!("it is none of KINDS"),
+            NotificationKind::Report => unreachable!("KINDS does not contain it"),
         }
     }
 

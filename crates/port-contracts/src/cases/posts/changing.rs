@@ -248,8 +248,8 @@ pub async fn a_large_deleted_post_disappears_at_once_and_is_erased_in_batches(db
         w.like(post.id, liker).await;
     }
     let deleted = db.posts.delete(post.id, w.now()).await.unwrap();
-    assert_eq!(deleted, post, "as it was");
-    assert!(w.recorded_images().await.contains(&post.attachments[0].key), "its image is on record");
+    assert_eq!(deleted, post, "the post before the deletion");
+    assert!(w.recorded_images().await.contains(&post.attachments[0].key), "its image is recorded");
 
     // Before and after the rows are erased.
     for is_erased in [false, true] {

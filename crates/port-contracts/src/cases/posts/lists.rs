@@ -188,9 +188,9 @@ pub async fn the_feed_has_the_posts_of_followed_authors(db: Repositories) {
         assert_eq!(feed(visible).await, expected, "{visible:?}");
     }
     db.follows.unset(viewer, bob).await.unwrap();
-    assert_eq!(feed(&Visibility::ALL).await, of_ada, "who is followed no more vanishes");
+    assert_eq!(feed(&Visibility::ALL).await, of_ada, "posts of an unfollowed author vanish");
     w.follow(viewer, bob).await;
-    assert_eq!(feed(&Visibility::ALL).await, both, "and comes back");
+    assert_eq!(feed(&Visibility::ALL).await, both, "and return after a new follow");
 }
 
 pub async fn each_listed_post_has_its_own_likers_and_counts(db: Repositories) {

@@ -44,7 +44,7 @@ async fn survives_arrivals_and_deletions(db: &Repositories, list: List) {
     let views = walk(3, async |page| list.read(db, who, page).await, disturb).await;
 
     let mut listed: Vec<_> = views.iter().map(|view| (view.post.created_at, view.post.id)).collect();
-    assert!(listed.is_sorted_by(|a, b| a > b), "in order, nothing twice");
+    assert!(listed.is_sorted_by(|a, b| a > b), "in order, without duplicates");
     listed.retain(|(_, id)| ids.contains(id));
     let expected: Vec<_> = newest_first.into_iter().filter(|id| *id != unread).collect();
     assert_eq!(listed.into_iter().map(|(_, id)| id).collect::<Vec<_>>(), expected);

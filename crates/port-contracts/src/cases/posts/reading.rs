@@ -152,7 +152,11 @@ pub async fn a_post_shows_the_newest_likers_and_counts_all(db: Repositories) {
     let (_, oldest) = likes.last().unwrap();
     let view = db.posts.find(post.id, Viewer::ordinary(oldest.id)).await.unwrap().unwrap().view;
     assert_eq!(view.liked_by, newest);
-    assert_eq!((view.like_count, view.liked_by_viewer), (60, true), "the viewer counts though not shown");
+    assert_eq!(
+        (view.like_count, view.liked_by_viewer),
+        (60, true),
+        "the viewer's like counts, although it is not shown"
+    );
     let listed = db.posts.list_all(Viewer::ordinary(ada.id), PageRequest::FIRST).await.unwrap().items.remove(0);
     assert_eq!((listed.liked_by, listed.like_count, listed.liked_by_viewer), (newest, 60, false));
 }

@@ -209,8 +209,8 @@ pub async fn a_text_filter_finds_every_match_in_a_large_catalog_at_once(db: Repo
             expect(&products, of, text).await;
         }
     }
-    assert_eq!(expect(&products, None, "common to all").await, 1_300);
-    assert_eq!(expect(&products, None, "qz").await, 1, "at the very end");
+    assert_eq!(expect(&products, None, "a word of all products").await, 1_300);
+    assert_eq!(expect(&products, None, "qz").await, 1, "at the end of the text");
 
     // Changed products are found by their new texts only.
     let edit = ProductEdit { name: Some(name("now with qx")), ..ProductEdit::default() };
@@ -330,7 +330,7 @@ pub async fn paging_through_a_filtered_list_survives_arrivals_and_deletions(db: 
     let listed = walk(2, async |page| db.products.list(&filter, page).await, disturb).await;
     let listed: Vec<_> = listed.into_iter().map(|product| product.id).collect();
     assert_eq!(listed[..9], ids);
-    assert_eq!(listed.len(), 12, "those that came in behind the page are listed as well");
+    assert_eq!(listed.len(), 12, "entries that were added after the page are listed as well");
 }
 
 pub async fn paging_through_the_short_list_survives_arrivals_and_deletions(db: Repositories) {
