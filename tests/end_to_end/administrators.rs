@@ -79,8 +79,10 @@ async fn a_running_service_soon_sees_who_was_granted_admin() {
         service.api.get(user, "/api/users/all").await.expect(403);
         run(home.agora(&["admin", "grant", identifier]), "").expect_success();
         let api = &service.api;
-        eventually("the role is seen", async || (api.get(user, "/api/users/all").await.status == 200).then_some(()))
-            .await;
+        eventually("the role is effective", async || {
+            (api.get(user, "/api/users/all").await.status == 200).then_some(())
+        })
+        .await;
     }
     run(home.agora(&["admin", "grant", "alice"]), "").expect_success();
     for unknown in ["carol", "carol@example.org"] {
@@ -157,5 +159,5 @@ async fn commands_that_use_only_the_database_need_neither_images_nor_mail() {
         command.envs(away.iter().map(|(name, value)| (name, value)));
         run(command, "").expect_success();
     }
-    assert!(!none.exists(), "nothing is made");
+    assert!(!none.exists(), "nothing is created");
 }

@@ -49,8 +49,8 @@ const TWO: &str = r#"{"sku":"T-1","name":"T-shirt","price":19.99,"category":"Clo
 async fn an_import_creates_and_updates_products_while_the_service_runs() {
     let home = Home::new();
     let service = home.start_with_root();
-    let told = import(&home, "jsonl", TWO).expect_success().stdout;
-    assert_eq!(told, "Imported 2 products: 2 created, 0 updated, 0 unchanged.\n");
+    let output = import(&home, "jsonl", TWO).expect_success().stdout;
+    assert_eq!(output, "Imported 2 products: 2 created, 0 updated, 0 unchanged.\n");
     let shirt = json!({
         "sku": "T-1", "name": "T-shirt", "description": "", "price": 19.99, "category": "Clothes", "stock": 3,
         "variants": [{ "color": "red", "size": "M", "stock": 3 }], "images": ["https://shop.example.org/t.png"],
@@ -63,14 +63,14 @@ async fn an_import_creates_and_updates_products_while_the_service_runs() {
     let before = versions(&service.api).await;
 
     // Only given fields change; the SKU matches in any letter case; a product without a difference keeps its time of change.
-    let told = import(&home, "csv", "price,sku,stock\n6.5,mUG,\n19.99,T-1,3\n1,New,0\n")
+    let output = import(&home, "csv", "price,sku,stock\n6.5,mUG,\n19.99,T-1,3\n1,New,0\n")
         .expect_refusal(&["row 3 (line 4, SKU \"New\"): "]);
     for missing in ["Name is required", "Category is required"] {
-        assert!(told.stderr.contains(missing), "{told:?}");
+        assert!(output.stderr.contains(missing), "{output:?}");
     }
     assert_eq!(versions(&service.api).await, before);
-    let told = import(&home, "csv", "price,sku,stock\n6.5,Mug,\n19.99,T-1,3\n").expect_success().stdout;
-    assert_eq!(told, "Imported 2 products: 0 created, 1 updated, 1 unchanged.\n");
+    let output = import(&home, "csv", "price,sku,stock\n6.5,Mug,\n19.99,T-1,3\n").expect_success().stdout;
+    assert_eq!(output, "Imported 2 products: 0 created, 1 updated, 1 unchanged.\n");
     let mut cheaper = mug;
     cheaper["price"] = json!(6.5);
     assert_eq!(catalog(&service.api).await, [shirt, cheaper]);
@@ -146,11 +146,11 @@ async fn importing_an_export_changes_nothing_and_recreates_the_catalog_in_anothe
     for format in ["json", "jsonl", "csv"] {
         let file = home.path(&format!("export.{format}"));
         let path = file.to_str().unwrap();
-        let told = run(home.agora(&["products", "export", path]), "").expect_success().stdout;
-        assert_eq!(told, format!("Exported 4 products to {path}.\n"));
+        let output = run(home.agora(&["products", "export", path]), "").expect_success().stdout;
+        assert_eq!(output, format!("Exported 4 products to {path}.\n"));
         assert_eq!(fs::read_to_string(&file).unwrap(), export(&home, format), "the same on the standard output");
-        let told = run(home.agora(&["products", "import", path]), "").expect_success().stdout;
-        assert_eq!(told, "Imported 4 products: 0 created, 0 updated, 4 unchanged.\n", "{format}");
+        let output = run(home.agora(&["products", "import", path]), "").expect_success().stdout;
+        assert_eq!(output, "Imported 4 products: 0 created, 0 updated, 4 unchanged.\n", "{format}");
         assert_eq!(versions(&service.api).await, before, "{format}");
         run(home.agora(&["products", "export", path]), "").expect_refusal(&[path, "exists already"]);
 
@@ -169,8 +169,8 @@ fn one_product_is_reported_in_the_singular_and_a_dangling_symlink_is_not_overwri
     let one = TWO.lines().next().unwrap();
     let dry = run(home.agora(&["products", "import", "-", "--format", "jsonl", "--dry-run"]), one).expect_success();
     assert!(dry.stdout.starts_with("A dry run of 1 product: "), "{dry:?}");
-    let told = import(&home, "jsonl", one).expect_success().stdout;
-    assert_eq!(told, "Imported 1 product: 1 created, 0 updated, 0 unchanged.\n");
+    let output = import(&home, "jsonl", one).expect_success().stdout;
+    assert_eq!(output, "Imported 1 product: 1 created, 0 updated, 0 unchanged.\n");
     let export = || run(home.agora(&["products", "export", "out.csv"]), "");
     std::os::unix::fs::symlink("nowhere", home.path("out.csv")).unwrap();
     let refused = export().expect_refusal(&[]);

@@ -46,8 +46,8 @@ fn the_message_about_a_bad_value_names_its_variable() {
         ("AGORA_CONFIG", "no-such-file.toml"),
         ("AGORA_JWT_SECRET_FILE", "no-such-file"),
     ] {
-        let told = if name == "AGORA_CONFIG" { value } else { name };
-        let refused = start_with(&home, name, value).expect_misuse(&[told]);
+        let expected = if name == "AGORA_CONFIG" { value } else { name };
+        let refused = start_with(&home, name, value).expect_misuse(&[expected]);
         assert!(!refused.stderr.contains("much-too-short"), "{refused:?}");
         assert!(!refused.stdout.contains("listens") && !home.data_dir().exists(), "{refused:?}");
     }

@@ -137,7 +137,7 @@ async fn acknowledged_writes_survive_a_crash() {
         let enough = WRITERS * 3 + crash;
         eventually("enough is written", async || (rounds.load(Ordering::Relaxed) >= enough).then_some(())).await;
         let killed = service.kill();
-        assert_eq!(killed.code, None, "it ended by itself: {killed:?}");
+        assert_eq!(killed.code, None, "the service exited by itself: {killed:?}");
         for writer in writers {
             writer.await.unwrap();
         }
@@ -164,7 +164,7 @@ pub(crate) fn age_records(home: &Home) {
 }
 
 /// Puts a very old file with a picture into the store; returns its path.
-fn leave(home: &Home, name: &str) -> PathBuf {
+fn place_image(home: &Home, name: &str) -> PathBuf {
     let file = home.image_file(name);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     fs::write(&file, picture()).unwrap();
@@ -183,12 +183,12 @@ async fn an_unreferenced_image_is_deleted_once_its_record_is_old() {
 
     // As uploads leave them whose rows were never written: one long ago and one just now.
     let names = ["ffffffffffffffffffffffffffffffff.png", "0123456789abcdef0123456789abcdef.png"];
-    let [old, fresh] = names.map(|name| leave(&home, name));
+    let [old, fresh] = names.map(|name| place_image(&home, name));
     record(&home, names[0], Backend::LONG_AGO);
     record(&home, names[1], Backend::NOW);
 
     let service = home.start();
-    eventually("the old image is collected", async || (!old.exists()).then_some(())).await;
+    eventually("the old image is deleted", async || (!old.exists()).then_some(())).await;
     assert!(fresh.exists());
     let post = service.api.view(&alice, &text(&post["id"])).await;
     expect_picture(&service.api.image(&post["image"]).await);
@@ -199,13 +199,13 @@ async fn an_unreferenced_image_is_deleted_once_its_record_is_old() {
 async fn a_service_with_an_empty_database_deletes_no_images_of_another_database() {
     let home = Home::new();
     home.start().stop();
-    let others: Vec<_> = (0..=0xfe).map(|n| leave(&home, &format!("{n:02x}{n:030x}.png"))).collect();
+    let others: Vec<_> = (0..=0xfe).map(|n| place_image(&home, &format!("{n:02x}{n:030x}.png"))).collect();
     // The only image that the service may delete, and the last one in a listing of the store.
     let own = "ffffffffffffffffffffffffffffffff.png";
-    let file = leave(&home, own);
+    let file = place_image(&home, own);
     record(&home, own, Backend::LONG_AGO);
     let service = home.start();
-    eventually("its own image is collected", async || (!file.exists()).then_some(())).await;
+    eventually("its own image is deleted", async || (!file.exists()).then_some(())).await;
     assert!(others.iter().all(|other| other.exists()));
     service.stop();
 }
@@ -272,7 +272,7 @@ async fn images_orphaned_by_crashes_are_deleted_in_time() {
     let profiles = named("/api/users/all", "profilePicture").await;
     assert!(posts.len() >= WRITERS && profiles.len() == WRITERS, "{posts:?} {profiles:?}");
     let named: BTreeSet<_> = posts.into_iter().chain(profiles).collect();
-    eventually("the store holds what rows name and nothing else", async || (stored(&home) == named).then_some(()))
+    eventually("the store has exactly the images that rows refer to", async || (stored(&home) == named).then_some(()))
         .await;
     service.stop();
 }

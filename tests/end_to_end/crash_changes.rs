@@ -192,7 +192,7 @@ impl Lifecycles {
         }
         for (post, comment) in &self.deleted_comments {
             let comments = api.get(root, &format!("/api/comments/all/{post}")).await.expect(200).data();
-            assert!(list(&comments).is_empty(), "{comment} is there again: {comments}");
+            assert!(list(&comments).is_empty(), "{comment} was restored: {comments}");
             assert_eq!(api.view(root, post).await["commentCount"], 0);
         }
         for product in &self.deleted_products {
@@ -261,7 +261,7 @@ async fn acknowledged_changes_of_every_kind_survive_a_crash() {
         })
         .await;
         let killed = service.kill();
-        assert_eq!(killed.code, None, "it ended by itself: {killed:?}");
+        assert_eq!(killed.code, None, "the service exited by itself: {killed:?}");
         for (changing, progress) in changing.into_iter().zip(&mut progress) {
             *progress = changing.await.unwrap();
         }

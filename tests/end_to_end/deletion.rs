@@ -13,7 +13,7 @@ use crate::store::{Kind, Store};
 const WORD: &str = "Xylophone";
 
 /// Makes an account and others interact in every possible way.
-async fn live(api: &Client, who: &User, others: &[User]) -> Vec<String> {
+async fn interact(api: &Client, who: &User, others: &[User]) -> Vec<String> {
     let name = format!("{WORD} Ltd");
     let form = reqwest::multipart::Form::new()
         .text("displayName", name.clone())
@@ -78,7 +78,7 @@ async fn nothing_is_left_of_a_deleted_account_in_any_table_or_in_the_store() {
         let service = home.start_with(&[("AGORA_DATABASE_URL", &store.url), ("AGORA_SWEEP_INTERVAL", "1s")]);
         let api = &service.api;
         let (who, others) = (api.user(WORD).await, [api.user("bob").await, api.user("cleo").await]);
-        let images = live(api, &who, &others).await;
+        let images = interact(api, &who, &others).await;
         let found = async || api.get(&others[1], &format!("/api/search?type=posts&q={WORD}")).await.status;
         assert_eq!(found().await, 200);
         for key in &images {
@@ -86,7 +86,8 @@ async fn nothing_is_left_of_a_deleted_account_in_any_table_or_in_the_store() {
         }
         let password = json!({ "currentPassword": PASSWORD });
         api.call_json(&who, Method::DELETE, "/api/users/me", password).await.expect(200);
-        eventually("the end", async || service.log().contains("erased a deleted account").then_some(())).await;
+        eventually("the erasure is logged", async || service.log().contains("erased a deleted account").then_some(()))
+            .await;
         for key in &images {
             assert!(!home.image_file(key).exists(), "{key}");
         }
@@ -94,7 +95,7 @@ async fn nothing_is_left_of_a_deleted_account_in_any_table_or_in_the_store() {
         let mut tables = 0;
         for (table, rows) in tokio::task::block_in_place(|| store.all_rows(&store.columns())) {
             tables += 1;
-            // What happened is told for five minutes, by ids.
+            // Events are kept for five minutes, and contain only ids.
             if table == "events" {
                 continue;
             }

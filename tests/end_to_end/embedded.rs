@@ -124,6 +124,6 @@ fn the_doctor_finds_overwritten_pages() {
     fs::write(&path, bytes).unwrap();
     let found = doctor();
     assert_eq!(found.code, Some(1), "{found:?}");
-    let is_told = |line: &str| line.starts_with("failed   database: ") && line.ends_with(": restore a backup");
-    assert!(found.stdout.lines().any(is_told), "{found:?}");
+    let is_finding = |line: &str| line.starts_with("failed   database: ") && line.ends_with(": restore a backup");
+    assert!(found.stdout.lines().any(is_finding), "{found:?}");
 }

@@ -55,15 +55,15 @@ async fn a_created_administrator_is_reported_with_the_database_it_is_in() {
         run(shell, &format!("{PASSWORD}\n")).expect_success().stdout
     };
     // Without the variable, the output shows that another database was created.
-    let told = call(&command, "");
+    let output = call(&command, "");
     assert!(
-        told.ends_with(&format!("Database: sqlite://{}{MADE}\n", home.data_dir().join("agora.db").display())),
-        "{told}"
+        output.ends_with(&format!("Database: sqlite://{}{MADE}\n", home.data_dir().join("agora.db").display())),
+        "{output}"
     );
     // A second account goes into the existing database.
     assert!(!call(&command.replace("root", "second"), "").contains(MADE));
-    let told = call(&command, &url);
-    assert!(told.ends_with(&format!("Database: {url}\n")), "{told}");
+    let output = call(&command, &url);
+    assert!(output.ends_with(&format!("Database: {url}\n")), "{output}");
     service.api.log_in("root").await;
     service.stop();
 }

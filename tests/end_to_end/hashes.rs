@@ -31,6 +31,6 @@ async fn a_hash_is_renewed_at_the_first_login_after_the_cost_was_raised() {
         service.api.get(session, "/api/users/me").await.expect(200);
     }
     service.api.login("alice", PASSWORD).await.expect(200);
-    assert!(stored_hash(&home, "bob").starts_with("$2b$04$"), "who has not logged in");
+    assert!(stored_hash(&home, "bob").starts_with("$2b$04$"), "bob has not logged in");
     service.stop();
 }

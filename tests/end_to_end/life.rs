@@ -16,13 +16,13 @@ async fn a_restart_loses_nothing() {
     assert_eq!(list(&feed).len(), 1, "the private post is not in it: {feed}");
     let view = &list(&feed)[0];
     assert_eq!((view["likeCount"].as_u64(), view["commentCount"].as_u64()), (Some(1), Some(1)));
-    let before = world.seen(api).await;
+    let before = world.snapshot(api).await;
     service.stop();
 
     let service = home.start();
     let api = &service.api;
     // The tokens are still valid, since the signing secret is the same.
-    assert_eq!(world.seen(api).await, before);
+    assert_eq!(world.snapshot(api).await, before);
     world.expect_image(api).await;
     // And writes go on.
     api.call(&world.bob, Method::POST, &format!("/api/posts/like/{}", world.post)).await.expect(200);

@@ -11,7 +11,7 @@ use crate::client::{Client, PASSWORD, eventually};
 use crate::process::{Finished, Home, run};
 use crate::smtp::{SENDER, SmtpServer};
 
-async fn forgot(api: &Client, identifier: &str) {
+async fn request_reset(api: &Client, identifier: &str) {
     api.post_json("/api/auth/password/forgot", &json!({ "identifier": identifier })).await.expect(202);
 }
 
@@ -23,7 +23,7 @@ fn mail(home: &Home, arguments: &[&str]) -> Vec<String> {
 }
 
 /// Returns the finding of `agora doctor` about the mail server, and whether it is ok.
-fn examine(home: &Home, variables: &[(&str, &str)]) -> (bool, String) {
+fn doctor_mail(home: &Home, variables: &[(&str, &str)]) -> (bool, String) {
     let mut command = home.agora(&["doctor"]);
     command.env("AGORA_MAIL_FROM", SENDER).envs(variables.iter().copied());
     let Finished { stdout, .. } = run(command, "");
@@ -61,8 +61,8 @@ async fn connections_are_encrypted_and_the_certificate_of_the_server_is_checked(
         let url = |user: &str, host: &str| format!("{scheme}://{user}@{host}:{port}");
         let right = url("agora%40example.org:p%C3%A4ss%3Aword", "localhost");
         let trusted = ("SSL_CERT_FILE", authority.as_str());
-        let (works, said) = examine(&home, &[("AGORA_SMTP_URL", &right), trusted]);
-        assert!(works, "{said}");
+        let (works, message) = doctor_mail(&home, &[("AGORA_SMTP_URL", &right), trusted]);
+        assert!(works, "{message}");
         for (variables, words) in [
             (vec![("AGORA_SMTP_URL", right.as_str())], "certificate"),
             (
@@ -71,13 +71,13 @@ async fn connections_are_encrypted_and_the_certificate_of_the_server_is_checked(
             ),
             (vec![("AGORA_SMTP_URL", &*url("agora%40example.org:guess", "localhost")), trusted], "535"),
         ] {
-            let (works, said) = examine(&home, &variables);
-            assert!(!works && said.contains(words) && !said.contains("word@"), "{words}: {said}");
+            let (works, message) = doctor_mail(&home, &variables);
+            assert!(!works && message.contains(words) && !message.contains("word@"), "{words}: {message}");
         }
         let service = home.start_with(&[("AGORA_SMTP_URL", &right), ("AGORA_MAIL_FROM", SENDER), trusted]);
         let name = format!("user-{tls}");
         service.api.register(&name).await.expect(201);
-        forgot(&service.api, &name).await;
+        request_reset(&service.api, &name).await;
         let taken = smtp.mail(0, &format!("{name}@example.org")).await;
         assert_eq!((&taken.0["encrypted"], &taken.0["logged_in"]), (&json!(true), &json!(true)));
         assert_eq!(taken.0["hello"], "agora.example.org");
@@ -91,10 +91,10 @@ async fn a_server_that_does_not_offer_encryption_is_refused() {
     let smtp = block_in_place(SmtpServer::start);
     let home = Home::new();
     let url = format!("smtp://user:password@localhost:{}", smtp.port());
-    let (works, said) = examine(&home, &[("AGORA_SMTP_URL", &url)]);
-    assert!(!works && said.contains("STARTTLS"), "{said}");
-    let (works, said) = examine(&home, &[("AGORA_SMTP_URL", &smtp.url())]);
-    assert!(works, "{said}");
+    let (works, message) = doctor_mail(&home, &[("AGORA_SMTP_URL", &url)]);
+    assert!(!works && message.contains("STARTTLS"), "{message}");
+    let (works, message) = doctor_mail(&home, &[("AGORA_SMTP_URL", &smtp.url())]);
+    assert!(works, "{message}");
     let mut refused = home.agora(&["config", "check"]);
     refused.env("AGORA_SMTP_URL", "smtp://mail.example.org?tls=none").env("AGORA_MAIL_FROM", SENDER);
     run(refused, "").expect_refusal(&["AGORA_SMTP_URL", "only for a server on this machine"]);
@@ -113,7 +113,7 @@ async fn a_rejected_mail_delays_no_other_and_is_listed_for_the_operator() {
     let api = &service.api;
     for name in ["refused", "later", "alice"] {
         api.register(name).await.expect(201);
-        forgot(api, name).await;
+        request_reset(api, name).await;
     }
     smtp.mail(0, "alice@example.org").await;
     let unsent = eventually("both failed", async || {
@@ -128,7 +128,7 @@ async fn a_rejected_mail_delays_no_other_and_is_listed_for_the_operator() {
         assert!(line.contains("  waiting  password_reset  ") && line.contains("tried"), "{line}");
     }
     // The service records a mail as sent only after the server has it.
-    let sent = eventually("it is noted", async || {
+    let sent = eventually("the mail is recorded as sent", async || {
         let sent = block_in_place(|| mail(&home, &["list", "--status", "sent"]));
         (sent != ["No mail has this status."]).then_some(sent)
     });
@@ -153,8 +153,8 @@ async fn an_unsent_mail_is_sent_once_the_server_is_available_again() {
     let service = home.start_with(&variables.each_ref().map(|(name, value)| (*name, value.as_str())));
     service.api.register("alice").await.expect(201);
     smtp.stop();
-    forgot(&service.api, "alice").await;
-    eventually("a failure", async || service.log().contains("could not send a mail").then_some(())).await;
+    request_reset(&service.api, "alice").await;
+    eventually("a failure is logged", async || service.log().contains("could not send a mail").then_some(())).await;
     block_in_place(|| smtp.start_again());
     let token = smtp.mail(0, "alice@example.org").await.token();
     let reset = json!({ "token": token, "newPassword": "another battery staple" });
@@ -173,7 +173,7 @@ async fn no_mail_is_lost_when_the_service_is_killed_between_request_and_delivery
         let service = home.start_with(&variables);
         let name = format!("user-{round}");
         service.api.register(&name).await.expect(201);
-        forgot(&service.api, &name).await;
+        request_reset(&service.api, &name).await;
         // Kills it before, during and after the delivery: the outbox is polled every second.
         tokio::time::sleep(Duration::from_millis(round * 1_200 / ROUNDS)).await;
         service.kill();
@@ -198,7 +198,7 @@ async fn a_mail_in_flight_when_the_service_stops_is_not_sent_again() {
     let variables = smtp.variables();
     let service = home.start_with(&variables.each_ref().map(|(name, value)| (*name, value.as_str())));
     service.api.register("slow").await.expect(201);
-    forgot(&service.api, "slow").await;
+    request_reset(&service.api, "slow").await;
     smtp.mail(0, "slow@example.org").await;
     service.stop();
     assert_eq!(mail(&home, &["list", "--status", "waiting"]), ["No mail has this status."]);
@@ -218,7 +218,7 @@ async fn custom_mail_templates_are_used_and_invalid_ones_prevent_the_start() {
     let variables = [(url.0, url.1.as_str()), (sender.0, sender.1.as_str()), ("AGORA_MAIL_TEMPLATES", path)];
     let service = home.start_with(&variables);
     service.api.register("juergen").await.expect(201);
-    forgot(&service.api, "juergen").await;
+    request_reset(&service.api, "juergen").await;
     let taken = smtp.mail(0, "juergen@example.org").await;
     assert_eq!(taken.header("subject"), "Hallo juergen");
     let link = format!("https://app.example.org/neu?code={}", taken.token());
@@ -228,6 +228,6 @@ async fn custom_mail_templates_are_used_and_invalid_ones_prevent_the_start() {
     let mut command = home.agora(&[]);
     command.envs(variables);
     run(command, "").expect_refusal(&["AGORA_MAIL_TEMPLATES", "password-reset.txt", "{token}"]);
-    let (works, said) = examine(&home, &variables);
-    assert!(!works && said.contains("{token}"), "{said}");
+    let (works, message) = doctor_mail(&home, &variables);
+    assert!(!works && message.contains("{token}"), "{message}");
 }

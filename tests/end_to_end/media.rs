@@ -34,13 +34,13 @@ async fn orphaned_images_are_deleted_on_request_unless_they_are_young() {
     let (hour, minute) = (Duration::from_secs(3_600), Duration::from_secs(60));
     let [old, young] = [place(&home, 'a', hour + minute), place(&home, 'b', hour - minute)];
 
-    let told = check(&home, &["--top", "1"]).expect_success().stdout;
+    let output = check(&home, &["--top", "1"]).expect_success().stdout;
     let mut size = 0.0;
     for file in [&post["image"], &post["attachments"][0]["thumbnailUrl"]] {
         size += service.api.image(file).await.len() as f64 / 1000.0;
     }
     assert_eq!(
-        told,
+        output,
         format!(
             "Stored images that rows name: 3 ({:.2} kB)\n\
          Images on record for the sweep: 0 (0 B)\n\
@@ -54,9 +54,9 @@ async fn orphaned_images_are_deleted_on_request_unless_they_are_young() {
             2.0 * size
         )
     );
-    assert!(home.image_file(&old).exists() && home.image_file(&young).exists(), "nothing was asked to be deleted");
-    let told = check(&home, &["--delete", "--top", "0"]).expect_success().stdout;
-    assert!(told.contains("  deleted: 1 (250.00 kB)\n") && !told.contains("Users"), "{told}");
+    assert!(home.image_file(&old).exists() && home.image_file(&young).exists(), "nothing is deleted without --delete");
+    let output = check(&home, &["--delete", "--top", "0"]).expect_success().stdout;
+    assert!(output.contains("  deleted: 1 (250.00 kB)\n") && !output.contains("Users"), "{output}");
     assert!(!home.image_file(&old).exists() && home.image_file(&young).exists());
     assert!(check(&home, &[]).expect_success().stdout.contains("Images that nothing knows: 1 (250.00 kB)"));
     service.api.image(&service.api.view(&bob, &text(&post["id"])).await["image"]).await;

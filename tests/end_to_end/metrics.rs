@@ -179,7 +179,7 @@ async fn metrics_are_served_only_at_their_own_address() {
 /// Locks the database for writes, once the first sweep is over and the service writes nothing by itself any more.
 async fn lock_database(home: &Home, metrics: &str) -> SqliteConnection {
     let swept = "agora_sweep_last_success_timestamp_seconds";
-    eventually("a sweep", async || (sample(&scrape(metrics).await, swept) > 0.0).then_some(())).await;
+    eventually("a sweep is over", async || (sample(&scrape(metrics).await, swept) > 0.0).then_some(())).await;
     let mut other = SqliteConnection::establish(home.data_dir().join("agora.db").to_str().unwrap()).unwrap();
     other.batch_execute("PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE").unwrap();
     other
@@ -190,7 +190,7 @@ const WRITING: &str = "agora_database_calls_running{lane=\"write\"}";
 
 /// Waits until that metric has this value.
 async fn until_writing(metrics: &str, count: f64) {
-    eventually("a write that waits", async || (sample(&scrape(metrics).await, WRITING) == count).then_some(())).await;
+    eventually("a write waits", async || (sample(&scrape(metrics).await, WRITING) == count).then_some(())).await;
 }
 
 /// Makes a database call slow; returns the id of its request, and the log line about it.
@@ -252,7 +252,8 @@ async fn a_request_whose_client_goes_away_is_counted_and_logged_as_abandoned() {
     // Closes the connection, not only the sending half.
     client.set_zero_linger().unwrap();
     drop(client);
-    eventually("it is counted", async || (sample(&scrape(&address).await, abandoned) == 1.0).then_some(())).await;
+    eventually("the request is counted", async || (sample(&scrape(&address).await, abandoned) == 1.0).then_some(()))
+        .await;
     other.batch_execute("ROLLBACK").unwrap();
     let log = service.stop().stderr;
     let lines: Vec<_> = log.lines().filter(|line| line.contains("agora_http::access")).collect();
@@ -274,7 +275,7 @@ async fn connections_with_an_incomplete_request_do_not_block_the_metrics() {
     for _ in 0..CLIENTS {
         let mut client = TcpStream::connect(listener).await.unwrap();
         client.write_all(format!("HEAD /metrics HTTP/1.1\r\nHost: {listener}\r\n\r\n").as_bytes()).await.unwrap();
-        let answer = timeout(HANG, client.read_u8()).await.expect("others hold the listener");
+        let answer = timeout(HANG, client.read_u8()).await.expect("a response in spite of other connections");
         assert_eq!(answer.unwrap(), b'H');
         // This fails if the connection is already closed.
         let _ = client.write_all(b"HEAD /met").await;

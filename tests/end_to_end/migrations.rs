@@ -71,16 +71,16 @@ async fn the_status_lists_applied_pending_and_unknown_migrations() {
     assert!(pending.stdout.starts_with("2026-11-21-000000_initial: applied\n"), "{pending:?}");
     assert!(pending.stdout.ends_with(&format!("{LAST}: pending\n")), "{pending:?}");
     assert!(pending.stderr.contains("agora migrate run applies them"), "{pending:?}");
-    assert!(copies(&home).is_empty(), "a look changes nothing");
+    assert!(copies(&home).is_empty(), "the command changes nothing");
 
-    let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
-    assert!(told.starts_with(&format!("Applied {LAST}.\n")), "{told}");
+    let output = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
+    assert!(output.starts_with(&format!("Applied {LAST}.\n")), "{output}");
     let applied = status(0).stdout;
     let rest = "posts and comments whose entities are to be extracted: 0\nrows to be indexed for search: 0\n\
         images whose previews are to be made: 0";
     assert!(applied.ends_with(&format!("{LAST}: applied\n{rest}\n")), "{applied}");
-    let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
-    assert_eq!(told, "No migration is pending.\n");
+    let output = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
+    assert_eq!(output, "No migration is pending.\n");
 
     home.backend.sql(&home.data_dir(), "INSERT INTO __diesel_schema_migrations (version) VALUES ('29990101000000')");
     let newer = status(4);
@@ -94,8 +94,8 @@ async fn the_status_lists_applied_pending_and_unknown_migrations() {
 async fn a_database_file_is_copied_before_a_migration() {
     let home = with_older_schema().await;
     let is_file = is_file(&home);
-    let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
-    assert_eq!(told.contains("The database as it was before: "), is_file, "{told}");
+    let output = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
+    assert_eq!(output.contains("The database as it was before: "), is_file, "{output}");
     let service = home.start();
     service.api.log_in("alice").await;
     service.stop();
@@ -106,7 +106,7 @@ async fn a_database_file_is_copied_before_a_migration() {
     let copy = home.data_dir().join(format!("agora.db-schema-{BEFORE}"));
     assert_eq!(copies(&home), std::slice::from_ref(&copy));
     assert_eq!(mode(&copy), 0o600);
-    assert!(told.contains(copy.file_name().unwrap().to_str().unwrap()), "{told}");
+    assert!(output.contains(copy.file_name().unwrap().to_str().unwrap()), "{output}");
 
     // A start of the service makes another copy, and does not touch the first.
     let first = fs::read(&copy).unwrap();
@@ -142,8 +142,10 @@ async fn a_migration_that_fails_repeatedly_leaves_one_copy() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_copy_is_made_of_a_new_database() {
     let home = Home::new();
-    let told = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
-    assert!(told.starts_with("Applied 2026-11-21-000000_initial, ") && told.trim_end().ends_with(&format!("{LAST}.")));
+    let output = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
+    assert!(
+        output.starts_with("Applied 2026-11-21-000000_initial, ") && output.trim_end().ends_with(&format!("{LAST}."))
+    );
     assert!(copies(&home).is_empty());
     let service = home.start();
     service.api.user("alice").await;
@@ -151,8 +153,7 @@ async fn no_copy_is_made_of_a_new_database() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn entities_previews_and_search_index_of_old_posts_are_made_by_the_service_and_the_status_tells_how_many_are_left()
- {
+async fn the_service_creates_missing_entities_previews_and_search_indexes_and_the_status_counts_the_rest() {
     let home = Home::new();
     let service = home.start();
     let alice = service.api.user("alice").await;
@@ -173,8 +174,8 @@ async fn entities_previews_and_search_index_of_old_posts_are_made_by_the_service
         UPDATE posts SET content = '#Other' WHERE content = 'nothing'";
     home.backend.sql(&home.data_dir(), before);
     let left = || {
-        let told = run(home.agora(&["migrate", "status"]), "").expect_success().stdout;
-        let counts = told.lines().rev().map(|line| line.rsplit(' ').next().unwrap().to_owned());
+        let output = run(home.agora(&["migrate", "status"]), "").expect_success().stdout;
+        let counts = output.lines().rev().map(|line| line.rsplit(' ').next().unwrap().to_owned());
         let mut counts: Vec<String> = counts.take(3).collect();
         counts.reverse();
         counts.join(" ")
@@ -183,7 +184,7 @@ async fn entities_previews_and_search_index_of_old_posts_are_made_by_the_service
 
     let service = home.start();
     let alice = service.api.log_in("alice").await;
-    let view = eventually("they are extracted", async || {
+    let view = eventually("the entities are extracted", async || {
         let view = service.api.view(&alice, &text(&post["id"])).await;
         (view["entities"] != json!([])).then_some(view)
     })
@@ -193,7 +194,7 @@ async fn entities_previews_and_search_index_of_old_posts_are_made_by_the_service
     assert_eq!((list(&tagged).len(), &tagged[0]["id"]), (1, &post["id"]));
     let tagged: Value = service.api.get(&alice, "/api/tags/other/posts").await.expect(200).data();
     assert_eq!(tagged[0]["entities"][0]["tag"], "other");
-    eventually("all of it is", async || {
+    eventually("nothing is pending", async || {
         let log = service.log();
         let is_done = |line: &str| log.contains(line);
         (is_done("extracted the entities of texts") && is_done("indexed rows for search")).then_some(())
@@ -201,8 +202,8 @@ async fn entities_previews_and_search_index_of_old_posts_are_made_by_the_service
     .await;
     let found: Value = service.api.get(&alice, "/api/search?type=posts&q=other").await.expect(200).data();
     assert_eq!(found, tagged);
-    // Previews are made without a request for the image.
-    let described = eventually("a preview is made", async || {
+    // Previews are created without a request for the image.
+    let described = eventually("a preview is created", async || {
         let view = service.api.view(&alice, &text(&pictured["id"])).await;
         (view["attachments"][0]["width"] != Value::Null).then_some(view)
     })
@@ -213,7 +214,7 @@ async fn entities_previews_and_search_index_of_old_posts_are_made_by_the_service
         assert_eq!(described[same], made[same]);
     }
     assert_eq!(service.api.image(&described["thumbnailUrl"]).await, thumbnail);
-    let made = eventually("a thumbnail is made", async || {
+    let made = eventually("a thumbnail is created", async || {
         let profile = service.api.get(&alice, &format!("/api/users/{}/profile", bob.id)).await.expect(200).data();
         let url = &profile["profilePictureThumbnail"];
         (key(url) == key(&shown["profilePictureThumbnail"])).then(|| url.clone())

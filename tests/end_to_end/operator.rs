@@ -12,7 +12,7 @@ fn admin(home: &Home, arguments: &[&str], input: &str) -> Finished {
 }
 
 /// Waits until a GET request of a user is answered with this status.
-async fn answered(api: &Client, user: &User, path: &str, status: u16) {
+async fn until_status(api: &Client, user: &User, path: &str, status: u16) {
     let what = format!("{} gets {status} at {path}", user.name);
     eventually(&what, async || (api.get(user, path).await.status == status).then_some(())).await;
 }
@@ -27,24 +27,24 @@ async fn a_running_service_soon_applies_a_revoked_role_and_a_disabled_or_enabled
     let api = &service.api;
     let (alice, root) = (api.user("alice").await, api.log_in("root").await);
     admin(&home, &["grant", "alice"], "").expect_success();
-    answered(api, &alice, ALL, 200).await;
+    until_status(api, &alice, ALL, 200).await;
     let listed = admin(&home, &["list"], "").expect_success().stdout;
     assert_eq!(listed, "root <root@example.org>\nalice <alice@example.org>\n");
 
-    let told = admin(&home, &["revoke", "ALICE"], "").expect_success().stdout;
-    let (told, database) = told.split_once("\nDatabase: ").unwrap();
-    assert_eq!(told, "ALICE does not have ADMIN. A running service sees it within 5 seconds.");
+    let output = admin(&home, &["revoke", "ALICE"], "").expect_success().stdout;
+    let (output, database) = output.split_once("\nDatabase: ").unwrap();
+    assert_eq!(output, "ALICE does not have ADMIN. A running service sees it within 5 seconds.");
     assert!(!database.contains("made just now"), "{database}");
-    answered(api, &alice, ALL, 403).await;
+    until_status(api, &alice, ALL, 403).await;
     api.get(&alice, OWN).await.expect(200);
 
-    let told = admin(&home, &["disable", "alice@example.org"], "").expect_success().stdout;
-    assert!(told.contains("disabled and logged out everywhere"), "{told}");
-    answered(api, &alice, OWN, 401).await;
+    let output = admin(&home, &["disable", "alice@example.org"], "").expect_success().stdout;
+    assert!(output.contains("disabled and logged out everywhere"), "{output}");
+    until_status(api, &alice, OWN, 401).await;
     api.login("alice", PASSWORD).await.expect(401);
     admin(&home, &["enable", "alice"], "").expect_success();
     let again = api.log_in("alice").await;
-    answered(api, &again, OWN, 200).await;
+    until_status(api, &again, OWN, 200).await;
     // The session from before stays ended.
     api.get(&alice, OWN).await.expect(401);
     api.get(&root, ALL).await.expect(200);
@@ -60,7 +60,7 @@ async fn a_new_password_ends_every_session_and_is_never_shown() {
     let finished = admin(&home, &["reset-password", "alice"], &format!("{NEW}\nrest\n")).expect_success();
     assert!(!format!("{finished:?}").contains(NEW), "{finished:?}");
     assert!(finished.stdout.contains("alice has a new password and is logged out everywhere"), "{finished:?}");
-    answered(api, &alice, OWN, 401).await;
+    until_status(api, &alice, OWN, 401).await;
     api.login("alice", PASSWORD).await.expect(401);
     api.login("alice", NEW).await.expect(200);
     api.get(&bob, OWN).await.expect(200);
@@ -104,7 +104,7 @@ async fn a_running_service_rejects_an_administrator_disabled_by_command() {
     let second = ["create", "--username", "second", "--email", "second@example.org"];
     admin(&home, &second, PASSWORD).expect_success();
     admin(&home, &["disable", "root"], "").expect_success();
-    answered(&service.api, &root, ALL, 401).await;
+    until_status(&service.api, &root, ALL, 401).await;
     let path = format!("/api/users/{}/enabled", root.id);
     let enabled = serde_json::json!({ "enabled": true });
     service.api.call_json(&root, Method::PUT, &path, enabled).await.expect(401);
@@ -119,16 +119,16 @@ async fn an_account_is_shown_with_its_sessions() {
     api.user("alice").await;
     api.log_in("alice").await;
     let show = |identifier: &str| admin(&home, &["show", identifier], "").expect_success().stdout;
-    let told = show("ALICE@example.org");
+    let output = show("ALICE@example.org");
     let rest =
-        told.strip_prefix("Username: alice\nEmail: alice@example.org\nRoles: USER\nState: enabled\nRegistered: ");
+        output.strip_prefix("Username: alice\nEmail: alice@example.org\nRoles: USER\nState: enabled\nRegistered: ");
     let (registered, sessions) = rest.unwrap().split_once('\n').unwrap();
-    assert!(registered.ends_with('Z') && registered.len() == "2026-11-22T10:30:00Z".len(), "{told}");
+    assert!(registered.ends_with('Z') && registered.len() == "2026-11-22T10:30:00Z".len(), "{output}");
     assert_eq!(sessions, "Sessions: 2\n");
 
     admin(&home, &["disable", "alice"], "").expect_success();
-    let told = show("alice");
-    assert!(told.contains("\nState: disabled\n") && told.ends_with("\nSessions: 0\n"), "{told}");
+    let output = show("alice");
+    assert!(output.contains("\nState: disabled\n") && output.ends_with("\nSessions: 0\n"), "{output}");
     assert!(show("root").contains("\nRoles: ADMIN, USER\n"));
     admin(&home, &["show", "nobody"], "").expect_refusal(&["no account has the username or email nobody"]);
     service.stop();

@@ -20,7 +20,7 @@ struct Shared {
 const COMMENTS: usize = 2;
 
 /// Registers an account and makes one request of each kind with it. The caller checks the statuses.
-async fn take_part(shared: Arc<Shared>, name: String) -> Vec<(u16, Response)> {
+async fn send_all(shared: Arc<Shared>, name: String) -> Vec<(u16, Response)> {
     let Shared { api, star, post, picture } = &*shared;
     let mut answers = vec![(201, api.register(&name).await)];
     let user = api.log_in(&name).await;
@@ -46,7 +46,7 @@ async fn concurrent_writes_of_all_kinds_succeed() {
     let shared = Arc::new(Shared { api: api.clone(), star, post, picture: picture() });
     let mut writers = JoinSet::new();
     for n in 0..WRITERS {
-        writers.spawn(take_part(Arc::clone(&shared), format!("writer-{n}")));
+        writers.spawn(send_all(Arc::clone(&shared), format!("writer-{n}")));
     }
     for (status, answer) in writers.join_all().await.into_iter().flatten() {
         assert!(!answer.text().contains("locked"), "{}", answer.text());

@@ -25,16 +25,16 @@ fn publishing(api: &Client, user: &User, content: &str) -> RequestBuilder {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_likes_sent_three_times_each_take_effect_once() {
     const LIKES: usize = 1000;
-    const AT_ONCE: usize = 20;
+    const CONCURRENT: usize = 20;
     const COPIES: usize = 3;
     let home = Home::new();
     let service = home.start();
     let (api, alice) = (service.api.clone(), service.api.user("alice").await);
     let post = text(&api.post(&alice, "Like me", None).await["id"]);
     let mut answers: BTreeMap<usize, String> = BTreeMap::new();
-    for first in (0..LIKES).step_by(AT_ONCE) {
+    for first in (0..LIKES).step_by(CONCURRENT) {
         let mut sent = JoinSet::new();
-        for key in first..first + AT_ONCE {
+        for key in first..first + CONCURRENT {
             for _ in 0..COPIES {
                 let (api, request) = (api.clone(), liking(&api, &alice, &post, key));
                 sent.spawn(async move { (key, api.send(request).await) });
@@ -72,12 +72,12 @@ async fn publish(api: Client, user: User, begun: usize, done: Arc<AtomicUsize>) 
 }
 
 /// Repeats a request for as long as the response says that it is still in progress.
-async fn insist(api: &Client, request: impl Fn() -> RequestBuilder) -> Response {
+async fn retry_while_in_progress(api: &Client, request: impl Fn() -> RequestBuilder) -> Response {
     let answered = async || {
         let answer = api.send(request()).await;
         (answer.status != 409).then_some(answer)
     };
-    eventually("the request is no longer under way", answered).await
+    eventually("the request is not in progress any more", answered).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,7 +113,7 @@ async fn a_request_repeated_after_a_crash_takes_effect_once() {
         let age = format!("UPDATE idempotency SET begun_at = {} WHERE answer IS NULL", Backend::LONG_AGO);
         home.backend.sql(&home.data_dir(), &age);
         for ((user, _), content) in users.iter().zip(&unknown) {
-            insist(&service.api, || publishing(&service.api, user, content)).await.expect(201);
+            retry_while_in_progress(&service.api, || publishing(&service.api, user, content)).await.expect(201);
         }
         for (user, begun) in &users {
             let path = format!("/api/posts/user/{}", user.id);
@@ -138,7 +138,7 @@ async fn old_idempotency_records_are_deleted() {
     service.stop();
     home.backend.sql(&home.data_dir(), &format!("UPDATE idempotency SET begun_at = {}", Backend::LONG_AGO));
     let service = home.start();
-    eventually("the log tells of it", async || {
+    eventually("the deletion is logged", async || {
         service.log().contains("forgot requests that can no longer be repeated deleted=1").then_some(())
     })
     .await;

@@ -46,7 +46,7 @@ async fn expect_graceful_stop(signal: &str) {
         connection.send(login.as_bytes());
     }
 
-    service.tell(signal);
+    service.signal(signal);
     eventually("connections are refused", async || Connection::is_refused(&address).then_some(())).await;
 
     upload.send(&form);
@@ -73,9 +73,9 @@ async fn a_second_signal_aborts_requests_in_flight_during_a_graceful_stop() {
     let mut unsent = Connection::open(&service.address);
     unsent.begin("/api/posts/create", &(alice.authorization() + FORM), &form_bytes(&picture()));
     let address = service.address.clone();
-    service.tell("TERM");
+    service.signal("TERM");
     eventually("connections are refused", async || Connection::is_refused(&address).then_some(())).await;
-    service.tell("TERM");
+    service.signal("TERM");
     service.finish().expect_success();
     assert!(unsent.try_answer().is_err());
 }
@@ -89,9 +89,9 @@ async fn sighup_stops_gracefully_even_if_it_is_received_twice() {
     let (mut upload, form) = (Connection::open(&service.address), form_bytes(&picture()));
     upload.begin("/api/posts/create", &(alice.authorization() + FORM), &form);
     let address = service.address.clone();
-    service.tell("HUP");
+    service.signal("HUP");
     eventually("connections are refused", async || Connection::is_refused(&address).then_some(())).await;
-    service.tell("HUP");
+    service.signal("HUP");
     upload.send(&form);
     upload.answer().expect(201);
     assert!(service.finish().expect_success().stderr.contains("stopped"));
@@ -101,7 +101,7 @@ async fn sighup_stops_gracefully_even_if_it_is_received_twice() {
 async fn under_nohup_a_service_ignores_sighup() {
     let home = Home::new();
     let service = Service::start(home.release("nohup", &[AGORA]));
-    service.tell("HUP");
+    service.signal("HUP");
     service.api.user("alice").await;
     service.stop();
 }
@@ -110,9 +110,9 @@ async fn under_nohup_a_service_ignores_sighup() {
 async fn an_idle_service_exits_successfully_even_if_signalled_twice() {
     let home = Home::new();
     let service = home.start();
-    service.tell("TERM");
+    service.signal("TERM");
     // The second signal may arrive after the exit.
-    service.tell("TERM");
+    service.signal("TERM");
     let finished = service.finish().expect_success();
     assert!(finished.stderr.contains("stopped"), "{finished:?}");
 }
@@ -168,8 +168,8 @@ async fn sigterm_under_load_loses_no_response_and_no_acknowledged_write() {
             .collect();
         let enough = CLIENTS * (2 + round);
         eventually("enough is sent", async || (sent.load(Ordering::Relaxed) >= enough).then_some(())).await;
-        let told = Instant::now();
-        service.tell("TERM");
+        let signalled = Instant::now();
+        service.signal("TERM");
         let ends: Vec<_> = clients.into_iter().map(|client| client.join().unwrap()).collect();
         service.finish().expect_success();
 
@@ -182,9 +182,9 @@ async fn sigterm_under_load_loses_no_response_and_no_acknowledged_write() {
             assert!(acknowledged.iter().all(|text| stored.contains(text)), "{acknowledged:?} {stored:?}");
             // A request sent after the signal may find the connection closed, as HTTP allows.
             assert!(
-                unanswered.is_none_or(|at| at >= told),
+                unanswered.is_none_or(|at| at >= signalled),
                 "sent {:?} before the signal",
-                unanswered.map(|at| told - at)
+                unanswered.map(|at| signalled - at)
             );
         }
         service.stop();
@@ -212,7 +212,7 @@ async fn a_service_that_is_stopping_is_alive_but_not_ready() {
         let mut probe = Connection::open(&service.address);
         poll_readiness(&mut probe, true).expect("it is ready");
         let polling = thread::spawn(move || poll_readiness(&mut probe, false));
-        service.tell("TERM");
+        service.signal("TERM");
         let answer = polling.join().unwrap();
         service.finish().expect_success();
         answer

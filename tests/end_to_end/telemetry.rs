@@ -165,10 +165,10 @@ async fn a_request_is_traced_with_its_use_case_and_database_calls() {
     service.api.send(service.api.request(brewing, "/api/products/findAll")).await.expect(405);
     let brewed = receiver.span("HTTP /api/products/findAll", SpanKind::Server).await;
     assert_eq!(attribute(&brewed, "http.request.method").as_deref(), Some("_OTHER"));
-    let told = format!("{:?}", receiver.spans());
+    let exported = format!("{:?}", receiver.spans());
     assert!(
-        !told.to_lowercase().contains("secret") && !told.contains("health") && !told.contains("01900000"),
-        "{told}"
+        !exported.to_lowercase().contains("secret") && !exported.contains("health") && !exported.contains("01900000"),
+        "{exported}"
     );
     let log = service.stop().stderr;
     assert!(!log.contains("otel"), "{log}");
@@ -197,7 +197,7 @@ async fn requests_are_served_while_the_collector_is_unreachable() {
     for _ in 0..20 {
         service.api.fetch("/api/products/findAll").await.expect(200);
     }
-    eventually("it is said", async || service.log().contains("opentelemetry").then_some(())).await;
+    eventually("the error is logged", async || service.log().contains("opentelemetry").then_some(())).await;
     service.api.fetch("/api/products/findAll").await.expect(200);
     service.stop();
 }

@@ -344,8 +344,8 @@ impl Service {
         self.process.own_memory().expect("it runs")
     }
 
-    /// Sends a signal to stop: `TERM`, as a service manager does, or `INT`, as a terminal does.
-    pub(crate) fn tell(&self, signal: &str) {
+    /// Sends a signal, such as `TERM`.
+    pub(crate) fn signal(&self, signal: &str) {
         self.process.signal(signal);
     }
 
@@ -356,7 +356,7 @@ impl Service {
     /// Stops the service gracefully, and checks its exit code.
     #[track_caller]
     pub(crate) fn stop(self) -> Finished {
-        self.tell("TERM");
+        self.signal("TERM");
         self.finish().expect_success()
     }
 

@@ -130,7 +130,7 @@ impl EventStream {
 
     /// Reads the next bytes. Returns whether the stream goes on.
     async fn receive(&mut self) -> reqwest::Result<bool> {
-        let bytes = timeout(HANG, self.response.chunk()).await.expect("nothing comes")?;
+        let bytes = timeout(HANG, self.response.chunk()).await.expect("an event")?;
         self.parser.push(bytes.as_deref().unwrap_or_default());
         Ok(bytes.is_some())
     }

@@ -39,10 +39,10 @@ impl World {
         Self { alice, bob, root, post: id, image }
     }
 
-    /// Returns the responses that its users get to a set of reads. URLs of images are without the host.
-    pub(crate) async fn seen(&self, api: &Client) -> Vec<String> {
+    /// Returns the responses to a set of reads of its users. URLs of images are without the host.
+    pub(crate) async fn snapshot(&self, api: &Client) -> Vec<String> {
         let Self { alice, bob, root, post, .. } = self;
-        let mut seen = Vec::new();
+        let mut responses = Vec::new();
         for (user, path) in [
             (bob, format!("/api/posts/by-id/{post}")),
             (bob, format!("/api/posts/{}/all", alice.id)),
@@ -59,9 +59,9 @@ impl World {
             (root, "/api/posts/all".to_owned()),
         ] {
             let answer = api.get(user, &path).await.expect(200).text();
-            seen.push(answer.replace(api.url(), ""));
+            responses.push(answer.replace(api.url(), ""));
         }
-        seen
+        responses
     }
 
     /// Checks that the image of the post is served unchanged.

@@ -17,7 +17,7 @@ use crate::process::{Home, mode};
 async fn a_backup_of_either_database_is_restored_into_either_with_its_secret() {
     let home = Home::new();
     for (n, from) in [Deployment::embedded(&home, "a"), Deployment::scaled(&home, "b")].into_iter().enumerate() {
-        let (world, seen) = from.settle(&home).await;
+        let (world, snapshot) = from.settle(&home).await;
         let file = home.path(&format!("{n}.tar"));
         let saved = from.run(&home, &["backup", file.to_str().unwrap()]).expect_success();
         for words in ["Saved ", " rows and 1 images in ", "keep it as safe"] {
@@ -37,7 +37,7 @@ async fn a_backup_of_either_database_is_restored_into_either_with_its_secret() {
                 assert!(restored.stdout.contains(words), "{words:?} is missing: {restored:?}");
             }
             assert_eq!(mode(&elsewhere.data_dir().join("jwt-secret")), 0o600);
-            place.expect(&elsewhere, &world, &seen).await;
+            place.expect(&elsewhere, &world, &snapshot).await;
         }
     }
 }
@@ -46,7 +46,7 @@ async fn a_backup_of_either_database_is_restored_into_either_with_its_secret() {
 async fn a_downloaded_backup_is_restored_without_the_secret() {
     let home = Home::new();
     for (n, from) in [Deployment::embedded(&home, "a"), Deployment::scaled(&home, "b")].into_iter().enumerate() {
-        let (world, seen) = from.settle(&home).await;
+        let (world, snapshot) = from.settle(&home).await;
         let service = from.start(&home);
         let root = service.api.log_in("root").await;
         let archive = service.api.call(&root, Method::POST, "/api/admin/backup").await.expect(200).body;
@@ -64,7 +64,7 @@ async fn a_downloaded_backup_is_restored_without_the_secret() {
         // With the secret, which was stored separately, tokens stay valid.
         fs::create_dir_all(elsewhere.data_dir()).unwrap();
         fs::write(elsewhere.data_dir().join("jwt-secret"), secret).unwrap();
-        to.expect(&elsewhere, &world, &seen).await;
+        to.expect(&elsewhere, &world, &snapshot).await;
     }
 }
 
@@ -192,15 +192,15 @@ async fn a_failed_backup_leaves_no_file() {
 async fn a_backup_can_be_piped_to_another_program() {
     let home = Home::new();
     let from = Deployment::embedded(&home, "a");
-    let (world, seen) = from.settle(&home).await;
+    let (world, snapshot) = from.settle(&home).await;
     let file = home.path("piped.tar");
     let mut backup = from.command(&home, &["backup", "-"]);
     let done = backup.stdout(fs::File::create(&file).unwrap()).stderr(Stdio::piped()).output().unwrap();
-    let told = String::from_utf8(done.stderr).unwrap();
-    assert!(done.status.success() && told.contains("1 images in the standard output."), "{told}");
+    let output = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success() && output.contains("1 images in the standard output."), "{output}");
     assert!(!home.path("-").exists());
     let elsewhere = Home::new();
     let to = Deployment::embedded(&elsewhere, "to");
     to.run(&elsewhere, &["restore", file.to_str().unwrap()]).expect_success();
-    to.expect(&elsewhere, &world, &seen).await;
+    to.expect(&elsewhere, &world, &snapshot).await;
 }

@@ -88,20 +88,20 @@ fn many_products_are_created_and_updated_in_constant_memory() {
             (finished.expect_success().stdout, memory)
         };
         let (_, memory_for_few) = succeeded(import(&few[n]));
-        let (told, memory) = succeeded(import(&many[n]));
-        assert_eq!(told, "Imported 10000 products: 9000 created, 0 updated, 1000 unchanged.\n");
+        let (output, memory) = succeeded(import(&many[n]));
+        assert_eq!(output, "Imported 10000 products: 9000 created, 0 updated, 1000 unchanged.\n");
         // Memory may grow by the SKU of each row, which is remembered.
         assert!(memory < memory_for_few + 24 * MIB, "{memory} bytes, and {memory_for_few} for a few products");
         // The same products in the other format.
-        let (told, _) = succeeded(import(&many[1 - n]));
-        assert_eq!(told, "Imported 10000 products: 0 created, 0 updated, 10000 unchanged.\n");
+        let (output, _) = succeeded(import(&many[1 - n]));
+        assert_eq!(output, "Imported 10000 products: 0 created, 0 updated, 10000 unchanged.\n");
 
         let (_, memory) = succeeded(place.command(&home, &["products", "export", &format!("{n}.csv")]));
         assert!(memory < memory_for_few + 24 * MIB, "{memory} bytes, and {memory_for_few} for a few products");
         let prices: String = (0..MANY).map(|n| format!("{{\"sku\":\"sku-{n:06}\",\"price\":1}}\n")).collect();
         fs::write(home.path("prices.jsonl"), prices).unwrap();
-        let (told, _) = succeeded(import("prices.jsonl"));
-        assert_eq!(told, "Imported 10000 products: 0 created, 10000 updated, 0 unchanged.\n");
+        let (output, _) = succeeded(import("prices.jsonl"));
+        assert_eq!(output, "Imported 10000 products: 0 created, 10000 updated, 0 unchanged.\n");
     }
     // The exports of both databases are the same.
     assert!(fs::read(home.path("0.csv")).unwrap() == fs::read(home.path("1.csv")).unwrap(), "the exports differ");

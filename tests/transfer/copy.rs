@@ -11,24 +11,24 @@ async fn a_service_is_moved_to_postgresql_and_s3_and_back_without_a_difference_f
     let embedded = Deployment::embedded(&home, "first");
     let scaled = Deployment::scaled(&home, "second");
     let again = Deployment::embedded(&home, "third");
-    let (world, seen) = embedded.settle(&home).await;
+    let (world, snapshot) = embedded.settle(&home).await;
     for (from, to) in [(&embedded, &scaled), (&scaled, &again)] {
         let copied = run(home.agora(&copying(from, to)), "").expect_success();
         for words in ["rows; counts and checksums agree", "users", "Copied 1 images", "0 of which were there already"] {
             assert!(copied.stdout.contains(words), "{words:?} is missing: {copied:?}");
         }
         assert!(!copied.stdout.contains("Warning"), "{copied:?}");
-        to.expect(&home, &world, &seen).await;
+        to.expect(&home, &world, &snapshot).await;
     }
     // The source is unchanged.
-    embedded.expect(&home, &world, &seen).await;
+    embedded.expect(&home, &world, &snapshot).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_with_rows_is_refused_unless_they_are_to_be_replaced() {
     let home = Home::new();
     let (from, to) = (Deployment::embedded(&home, "from"), Deployment::scaled(&home, "to"));
-    let (world, seen) = from.settle(&home).await;
+    let (world, snapshot) = from.settle(&home).await;
     let other = to.start(&home);
     let carol = other.api.user("carol").await;
     other.stop();
@@ -46,7 +46,7 @@ async fn a_target_with_rows_is_refused_unless_they_are_to_be_replaced() {
 
     let replacing = [copying(&from, &to), vec!["--replace"]].concat();
     run(home.agora(&replacing), "").expect_success();
-    to.expect(&home, &world, &seen).await;
+    to.expect(&home, &world, &snapshot).await;
     let service = to.start(&home);
     assert_eq!(service.api.login("carol", crate::client::PASSWORD).await.status, 401, "carol is gone");
     service.stop();

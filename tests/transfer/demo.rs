@@ -28,9 +28,9 @@ async fn both_databases_get_the_same_data_and_accounts_can_log_in() {
     std::fs::remove_dir(&places[0].directory).unwrap();
     let mut made = Vec::new();
     for (n, place) in places.iter().enumerate() {
-        let told = place.run(&home, &SMALL).expect_success();
+        let output = place.run(&home, &SMALL).expect_success();
         for words in ["Made ", "users ", "demo password", "reader_10_1"] {
-            assert!(told.stdout.contains(words), "{words:?} is missing: {told:?}");
+            assert!(output.stdout.contains(words), "{words:?} is missing: {output:?}");
         }
         let mut sums = sums(&home, place, &format!("{n}.tar"));
         assert_eq!(sums["posts"]["rows"], 2_000);

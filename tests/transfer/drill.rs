@@ -150,8 +150,8 @@ async fn a_drill_succeeds_under_concurrent_writes() {
         crowd.await_rounds(20).await;
 
         let drilling = drill(&home, &place);
-        let told = tokio::task::spawn_blocking(move || run(drilling, "")).await.unwrap().expect_success().stdout;
-        assert!(told.contains("Saved ") && told.contains("compared and served: it could be restored."), "{told}");
+        let output = tokio::task::spawn_blocking(move || run(drilling, "")).await.unwrap().expect_success().stdout;
+        assert!(output.contains("Saved ") && output.contains("compared and served: it could be restored."), "{output}");
         expect_nothing_left(&home);
 
         // A backup contains every write that was acknowledged before it began, and existing tokens stay valid.
@@ -205,6 +205,6 @@ async fn a_drill_succeeds_if_an_image_is_deleted_during_the_backup() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
     let mut drill = drill_with(&program, &home, &Deployment::embedded(&home, "place"));
     drill.env_remove("AGORA_LISTEN");
-    let told = run(drill, "").expect_success().stdout;
-    assert!(told.contains("1 were deleted again") && told.contains("it could be restored."), "{told}");
+    let output = run(drill, "").expect_success().stdout;
+    assert!(output.contains("1 were deleted again") && output.contains("it could be restored."), "{output}");
 }

@@ -174,8 +174,8 @@ async fn an_image_deleted_during_the_backup_is_not_left_behind_by_a_restore() {
         (place.run(&home, &["restore", file.to_str().unwrap()]), place, home)
     };
     let (with_another, key) = with_unnamed_image(&saved);
-    let (told, place, home) = restored(&with_another);
-    assert!(told.expect_success().stdout.contains("1 were deleted again"));
+    let (output, place, home) = restored(&with_another);
+    assert!(output.expect_success().stdout.contains("1 were deleted again"));
     let kept = files(&place.directory);
     let name = saved[image].name.strip_prefix("images/").unwrap();
     let thumbnail = format!("{name}.thumb.jpg");

@@ -57,19 +57,19 @@ impl Deployment {
         home.start_with(&[self.variables().as_slice(), &root].concat())
     }
 
-    /// Fills it with a small network; returns that and what its users see.
+    /// Fills it with a small network. Returns that, and a snapshot of what its users see.
     pub(crate) async fn settle(&self, home: &Home) -> (World, Vec<String>) {
         let service = self.start(home);
         let world = World::make(&service.api).await;
-        let seen = world.seen(&service.api).await;
+        let snapshot = world.snapshot(&service.api).await;
         service.stop();
-        (world, seen)
+        (world, snapshot)
     }
 
-    /// Checks that a service on it shows the network as its users saw it elsewhere, and accepts the tokens issued there.
-    pub(crate) async fn expect(&self, home: &Home, world: &World, seen: &[String]) {
+    /// Checks that a service on it returns the same as in the snapshot, and accepts the tokens that were issued there.
+    pub(crate) async fn expect(&self, home: &Home, world: &World, snapshot: &[String]) {
         let service = self.start(home);
-        assert_eq!(world.seen(&service.api).await, seen);
+        assert_eq!(world.snapshot(&service.api).await, snapshot);
         world.expect_image(&service.api).await;
         service.stop();
     }

@@ -63,9 +63,9 @@ async fn a_target_that_is_not_empty_is_refused_and_unchanged() {
     for kind in [Deployment::embedded, Deployment::scaled] {
         let home = Home::new();
         let place = kind(&home, "place");
-        let (world, seen) = place.settle(&home).await;
+        let (world, snapshot) = place.settle(&home).await;
         restore(&place, &home).expect_refusal(&["the database is not empty"]);
-        place.expect(&home, &world, &seen).await;
+        place.expect(&home, &world, &snapshot).await;
         // The secret of a service is not replaced either.
         let secret = home.secret();
         let other = kind(&home, "other");
@@ -105,13 +105,14 @@ async fn an_interrupted_restore_can_be_run_again() {
 async fn a_configured_secret_is_kept_and_compared() {
     let (origin, file) = saved().await;
     let other = "another secret of at least 32 bytes";
-    for (secret, told) in [(origin.secret(), "tokens stay valid"), (other.to_owned(), "Warning: AGORA_JWT_SECRET")] {
+    for (secret, expected) in [(origin.secret(), "tokens stay valid"), (other.to_owned(), "Warning: AGORA_JWT_SECRET")]
+    {
         let home = Home::new();
         let place = Deployment::embedded(&home, "place");
         let mut command = place.command(&home, &["restore", file.to_str().unwrap()]);
         command.env("AGORA_JWT_SECRET", &secret);
         let restored = crate::process::run(command, "").expect_success();
-        assert!(restored.stdout.contains(told), "{restored:?}");
+        assert!(restored.stdout.contains(expected), "{restored:?}");
         assert!(!home.data_dir().join("jwt-secret").exists());
         let output = format!("{restored:?}");
         assert!(!output.contains(&secret) && !output.contains(&origin.secret()), "a secret was shown");

@@ -112,9 +112,9 @@ fn select(events: &[Event], name: &str, field: &str) -> Vec<(String, String)> {
 
 /// Checks that the events of a writer are those that were acknowledged, in the same order.
 #[track_caller]
-fn expect_in_order(told: &[(String, String)], acknowledged: &[String]) {
+fn expect_in_order(received: &[(String, String)], acknowledged: &[String]) {
     let own: BTreeSet<_> = acknowledged.iter().collect();
-    let of_writer: Vec<_> = told.iter().map(|(_, what)| what).filter(|what| own.contains(what)).collect();
+    let of_writer: Vec<_> = received.iter().map(|(_, what)| what).filter(|what| own.contains(what)).collect();
     assert_eq!(of_writer, acknowledged.iter().collect::<Vec<_>>());
 }
 
@@ -157,24 +157,24 @@ async fn expect_every_event_once_despite_disconnects(nodes: Nodes) {
 
     let (mut public, mut comments, mut likes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (n, read) in reads.into_iter().enumerate() {
-        let told = read.await.unwrap();
-        expect_no_repetition(&told);
-        assert!(told.iter().all(|event| event.name != "reset"), "reader {n}: {told:?}");
-        let told_of = |name: &str, field: &str| select(&told, name, field);
+        let received = read.await.unwrap();
+        expect_no_repetition(&received);
+        assert!(received.iter().all(|event| event.name != "reset"), "reader {n}: {received:?}");
+        let pick = |name: &str, field: &str| select(&received, name, field);
         if n % 4 != 1 {
-            let mut told = told_of("public", "postId");
-            told.retain(|(_, id)| *id != post);
-            public.insert(told);
+            let mut received = pick("public", "postId");
+            received.retain(|(_, id)| *id != post);
+            public.insert(received);
         }
         if n % 4 == 3 {
-            let ids = |name: &str| told_of(name, "postId").into_iter().map(|(_, id)| id).collect::<Vec<_>>();
+            let ids = |name: &str| pick(name, "postId").into_iter().map(|(_, id)| id).collect::<Vec<_>>();
             assert_eq!(ids("feed"), ids("public"), "reader {n} follows all of them");
         }
         if n % 4 == 1 || n % 4 == 2 {
-            comments.insert(told_of("comment", "commentId"));
-            likes.insert(told_of("like", "postId"));
+            comments.insert(pick("comment", "commentId"));
+            likes.insert(pick("like", "postId"));
             // An event has the count at its time: that of the last one is the current count.
-            let like = told.iter().rfind(|event| event.name == "like").unwrap();
+            let like = received.iter().rfind(|event| event.name == "like").unwrap();
             assert_eq!(like.data["likeCount"], api.view(&herald, &post).await["likeCount"]);
         }
     }
@@ -220,17 +220,17 @@ async fn publish_until_killed(api: Client, user: User, published: Arc<AtomicUsiz
 
 /// Reads at one node until it is killed, then resumes at another and reads up to a post of `herald`.
 async fn read_and_resume(mut stream: EventStream, other: Client, user: User, herald: User) -> Vec<Event> {
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     while let Ok(Some(event)) = stream.try_next().await {
-        told.push(event);
+        received.push(event);
     }
     let mut stream = EventStream::resume(&other, &user, "public", stream.last_id()).await;
     loop {
         let event = stream.next().await;
         let is_last = event.data["authorId"] == herald.id.as_str();
-        told.push(event);
+        received.push(event);
         if is_last {
-            return told;
+            return received;
         }
     }
 }
@@ -262,16 +262,16 @@ async fn readers_of_a_killed_node_resume_at_another_without_a_gap() {
     let last = publish(&other.api, &herald, "It is gone").await;
     let mut all = BTreeSet::new();
     for read in reads {
-        let told = read.await.unwrap();
-        expect_no_repetition(&told);
-        assert!(told.iter().all(|event| event.name == "public"), "{told:?}");
-        all.insert(select(&told, "public", "postId"));
+        let received = read.await.unwrap();
+        expect_no_repetition(&received);
+        assert!(received.iter().all(|event| event.name == "public"), "{received:?}");
+        all.insert(select(&received, "public", "postId"));
     }
     assert_eq!(all.len(), 1, "{all:#?}");
-    let told = all.first().unwrap();
-    assert_eq!(told.last().map(|(_, id)| id), Some(&last));
+    let received = all.first().unwrap();
+    assert_eq!(received.last().map(|(_, id)| id), Some(&last));
     for posts in &acknowledged {
-        expect_in_order(told, posts);
+        expect_in_order(received, posts);
     }
     other.stop();
 }

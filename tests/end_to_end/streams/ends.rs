@@ -27,7 +27,7 @@ impl Unread {
         );
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut first = [0; 12];
-        timeout(HANG, stream.read_exact(&mut first)).await.expect("no response comes").unwrap();
+        timeout(HANG, stream.read_exact(&mut first)).await.expect("a response").unwrap();
         assert_eq!(&first, b"HTTP/1.1 200");
         Self(stream)
     }
@@ -35,7 +35,7 @@ impl Unread {
     /// Finally reads the stream to its end; returns the events and the last id.
     async fn read(mut self) -> (Vec<Event>, String) {
         let mut bytes = Vec::new();
-        timeout(HANG, self.0.read_to_end(&mut bytes)).await.expect("it has no end").unwrap();
+        timeout(HANG, self.0.read_to_end(&mut bytes)).await.expect("the stream ends").unwrap();
         let mut rest = bytes.as_slice();
         while !take_line(&mut rest).is_empty() {}
         // Chunks: each is its length, its bytes and an end of line; the last one is empty.
@@ -81,34 +81,34 @@ async fn the_stream_of_a_slow_reader_is_ended_without_delaying_others_and_can_be
         "INSERT INTO events (kind, post_id, user_id) SELECT 0, '{post}', '{}' FROM generate_series(1, {BATCH});",
         alice.id
     );
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     let mut times = 0;
     while metric(&metrics, "agora_event_streams_ended_total{reason=\"too_slow\"}").await == 0.0 {
-        assert!(times < MAX_BATCHES, "it is never ended");
+        assert!(times < MAX_BATCHES, "the stream is never ended");
         times += 1;
         block_in_place(|| session.run(&events));
         for _ in 0..BATCH {
-            told.push(stream.next().await);
+            received.push(stream.next().await);
         }
     }
     let last = publish(&api, &alice, "After that").await;
-    while told.last().is_none_or(|event| event.data["postId"] != last.as_str()) {
-        told.push(stream.next().await);
+    while received.last().is_none_or(|event| event.data["postId"] != last.as_str()) {
+        received.push(stream.next().await);
     }
-    assert!(told.iter().all(|event| event.name == "public"));
-    expect_no_repetition(&told);
+    assert!(received.iter().all(|event| event.name == "public"));
+    expect_no_repetition(&received);
     let growth = service.memory().saturating_sub(memory);
     assert!(growth < 64 << 20, "{} MiB", growth >> 20);
 
     let (mut taken, last_id) = unread.read().await;
     let end = taken.pop().unwrap();
     assert_eq!((end.name.as_str(), &end.data), ("end", &json!({ "reason": "too_slow" })));
-    assert!(taken.len() < told.len(), "it was not ended in between");
+    assert!(taken.len() < received.len(), "the stream did not end before the last event");
     let mut stream = EventStream::resume(&api, &slow, "public", &last_id).await;
     while taken.last().is_none_or(|event| event.data["postId"] != last.as_str()) {
         taken.push(stream.next().await);
     }
-    assert_eq!(taken, told);
+    assert_eq!(taken, received);
     service.stop();
 }
 
@@ -125,7 +125,7 @@ async fn every_stream_is_ended_at_sigterm(nodes: Nodes) {
     }
     // A stream that is not read does not prevent the exit.
     let silent = Unread::open(&service, &api.user("silent").await, "public").await;
-    service.tell("TERM");
+    service.signal("TERM");
     for stream in streams {
         assert_eq!(stream.reason().await, "shutting_down");
     }

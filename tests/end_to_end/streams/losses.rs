@@ -51,9 +51,9 @@ async fn after_a_restart_of_a_node_on_postgresql_a_resumed_stream_misses_no_even
     let service = nodes.start(0, &[]);
     let alice = service.api.user("alice").await;
     let mut stream = EventStream::open(&service.api, &alice, "public").await;
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     let mut posts = vec![publish(&service.api, &alice, "Told").await];
-    told.push(stream.expect("public").await["postId"].clone());
+    received.push(stream.expect("public").await["postId"].clone());
     let id = stream.last_id().to_owned();
     posts.push(publish(&service.api, &alice, "Missed").await);
     service.kill();
@@ -62,10 +62,10 @@ async fn after_a_restart_of_a_node_on_postgresql_a_resumed_stream_misses_no_even
     posts.push(publish(&service.api, &alice, "Missed as well").await);
     let mut stream = EventStream::resume(&service.api, &alice, "public", &id).await;
     posts.push(publish(&service.api, &alice, "Told again").await);
-    while told.len() < posts.len() {
-        told.push(stream.expect("public").await["postId"].clone());
+    while received.len() < posts.len() {
+        received.push(stream.expect("public").await["postId"].clone());
     }
-    assert_eq!(told, posts.into_iter().map(Value::from).collect::<Vec<_>>());
+    assert_eq!(received, posts.into_iter().map(Value::from).collect::<Vec<_>>());
     service.stop();
 }
 

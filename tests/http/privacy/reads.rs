@@ -101,7 +101,7 @@ impl World {
             acts.extend(actors.iter().map(|actor| (kind, id(&entry["post"]), id(&entry["comment"]), who(actor))));
         }
         acts.sort();
-        assert_eq!(acts, self.model.notified_acts(viewer), "{viewer} is told");
+        assert_eq!(acts, self.model.notified_acts(viewer), "notifications of {viewer}");
         let unread = self.read(viewer, "/api/notifications/unread", 200).await.unwrap();
         assert_eq!(unread["count"], listed.len());
     }

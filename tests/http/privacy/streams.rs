@@ -40,7 +40,7 @@ impl World {
         assert_eq!(posts("public"), public, "{viewer}");
         for name in ["comment", "like", "post"] {
             for id in posts(name) {
-                assert!(viewable.iter().any(|post| post.id == id), "{viewer} is told {name} of {id}");
+                assert!(viewable.iter().any(|post| post.id == id), "{viewer} gets an event {name} of {id}");
             }
         }
         for data in of("comment") {
