@@ -134,8 +134,12 @@ impl Options {
         if self.what.contains(&What::All) {
             return What::value_variants().iter().copied().filter(|what| *what != What::All).collect();
         }
-        let mut what = if self.what.is_empty() { vec![What::Paths] } else { self.what.clone() };
-        what.dedup();
+        let mut what = if self.what.is_empty() { vec![What::Paths] } else { Vec::new() };
+        for part in &self.what {
+            if !what.contains(part) {
+                what.push(*part);
+            }
+        }
         what
     }
 
