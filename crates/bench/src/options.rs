@@ -10,38 +10,38 @@ use crate::service::{Kind, Size};
 use crate::workloads::Scenario;
 use crate::wrk::Load;
 
-/// Measures the service, on SQLite and on PostgreSQL, beside what limits it.
+/// Measures the service on SQLite and PostgreSQL, beside a bare HTTP handler and pgbench.
 #[derive(Debug, Parser)]
 pub(crate) struct Options {
     /// What to measure [default: paths]
     #[arg(value_enum)]
     what: Vec<What>,
 
-    /// On which database
+    /// The databases to measure on
     #[arg(long, value_enum, default_value = "both")]
     database: Databases,
 
-    /// Only these paths; may be given several times
+    /// Only these paths; may be repeated
     #[arg(long, value_enum)]
     work: Vec<Scenario>,
 
-    /// How many posts the seeded network has
+    /// The number of posts of the seeded network
     #[arg(long, default_value_t = 100_000)]
     posts: u64,
 
-    /// How many ordinary users it has
+    /// The number of its ordinary users
     #[arg(long, default_value_t = 10_000)]
     users: u64,
 
-    /// What it is drawn from
+    /// The seed of its random number generator
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// How often each is measured, in turns; medians are told
+    /// The number of rounds; the medians are reported
     #[arg(long, default_value_t = 5)]
     pub(crate) rounds: usize,
 
-    /// How long each turn takes
+    /// The seconds of each measurement
     #[arg(long, default_value_t = 5)]
     pub(crate) seconds: u64,
 
@@ -49,20 +49,20 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', default_value = "10000,100000,1000000")]
     sizes: Vec<u64>,
 
-    /// The groups (cgroups) that the server that takes writes and its replica are put into before they are measured, such as have a limit of
-    /// CPU time each: then these servers are the limit, and not the machine that all share
+    /// The cgroups that the primary and its replica are moved into before they are measured. With a CPU limit on each, these
+    /// servers are the bottleneck, not the machine that all share
     #[arg(long, value_delimiter = ',', value_name = "PRIMARY,REPLICA")]
     pub(crate) server_groups: Vec<PathBuf>,
 
-    /// How long reads and writes are mixed
+    /// The seconds of the mixed reads and writes
     #[arg(long, default_value_t = 300)]
     pub(crate) mixed_seconds: u64,
 
-    /// Connections that wrk holds
+    /// The connections of wrk
     #[arg(long, default_value_t = 32)]
     connections: u32,
 
-    /// Threads of wrk
+    /// The threads of wrk
     #[arg(long, default_value_t = 1)]
     threads: u32,
 
@@ -70,7 +70,7 @@ pub(crate) struct Options {
     #[arg(long)]
     agora: Option<PathBuf>,
 
-    /// Where databases are made, and the results written
+    /// The directory of the databases and the results
     #[arg(long, default_value = "target/bench")]
     pub(crate) directory: PathBuf,
 }
@@ -78,35 +78,35 @@ pub(crate) struct Options {
 /// A part of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum What {
-    /// What a social backend does all day, beside a bare handler and pgbench
+    /// The usual requests of a social network, beside a bare handler and pgbench
     Paths,
     /// Reads in networks of different sizes, by readers who follow few and many
     Growth,
     /// Searches in networks of different sizes
     Search,
-    /// Follows of many users, and of one whom everybody follows at once
+    /// Follows of many users, and of one whom all follow at the same time
     Follows,
     /// The feed before and after many newer posts by somebody whom nobody follows
     NewerPosts,
-    /// 32 connections and 512
+    /// The load of 32 connections and of 512
     Connections,
     /// Reads while many log in
     LoginFlood,
-    /// Ordinary requests beside hundreds of connections that come to nothing
+    /// Ordinary requests beside hundreds of stalled connections
     Stalled,
-    /// From the start to the first answer, and memory when idle
+    /// The time from the start to the first response, and the idle memory
     Start,
     /// Live updates: memory of idle streams, lag of events, reads and writes beside streams
     Streams,
-    /// What is done by those who block nobody, and by those who block 1,000
+    /// Requests of users who block nobody, and of users who block 1,000
     Blocks,
     /// Reads and writes while an account with 100,000 posts is erased
     Deletion,
-    /// Lists read from the server that takes writes, and from a replica
+    /// Lists read from the primary, and from a replica
     Replica,
-    /// Mails for forgotten passwords, to addresses with an account and without one
+    /// Requests for a new password, for addresses with an account and without one
     Recovery,
-    /// Reads and writes for minutes
+    /// Mixed reads and writes for minutes
     Mixed,
     /// Everything
     All,
@@ -123,7 +123,10 @@ impl Options {
     /// Fails if the options are invalid or a binary is missing.
     pub(crate) fn check(&self) -> Result<()> {
         ensure!(self.rounds > 0 && self.seconds > 0 && self.connections > 0, "there is nothing to measure");
-        ensure!(matches!(self.server_groups.len(), 0 | 2), "there are two servers to put into groups");
+        ensure!(
+            matches!(self.server_groups.len(), 0 | 2),
+            "--server-groups needs two groups: of the primary and of its replica"
+        );
         self.agora()?;
         self.bare()?;
         Ok(())

@@ -13,34 +13,34 @@ use clap::Parser;
 /// The document with the measured costs.
 const MEASURED: &str = include_str!("../../../../docs/performance.md");
 
-/// What is assumed of members and machines.
+/// Computes how many accounts a machine serves, from the measured costs and these assumptions.
 #[derive(Debug, Clone, Parser)]
 struct Assumed {
-    /// The part of the accounts that is there on a day
+    /// The fraction of the accounts that is active on a day
     #[arg(long, default_value_t = 0.2)]
     active: f64,
-    /// How much more happens in the busiest hour than on average
+    /// The load of the busiest hour, as a multiple of the average
     #[arg(long, default_value_t = 2.5)]
     peak: f64,
-    /// How busy a core may be in that hour
+    /// The maximum utilization of a core in that hour
     #[arg(long, default_value_t = 0.5)]
     busy: f64,
-    /// The part of those who are there on a day that has a stream of live updates open in that hour
+    /// The fraction of the active accounts that has a stream of live updates open in that hour
     #[arg(long, default_value_t = 0.1)]
     streams: f64,
-    /// The part of the posts that has an image, of 300 kB
+    /// The fraction of the posts that has an image, of 300 kB
     #[arg(long, default_value_t = 0.3)]
     images: f64,
-    /// For how many years the disks are to last
+    /// The number of years that the disks must last
     #[arg(long, default_value_t = 3.0)]
     years: f64,
-    /// The disk of a machine for a database, in TB
+    /// The disk of a database machine, in TB
     #[arg(long, default_value_t = 8.0)]
     disk: f64,
-    /// The cores of a machine for one node
+    /// The cores of a machine that runs one node
     #[arg(long, default_value_t = 16)]
     node_cores: u32,
-    /// The cores of a machine for a PostgreSQL server
+    /// The cores of a machine that runs a PostgreSQL server
     #[arg(long, default_value_t = 64)]
     server_cores: u32,
 }
