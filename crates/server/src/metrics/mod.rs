@@ -37,13 +37,13 @@ impl Metrics {
     /// Creates the metrics to be served at the bound address.
     pub(crate) fn new(bound: Bound) -> Self {
         let mut registry = Registry::default();
-        registry.register("agora_build", "The version that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+        registry.register("agora_build", "The running version", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         let http = HttpMetrics::register(&mut registry);
         let calls = CallTimes::register(&mut registry);
         let lag = Histogram::new(TIMES);
         registry.register_with_unit(
             "agora_event_lag",
-            "The time from the commit of what happened until it was handed to the streams of this node",
+            "The time from the commit of a change until its event was passed to the streams of this node",
             Unit::Seconds,
             lag.clone(),
         );
@@ -79,18 +79,18 @@ impl CallTimes {
         let calls = Self { times, failed: Counter::default(), abandoned: Counter::default() };
         registry.register_with_unit(
             "agora_database_call_duration",
-            "The time of a call of the database, that in line included",
+            "The duration of database calls, queueing included",
             Unit::Seconds,
             calls.times.clone(),
         );
         registry.register(
             "agora_database_failed_calls",
-            "Calls that found the database out of reach or overloaded, or a defect",
+            "Database calls that failed: the database unreachable or overloaded, or a defect",
             calls.failed.clone(),
         );
         registry.register(
             "agora_database_abandoned_calls",
-            "Calls whose request went away or ran out of time",
+            "Database calls whose request was cancelled or timed out",
             calls.abandoned.clone(),
         );
         Arc::new(calls)

@@ -38,7 +38,7 @@ impl Collector for ServiceMetrics {
         self.database(&mut page)?;
         self.hashing(&mut page)?;
         self.checks(&mut page)?;
-        page.gauge("agora_sessions_cached", "Sessions in memory", self.adapters.sessions.cached_sessions())?;
+        page.gauge("agora_sessions_cached", "Cached sessions", self.adapters.sessions.cached_sessions())?;
         self.streams(&mut page)?;
         self.sweep(&mut page)?;
         self.mail(&mut page)?;
@@ -52,7 +52,7 @@ impl ServiceMetrics {
         let begun = self.begun.unix_seconds();
         page.gauge("process_start_time_seconds", "When the service was started, in seconds since 1970", begun)?;
         if let Some(files) = getrlimit(Resource::Nofile).current {
-            page.gauge("process_max_fds", "The most files that the process may have open", files)?;
+            page.gauge("process_max_fds", "The limit on open files", files)?;
         }
         #[cfg(target_os = "linux")]
         if let Ok(process) = procfs::process::Process::myself()
@@ -60,10 +60,10 @@ impl ServiceMetrics {
         {
             let cpu_seconds = (stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64;
             let resident = stat.rss.saturating_mul(procfs::page_size());
-            page.counter("process_cpu_seconds", "The processor time that the process has taken", cpu_seconds)?;
-            page.gauge("process_resident_memory_bytes", "The memory that the process has", resident)?;
-            page.gauge("process_virtual_memory_bytes", "The addresses that the process has", stat.vsize)?;
-            page.gauge("process_open_fds", "The files that the process has open", files)?;
+            page.counter("process_cpu_seconds", "The CPU time of the process", cpu_seconds)?;
+            page.gauge("process_resident_memory_bytes", "The resident memory of the process", resident)?;
+            page.gauge("process_virtual_memory_bytes", "The virtual memory of the process", stat.vsize)?;
+            page.gauge("process_open_fds", "The open files of the process", files)?;
             page.gauge("process_threads", "The threads of the process", stat.num_threads)?;
         }
         Ok(())
@@ -75,17 +75,17 @@ impl ServiceMetrics {
             figures.lanes.iter().map(move |lane| (lane.name, figure(lane))).collect::<Vec<_>>()
         };
         for (name, help, values) in [
-            ("agora_database_connections", "Connections to the database", lanes(|lane| lane.open)),
-            ("agora_database_connections_max", "The most connections to the database", lanes(|lane| lane.size)),
-            ("agora_database_calls_running", "Calls that the database works on", lanes(|lane| lane.busy)),
-            ("agora_database_calls_waiting", "Calls that wait for the database", lanes(|lane| lane.waiting)),
+            ("agora_database_connections", "Open connections to the database", lanes(|lane| lane.open)),
+            ("agora_database_connections_max", "The limit on connections to the database", lanes(|lane| lane.size)),
+            ("agora_database_calls_running", "Database calls in progress", lanes(|lane| lane.busy)),
+            ("agora_database_calls_waiting", "Queued database calls", lanes(|lane| lane.waiting)),
         ] {
             page.gauges(name, help, "lane", values)?;
         }
         let age = self.adapters.replica.as_ref().and_then(Replica::age);
         let (used, help) = ("agora_database_replica_used", "Whether lists are read from a replica");
         page.gauge(used, help, u32::from(age.is_some()))?;
-        let help = "How old what the replica shows is at most, in seconds";
+        let help = "The maximum age of the data that the replica shows, in seconds";
         page.gauge("agora_database_replica_age_seconds", help, age.unwrap_or_default().as_secs_f64())?;
         let Some(groups) = figures.write_groups else { return Ok(()) };
         page.counter("agora_database_write_groups", "Commits of SQLite's writer", groups.groups)?;
@@ -94,45 +94,47 @@ impl ServiceMetrics {
 
     fn hashing(&self, page: &mut Page<'_>) -> fmt::Result {
         let figures = self.adapters.passwords.figures();
-        page.gauge("agora_password_hashes_running", "Password hashes that run", figures.running)?;
-        page.gauge("agora_password_hashes_waiting", "Password hashes that wait", figures.waiting)?;
-        page.gauge("agora_password_hashes_waiting_max", "The most password hashes that wait", figures.most_waiting)?;
-        page.counter("agora_password_hashes", "Password hashes that were made", figures.done)?;
-        page.counter("agora_password_hashes_refused", "Password hashes that too many waited for", figures.refused)
+        page.gauge("agora_password_hashes_running", "Password hashes in progress", figures.running)?;
+        page.gauge("agora_password_hashes_waiting", "Queued password hashes", figures.waiting)?;
+        page.gauge("agora_password_hashes_waiting_max", "The limit on queued password hashes", figures.most_waiting)?;
+        page.counter("agora_password_hashes", "Password hashes computed", figures.done)?;
+        let help = "Password hashes refused because of a full queue or one client's share of it";
+        page.counter("agora_password_hashes_refused", help, figures.refused)
     }
 
     fn checks(&self, page: &mut Page<'_>) -> fmt::Result {
         let figures = self.adapters.cleaner.figures();
-        page.gauge("agora_image_checks_running", "Images that are being checked", figures.running)?;
-        page.gauge("agora_image_checks_waiting", "Images that wait to be checked", figures.waiting)?;
-        page.gauge("agora_image_check_memory_bytes", "Memory reckoned for images being checked", figures.memory)?;
-        page.gauge("agora_image_check_memory_bytes_max", "The most memory for that", figures.most_memory)?;
-        page.counter("agora_image_checks_refused", "Images that were refused, since too many waited", figures.refused)
+        page.gauge("agora_image_checks_running", "Images being checked", figures.running)?;
+        page.gauge("agora_image_checks_waiting", "Images queued to be checked", figures.waiting)?;
+        page.gauge("agora_image_check_memory_bytes", "Estimated memory of the images being checked", figures.memory)?;
+        page.gauge("agora_image_check_memory_bytes_max", "The limit on that memory", figures.most_memory)?;
+        let help = "Images refused because of a full queue or one client's share of it";
+        page.counter("agora_image_checks_refused", help, figures.refused)
     }
 
     fn streams(&self, page: &mut Page<'_>) -> fmt::Result {
         let figures = self.adapters.live.figures();
-        page.gauge("agora_event_streams", "Streams of events that are open", figures.open)?;
-        page.counter("agora_events_sent", "Events that were handed to streams", figures.deliveries)?;
-        page.counter("agora_event_resets", "Streams that were told to read anew", figures.resets)?;
+        page.gauge("agora_event_streams", "Open event streams", figures.open)?;
+        page.counter("agora_events_sent", "Events passed to streams", figures.deliveries)?;
+        page.counter("agora_event_resets", "Streams that missed events and got a reset", figures.resets)?;
         let ended = figures.ended.iter().map(|(reason, count)| (reason.as_str(), *count));
-        page.counters("agora_event_streams_ended", "Streams that the service has ended", "reason", ended)
+        page.counters("agora_event_streams_ended", "Event streams that the service ended", "reason", ended)
     }
 
     fn sweep(&self, page: &mut Page<'_>) -> fmt::Result {
         page.gauge(
             "agora_sweep_last_success_timestamp_seconds",
-            "When this process last swept without a failure, in seconds since 1970; 0 if it has not",
+            "The last successful sweep of this process, in seconds since 1970; 0 if none",
             self.sweep.last_success_seconds(),
         )?;
-        page.counter("agora_sweep_failures", "Sweeps that failed, or a part of them", self.sweep.failures())?;
-        page.counters("agora_sweep_deleted", "What sweeps have deleted", "kind", self.sweep.deleted())
+        page.counter("agora_sweep_failures", "Sweeps that failed, at least in part", self.sweep.failures())?;
+        page.counters("agora_sweep_deleted", "Rows and images that sweeps deleted", "kind", self.sweep.deleted())
     }
 
     fn mail(&self, page: &mut Page<'_>) -> fmt::Result {
         let Some(mail) = &self.mail else { return Ok(()) };
-        page.counter("agora_mails_sent", "Mails that the server took from this node", mail.sent())?;
-        page.counter("agora_mail_failures", "Mails that the server did not take, each time", mail.failed())?;
+        page.counter("agora_mails_sent", "Mails that the server accepted from this node", mail.sent())?;
+        page.counter("agora_mail_failures", "Attempts to send a mail that failed", mail.failed())?;
         page.counter("agora_mails_dead", "Mails that this node gave up", mail.dead())
     }
 
@@ -147,7 +149,7 @@ impl ServiceMetrics {
         });
         let known: Vec<_> = known.collect();
         let free = known.iter().map(|(place, free, _)| (*place, *free));
-        page.gauges("agora_disk_free_bytes", "The room on the disk of a place", "place", free)?;
+        page.gauges("agora_disk_free_bytes", "The free space on the disk of a place", "place", free)?;
         let all = known.iter().map(|(place, _, all)| (*place, *all));
         page.gauges("agora_disk_size_bytes", "The size of the disk of a place", "place", all)
     }
