@@ -139,7 +139,7 @@ async fn old_idempotency_records_are_deleted() {
     home.backend.sql(&home.data_dir(), &format!("UPDATE idempotency SET begun_at = {}", Backend::LONG_AGO));
     let service = home.start();
     eventually("the deletion is logged", async || {
-        service.log().contains("forgot requests that can no longer be repeated deleted=1").then_some(())
+        service.log().contains("deleted expired idempotency records deleted=1").then_some(())
     })
     .await;
     service.stop();

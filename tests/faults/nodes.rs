@@ -307,10 +307,10 @@ async fn only_one_node_sweeps_at_a_time() {
     // As if an upload had not written its row.
     let record = format!("INSERT INTO unnamed_images (key, since, condemned) VALUES ('{key}', 'epoch', false);");
     block_in_place(|| sweeper.run(&record));
-    let tries = nodes.each_ref().map(|node| node.log().matches("another node sweeps").count());
+    let tries = nodes.each_ref().map(|node| node.log().matches("another node is running it").count());
     for (node, tries) in nodes.iter().zip(tries) {
         eventually("the node has tried more than once", async || {
-            (node.log().matches("another node sweeps").count() > tries + 1).then_some(())
+            (node.log().matches("another node is running it").count() > tries + 1).then_some(())
         })
         .await;
     }
@@ -329,7 +329,11 @@ async fn a_node_without_the_shared_secret_logs_a_warning() {
     let home = Home::new();
     let misconfigured = home.start_with(&[("AGORA_DATABASE_URL", &cluster.url), ("AGORA_MEDIA_URL", "memory:")]);
     misconfigured.api.get(&alice, "/api/users/me").await.expect(401);
-    assert!(misconfigured.log().contains("set AGORA_JWT_SECRET, the same on every node"), "{}", misconfigured.log());
+    assert!(
+        misconfigured.log().contains("set AGORA_JWT_SECRET to the same value on every node"),
+        "{}",
+        misconfigured.log()
+    );
     assert!(nodes.iter().all(|node| !node.log().contains("AGORA_JWT_SECRET")));
     misconfigured.stop();
     stop(nodes);

@@ -20,7 +20,7 @@ pub const SECRET_FILE: &str = "jwt-secret";
 /// When it cannot be created or read.
 pub fn prepare(path: &Path) -> Result<PathBuf> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.with_context(|| format!("cannot make the data directory {} (AGORA_DATA_DIR)", path.display()))?;
+    made.with_context(|| format!("cannot create the data directory {} (AGORA_DATA_DIR)", path.display()))?;
     path.canonicalize().with_context(|| format!("cannot read the data directory {} (AGORA_DATA_DIR)", path.display()))
 }
 
@@ -38,8 +38,8 @@ pub fn signing_secret(config: &Config, data_dir: &Path, was_served_before: bool)
     let (secret, is_new) = own_secret(data_dir)?;
     if is_new && was_served_before {
         tracing::warn!(
-            "drew a new signing secret for a database that has accounts already: tokens of other nodes, and from before, are \
-             refused; set AGORA_JWT_SECRET, the same on every node"
+            "generated a new signing secret for a database that already has accounts: earlier tokens and those of other nodes \
+             are rejected; set AGORA_JWT_SECRET to the same value on every node"
         );
     }
     Ok(secret)
@@ -51,10 +51,10 @@ fn own_secret(data_dir: &Path) -> Result<(Secret, bool)> {
         return Ok((secret, false));
     }
     let mut random = [0; 32];
-    getrandom::fill(&mut random).context("no randomness")?;
+    getrandom::fill(&mut random).context("cannot get random bytes")?;
     let generated: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     write_if_absent(&data_dir.join(SECRET_FILE), &generated)?;
-    Ok((existing_secret(data_dir)?.context("the signing secret has just vanished")?, true))
+    Ok((existing_secret(data_dir)?.context("the signing secret was deleted just now")?, true))
 }
 
 /// Returns the secret stored in the directory, if there is one.
@@ -68,10 +68,14 @@ pub fn existing_secret(data_dir: &Path) -> Result<Option<Secret>> {
     }
     let secret = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let secret = secret.trim().to_owned();
-    ensure!(secret.len() >= Config::MIN_SECRET_BYTES, "{} is damaged: delete it to log everybody out", file.display());
+    ensure!(
+        secret.len() >= Config::MIN_SECRET_BYTES,
+        "{} is damaged: restore it, or delete it, which logs all users out",
+        file.display()
+    );
     let mode = fs::metadata(&file)?.permissions().mode();
     if mode & 0o077 != 0 {
-        tracing::warn!(file = %file.display(), "others can read the signing secret: chmod 600 it");
+        tracing::warn!(file = %file.display(), "other users can read the signing secret: run chmod 600 on it");
     }
     Ok(Some(Secret::from(secret)))
 }
@@ -84,7 +88,7 @@ pub fn store_secret(data_dir: &Path, secret: &Secret) -> Result<()> {
     let file = data_dir.join(SECRET_FILE);
     write_if_absent(&file, secret.expose())?;
     let is_kept = existing_secret(data_dir)?.as_ref() == Some(secret);
-    ensure!(is_kept, "another process has just made another {}", file.display());
+    ensure!(is_kept, "another process has just created a different {}", file.display());
     Ok(())
 }
 

@@ -89,7 +89,7 @@ impl Indexer {
                 Ok(true) => 9 * begun.elapsed(),
                 Ok(false) => INTERVAL,
                 Err(error) => {
-                    warn("could not delete from the search index what is gone", &error);
+                    warn("could not delete removed rows from the search index", &error);
                     RETRY
                 }
             };

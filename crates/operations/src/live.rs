@@ -99,7 +99,7 @@ impl LiveFeed {
                 failed = self.live.trim().await.err().or(failed);
             }
             if let Some(error) = failed.filter(|_| warning.is_due()) {
-                warn("could not tell the streams of events what happened", &error);
+                warn("could not deliver events to the streams", &error);
             }
             sleep(pause).await;
         }

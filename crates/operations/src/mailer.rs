@@ -61,7 +61,7 @@ impl Mailer {
             let pause = match self.deliver(&interrupt).await {
                 Ok(()) => INTERVAL,
                 Err(error) => {
-                    warn("could not look after the outbox", &error);
+                    warn("could not process the outbox", &error);
                     RETRY
                 }
             };

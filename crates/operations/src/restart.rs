@@ -13,7 +13,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// until the node is restarted.
 pub async fn restart_on_panic<F: Future<Output = ()>>(name: &str, work: impl Fn() -> F) {
     while AssertUnwindSafe(work()).catch_unwind().await.is_err() {
-        tracing::error!(work = name, "work in the background panicked, and begins again");
+        tracing::error!(work = name, "a background task panicked and will be restarted");
         sleep(PAUSE).await;
     }
 }

@@ -48,13 +48,13 @@ pub struct Sweep {
 
 /// For each kind of data: its name in metrics, the log line after a deletion, and the log line after a failure.
 const KINDS: [(&str, &str, &str); 7] = [
-    ("images", "deleted images that no row names", "sweep of images failed"),
+    ("images", "deleted unreferenced images", "sweep of images failed"),
     ("sessions", "deleted expired sessions", "sweep of sessions failed"),
-    ("requests", "forgot requests that can no longer be repeated", "sweep of requests failed"),
-    ("post_rows", "erased what was left of deleted posts", "sweep of deleted posts failed"),
-    ("notification_rows", "deleted notifications that are no longer kept", "sweep of notifications failed"),
-    ("mail_rows", "deleted mails and tokens that are no longer kept", "sweep of mails failed"),
-    ("kept_names", "forgot names of deleted accounts", "sweep of names failed"),
+    ("requests", "deleted expired idempotency records", "sweep of requests failed"),
+    ("post_rows", "deleted remaining rows of deleted posts", "sweep of deleted posts failed"),
+    ("notification_rows", "deleted old notifications", "sweep of notifications failed"),
+    ("mail_rows", "deleted old mails and expired tokens", "sweep of mails failed"),
+    ("kept_names", "released names of deleted accounts", "sweep of names failed"),
 ];
 
 /// Counters of the sweeps since the start of the process.
@@ -99,11 +99,11 @@ impl Sweep {
             let is_done = match self.database.lock(ExclusiveJob::Sweep).await {
                 Ok(Some(_lock)) => self.sweep().await,
                 Ok(None) => {
-                    tracing::info!("another node sweeps");
+                    tracing::info!("skipped the sweep: another node is running it");
                     continue;
                 }
                 Err(error) => {
-                    warn("the sweep could not begin", &error);
+                    warn("could not start the sweep", &error);
                     false
                 }
             };

@@ -135,30 +135,30 @@ impl App {
         let (sweep, mailer) = (adapters.sweep(config.sweep_interval), adapters.mailer());
         let (swept, mail) = (Arc::clone(&sweep.record), mailer.as_ref().map(|mailer| Arc::clone(&mailer.record)));
         let mut background = JoinSet::new();
-        background.spawn(async move { restart_on_panic("the sweep", || sweep.run()).await });
+        background.spawn(async move { restart_on_panic("sweep", || sweep.run()).await });
         let indexer = adapters.indexer();
-        background.spawn(async move { restart_on_panic("the indexing", || indexer.run()).await });
+        background.spawn(async move { restart_on_panic("indexing", || indexer.run()).await });
         let eraser = adapters.eraser(config.sweep_interval);
-        background.spawn(async move { restart_on_panic("the erasure of accounts", || eraser.run()).await });
+        background.spawn(async move { restart_on_panic("erasure of deleted accounts", || eraser.run()).await });
         let feed = LiveFeed { live: Arc::clone(&adapters.live), lag };
-        background.spawn(async move { restart_on_panic("the telling of events", || feed.run()).await });
+        background.spawn(async move { restart_on_panic("delivery of events", || feed.run()).await });
         let (mutes, media, sessions) = (adapters.mute_expiry(), adapters.media_sweep(), Arc::clone(&adapters.sessions));
-        background.spawn(async move { every_minute("could not end mutes", || mutes.run()).await });
+        background.spawn(async move { every_minute("could not end expired mutes", || mutes.run()).await });
         background.spawn(async move {
             let delete = async || media.delete_marked().await.map(drop);
-            every_minute("could not delete images that nothing may name any more", delete).await;
+            every_minute("could not delete images marked for deletion", delete).await;
         });
         background.spawn(async move {
-            every_minute("could not store which sessions were used", || sessions.flush_last_seen()).await;
+            every_minute("could not store when sessions were last used", || sessions.flush_last_seen()).await;
         });
         let (mut mail_sender, mail_interrupt) = (JoinSet::new(), Interrupt::default());
         if let Some(mailer) = mailer {
             let interrupt = mail_interrupt.clone();
             mail_sender
-                .spawn(async move { restart_on_panic("the sending of mails", || mailer.run(interrupt.clone())).await });
+                .spawn(async move { restart_on_panic("sending of mails", || mailer.run(interrupt.clone())).await });
         }
         if let Some(replica) = adapters.replica.clone() {
-            background.spawn(async move { restart_on_panic("following the replica", || replica.follow()).await });
+            background.spawn(async move { restart_on_panic("monitoring of the replica", || replica.follow()).await });
         }
         let (live, data_dir) = (Arc::clone(&adapters.live), adapters.data_dir.clone());
         let database = adapters.database.clone();

@@ -62,7 +62,7 @@ impl Telemetry {
         Some(|span, headers| {
             let parent = TraceContextPropagator::new().extract(&Headers(headers));
             if let Err(error) = span.set_parent(parent) {
-                tracing::debug!(%error, "a trace could not be taken over");
+                tracing::debug!(%error, "could not continue the trace of a request");
             }
         })
     }
@@ -72,7 +72,7 @@ impl Drop for Telemetry {
     /// Sends the remaining traces.
     fn drop(&mut self) {
         if let Err(error) = self.0.shutdown() {
-            tracing::warn!(%error, "the last traces could not be sent");
+            tracing::warn!(%error, "could not send the last traces");
         }
     }
 }

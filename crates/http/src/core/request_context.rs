@@ -82,7 +82,7 @@ impl RequestContext {
     /// # Errors
     /// [`Error::Internal`] if there is none.
     pub(crate) fn of(request: &HttpRequest) -> Result<Self, Error> {
-        request.extensions().get::<Self>().copied().ok_or_else(|| Error::internal("a request was not begun"))
+        request.extensions().get::<Self>().copied().ok_or_else(|| Error::internal("the request has no context"))
     }
 
     /// Returns the id of the request.

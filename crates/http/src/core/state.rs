@@ -151,7 +151,7 @@ impl State {
         let Some(replica) = &self.replica else { return };
         // The replica handles a failure itself: it then counts the write as everybody's.
         if let Err(error) = replica.replica.record_write(user).await {
-            tracing::warn!(cause = error.cause(), "could not record who has written");
+            tracing::warn!(cause = error.cause(), "could not record that an account has written");
         }
     }
 

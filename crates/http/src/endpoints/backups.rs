@@ -22,7 +22,7 @@ pub(crate) async fn download(state: Data<State>, admin: Auth<Admin>, request: Ht
     // The head of the response has been sent by now, so a failure can only cut the body off.
     let parts = bytes.map(move |part| {
         part.map_err(|error| {
-            tracing::error!(%request_id, cause = error.cause(), "a backup could not be made to its end");
+            tracing::error!(%request_id, cause = error.cause(), "could not complete a backup");
             Box::new(error) as Box<dyn std::error::Error>
         })
     });

@@ -215,7 +215,7 @@ impl Listener {
                     Err(error) => {
                         // The stream is cut off without an `end`, and the client reconnects. An outage of the database is logged
                         // by the task that reads events.
-                        tracing::debug!(cause = error.cause(), "a stream of events could not be resumed");
+                        tracing::debug!(cause = error.cause(), "could not resume a stream of events");
                         self.phase = Phase::Finished;
                     }
                 },

@@ -52,7 +52,7 @@ pub(crate) async fn export(state: Data<State>, caller: Auth<Caller>, request: Ht
     // The head of the response has been sent by now, so a failure can only cut the body off.
     let chunks = chunks.map(move |chunk: Result<Bytes>| {
         chunk.inspect_err(|error| {
-            tracing::error!(%request_id, cause = error.cause(), "an export could not be made to its end");
+            tracing::error!(%request_id, cause = error.cause(), "could not complete an export");
         })
     });
     Ok(response

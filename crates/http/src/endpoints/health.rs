@@ -129,7 +129,7 @@ impl Readiness {
             checks
         });
         running.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "the health of dependencies could not be checked");
+            tracing::error!(%error, "could not check the health of dependencies");
             Checks::UNKNOWN
         })
     }

@@ -45,7 +45,7 @@ pub(crate) async fn set_post_hidden(
     let hiding = body.valid_json::<HiddenChange>().await?.hiding()?;
     let kept = state.services.posts.set_hidden(post, &hiding).await?;
     if kept > 0 {
-        tracing::warn!(post = %id.0.uuid(), images = kept, "a post was hidden, and its images keep their addresses");
+        tracing::warn!(post = %id.0.uuid(), images = kept, "hid a post, but could not change the addresses of its images");
     }
     done(SUCCESS)
 }

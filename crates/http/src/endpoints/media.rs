@@ -98,7 +98,7 @@ pub(crate) async fn get(state: Data<State>, PathText(key): PathText, request: Ht
     // The head of the response has been sent by now, so a failure can only cut the body off.
     let request_id = RequestContext::of(&request)?.id();
     let bytes = image.bytes.map_err(move |error| {
-        tracing::error!(%request_id, cause = error.cause(), "an image could not be read to its end");
+        tracing::error!(%request_id, cause = error.cause(), "could not finish reading an image");
         Box::new(error) as Box<dyn std::error::Error>
     });
     Ok(response.body(SizedStream::new(served.end - served.start, bytes)))

@@ -51,6 +51,6 @@ fn log_undelivered_failure(
     let Some(Causes(causes)) = causes else { return };
     if request_log.should_log(status, &causes) {
         let (id, route, status) = (context.id(), policy.path, status.as_u16());
-        tracing::error!(request_id = %id, route, status, causes, "a request failed after its client had gone");
+        tracing::error!(request_id = %id, route, status, causes, "a request failed after its client had disconnected");
     }
 }

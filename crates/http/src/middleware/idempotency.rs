@@ -107,7 +107,7 @@ async fn record_and_call(
 async fn abandon(state: &State, attempt: AttemptId) {
     if let Err(error) = state.services.idempotency.abandon(attempt).await {
         // Retries are answered that the request is in progress, until the attempt expires.
-        tracing::warn!(cause = error.cause(), "could not forget an idempotency attempt");
+        tracing::warn!(cause = error.cause(), "could not delete an idempotency record");
     }
 }
 

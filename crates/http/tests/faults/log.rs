@@ -77,7 +77,7 @@ async fn identical_failures_of_disconnected_clients_are_not_logged_one_by_one() 
     }
     let lines = logged(FULL);
     assert!(
-        matches!(&lines[..], [line, ..] if line.contains("after its client had gone") && line.contains("request_id=")),
+        matches!(&lines[..], [line, ..] if line.contains("after its client had disconnected") && line.contains("request_id=")),
         "{lines:?}"
     );
     assert!(lines.iter().skip(1).all(|line| line.contains("identical failures")), "{lines:?}");

@@ -63,7 +63,7 @@ impl BackupSource for BackupDownloads {
 async fn make(database: &Database, store: &ObjectImageStore, archive: Writer) -> anyhow::Result<()> {
     let (_, warning) = save(database, store, None, archive, true, &mut Progress::hidden()).await?;
     if let Some(warning) = warning {
-        tracing::warn!("a backup is made without some images: {warning}");
+        tracing::warn!("made a backup without some images: {warning}");
     }
     Ok(())
 }

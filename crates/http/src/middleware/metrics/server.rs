@@ -56,7 +56,7 @@ async fn render(method: Method, registry: Data<Registry>) -> HttpResponse {
     match text::encode(&mut page, &registry) {
         Ok(()) => HttpResponse::Ok().insert_header((header::CONTENT_TYPE, CONTENT_TYPE)).body(page),
         Err(error) => {
-            tracing::error!(%error, "the metrics could not be written");
+            tracing::error!(%error, "could not encode the metrics");
             HttpResponse::InternalServerError().finish()
         }
     }
