@@ -33,9 +33,9 @@ fn health(home: &Home, listen: SocketAddr, arguments: &[&str]) -> Finished {
 #[test]
 fn the_exit_code_shows_whether_the_service_is_ready() {
     let home = Home::new();
-    assert_eq!(health(&home, responding(&[200]), &[]).expect_success().stdout, "well\n");
-    health(&home, responding(&[503]), &[]).expect_refusal(&["/health/ready answers 503"]);
-    health(&home, responding(&[]), &[]).expect_refusal(&["does not answer"]);
+    assert_eq!(health(&home, responding(&[200]), &[]).expect_success().stdout, "ready\n");
+    health(&home, responding(&[503]), &[]).expect_refusal(&["/health/ready responded with status 503"]);
+    health(&home, responding(&[]), &[]).expect_refusal(&["does not respond"]);
     assert!(!home.data_dir().exists(), "the command creates no data directory");
 }
 
@@ -58,7 +58,7 @@ fn a_slow_response_does_not_extend_the_timeout() {
         }
     });
     let begun = Instant::now();
-    health(&home, address, &["--wait", "1"]).expect_refusal(&["does not answer"]);
+    health(&home, address, &["--wait", "1"]).expect_refusal(&["does not respond"]);
     // At this pace, the longest first line that the client accepts would take two minutes.
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
 }
@@ -69,6 +69,6 @@ fn a_url_can_be_given() {
     let service = home.start();
     let check = |path: &str| run(home.agora(&["health", &format!("http://{}{path}", service.address)]), "");
     check("/api/products/findAll?size=1").expect_success();
-    check("/api/users/me").expect_refusal(&["answers 401"]);
+    check("/api/users/me").expect_refusal(&["responded with status 401"]);
     service.stop();
 }

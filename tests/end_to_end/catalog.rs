@@ -115,7 +115,7 @@ async fn with_a_bad_row_nothing_is_changed_and_every_bad_row_is_reported() {
         .expect_refusal(&[
             "row 2 (line 1, SKU \"AB-3\"): ",
             "row 3 (line 1, SKU \"AB-4\"): unknown field `colour`",
-            "row 4 (line 1): it is no JSON object",
+            "row 4 (line 1): it is not a JSON object",
         ]);
 
     // Control characters, which could be escape sequences for the terminal, are replaced.
@@ -152,7 +152,7 @@ async fn importing_an_export_changes_nothing_and_recreates_the_catalog_in_anothe
         let output = run(home.agora(&["products", "import", path]), "").expect_success().stdout;
         assert_eq!(output, "Imported 4 products: 0 created, 0 updated, 4 unchanged.\n", "{format}");
         assert_eq!(versions(&service.api).await, before, "{format}");
-        run(home.agora(&["products", "export", path]), "").expect_refusal(&[path, "exists already"]);
+        run(home.agora(&["products", "export", path]), "").expect_refusal(&[path, "already exists"]);
 
         let elsewhere = self::home();
         run(elsewhere.agora(&["products", "import", path]), "").expect_success();
@@ -174,7 +174,7 @@ fn one_product_is_reported_in_the_singular_and_a_dangling_symlink_is_not_overwri
     let export = || run(home.agora(&["products", "export", "out.csv"]), "");
     std::os::unix::fs::symlink("nowhere", home.path("out.csv")).unwrap();
     let refused = export().expect_refusal(&[]);
-    assert_eq!(refused.stderr, "agora: out.csv exists already\n");
+    assert_eq!(refused.stderr, "agora: out.csv already exists\n");
     fs::remove_file(home.path("out.csv")).unwrap();
     assert_eq!(export().expect_success().stdout, "Exported 1 product to out.csv.\n");
 }
@@ -189,7 +189,7 @@ async fn the_message_about_what_cannot_be_read_names_it() {
     refused("missing.csv", &["missing.csv", "No such file"]);
     fs::create_dir(home.path("directory.json")).unwrap();
     refused("directory.json", &["directory.json is a directory"]);
-    import(&home, "csv", "sku,colour\nA,red\n").expect_refusal(&["there are no columns \"colour\""]);
+    import(&home, "csv", "sku,colour\nA,red\n").expect_refusal(&["unknown columns \"colour\""]);
     import(&home, "json", "").expect_refusal(&["the file is empty"]);
     let elsewhere = Home::new();
     let mut command = elsewhere.agora(&["products", "import", "-", "--format", "csv"]);

@@ -58,14 +58,14 @@ fn an_invalid_command_line_has_exit_code_2() {
     let home = Home::new();
     let bogus = ["copy", "--from", "bogus://a", "--to", "sqlite:b.db"];
     for (arguments, words) in [
-        (&["copy"][..], "say what to copy"),
-        (&["copy", "--from", "sqlite:a.db"], "belong together"),
+        (&["copy"][..], "nothing to copy"),
+        (&["copy", "--from", "sqlite:a.db"], "must be given together"),
         (&["copy", "--from", "sqlite:a.db", "--to", "sqlite:a.db"], "the same database"),
         (&bogus, "--from: the database URL must look like"),
         (&["copy", "--media-from", "bogus://a", "--media-to", "memory:"], "--media-from: "),
         (&["products", "import", "catalog.txt"], "--format"),
         (&["products", "export", "catalog"], "--format"),
-        (&["health", "notaurl"], "notaurl: the URL cannot be understood"),
+        (&["health", "notaurl"], "notaurl: invalid URL"),
         (&["health", "https://127.0.0.1"], "only http"),
     ] {
         run(home.agora(arguments), "").expect_misuse(&[words]);
@@ -187,7 +187,7 @@ fn all_errors_in_the_file_are_reported_at_once_with_their_lines() {
         let refused = run(home.agora(arguments), "").expect_misuse(&[
             "agora: agora.toml:3: workers must be",
             "agora: agora.toml:4: jwt_secret must be",
-            "agora: agora.toml:6: there is no setting bcrypt_costs: is bcrypt_cost meant?",
+            "agora: agora.toml:6: there is no setting bcrypt_costs: did you mean bcrypt_cost?",
         ]);
         assert!(!refused.stderr.contains("too-short"), "{refused:?}");
     }
@@ -204,7 +204,7 @@ fn the_configuration_can_be_checked_and_shown_and_the_output_can_be_read_again()
     let mut check = home.agora(&["config", "check"]);
     check.env("AGORA_TOKEN_LIFETIMES", "1h");
     let checked = run(check, "").expect_success();
-    assert!(checked.stdout.contains("The configuration can be used: 2 settings from /"), "{checked:?}");
+    assert!(checked.stdout.contains("The configuration is valid: 2 settings from /"), "{checked:?}");
     assert!(checked.stderr.contains("AGORA_TOKEN_LIFETIMES"), "{checked:?}");
 
     let mut show = home.agora(&["--log", "warn", "config", "show"]);

@@ -32,7 +32,7 @@ fn expect(finished: &Finished, code: i32, state: &str, subject: &str, words: &st
 #[track_caller]
 fn expect_well(finished: &Finished) {
     assert_eq!(finished.code, Some(0), "{finished:?}");
-    let is_well = |line: &str| line.starts_with("ok ") || line == "Everything is as it should be.";
+    let is_well = |line: &str| line.starts_with("ok ") || line == "No problems found.";
     assert!(finished.stdout.lines().all(is_well), "{finished:?}");
 }
 
@@ -56,7 +56,7 @@ fn before_the_first_start_all_checks_pass_and_nothing_is_created() {
     let home = Home::new();
     let finished = doctor(&home, &[]);
     expect_well(&finished);
-    expect(&finished, 0, "ok", "data directory", "the first start makes it");
+    expect(&finished, 0, "ok", "data directory", "the first start creates it");
     assert!(!home.data_dir().exists());
 }
 
@@ -72,7 +72,7 @@ async fn while_and_after_a_service_runs_all_checks_pass_and_nothing_is_changed()
     let finished = doctor(&home, &[]);
     expect_well(&finished);
     expect(&finished, 0, "ok", "database", "is up to date");
-    expect(&finished, 0, "ok", "images", "takes an object, returns it and deletes it");
+    expect(&finished, 0, "ok", "images", "written, read and deleted");
     expect(&finished, 0, "ok", "clock", "the image store");
     assert_eq!((names(&home.data_dir()), contents(&images)), before);
     service.api.post(&alice, "still here", None).await;
@@ -89,14 +89,14 @@ fn a_bad_setting_fails_the_checks_that_depend_on_it() {
     let finished = doctor(&home, &[("AGORA_BCRYPT_COST", "3"), ("AGORA_DATABASE_URL", "agora.db")]);
     expect(&finished, 1, "failed", "configuration", "AGORA_BCRYPT_COST must be a number from 4 to 20");
     expect(&finished, 1, "failed", "configuration", "AGORA_DATABASE_URL: ");
-    expect(&finished, 1, "failed", "database", "not looked at");
-    expect(&finished, 1, "ok", "data directory", "the first start makes it");
+    expect(&finished, 1, "failed", "database", "not checked");
+    expect(&finished, 1, "ok", "data directory", "the first start creates it");
 
     fs::write(home.path("agora.toml"), "listen = \n").unwrap();
     let finished = doctor(&home, &[]);
-    expect(&finished, 1, "failed", "configuration", "agora.toml:1: this is no TOML");
-    expect(&finished, 1, "failed", "signing secret", "not looked at");
-    expect(&finished, 1, "ok", "data directory", "the first start makes it");
+    expect(&finished, 1, "failed", "configuration", "agora.toml:1: invalid TOML");
+    expect(&finished, 1, "failed", "signing secret", "not checked");
+    expect(&finished, 1, "ok", "data directory", "the first start creates it");
     assert!(!home.data_dir().exists());
 }
 
@@ -105,7 +105,7 @@ fn a_missing_file_of_the_secret_is_not_mistaken_for_a_generated_secret() {
     let home = Home::new();
     let finished = doctor(&home, &[("AGORA_JWT_SECRET_FILE", "/nope")]);
     expect(&finished, 1, "failed", "configuration", "AGORA_JWT_SECRET_FILE: cannot read /nope");
-    expect(&finished, 1, "failed", "signing secret", "not looked at");
+    expect(&finished, 1, "failed", "signing secret", "not checked");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn an_address_that_this_machine_lacks_is_a_failure() {
         0,
         "ok",
         "addresses",
-        "is taken, by the service if that runs",
+        "is in use, by the service if it is running",
     );
     let finished = doctor(&home, &[("AGORA_LISTEN", "203.0.113.9:80"), ("AGORA_METRICS_LISTEN", "203.0.113.9:9464")]);
     expect(&finished, 1, "failed", "addresses", "cannot listen on 203.0.113.9:80 (AGORA_LISTEN)");
@@ -138,7 +138,7 @@ fn an_unreachable_server_is_a_failure_that_does_not_show_its_password() {
 fn an_unusable_image_store_is_a_failure() {
     let home = Home::new();
     let finished = doctor(&home, &[("AGORA_MEDIA_URL", "file:///dev/null/media")]);
-    expect(&finished, 1, "failed", "images", "cannot be made");
+    expect(&finished, 1, "failed", "images", "cannot be created");
     let finished = doctor(
         &home,
         &[
@@ -180,7 +180,7 @@ fn damaged_files_and_files_of_another_kind_are_a_failure() {
     fs::write(&letter, "Dear Sir or Madam, ".repeat(500)).unwrap();
     let url = format!("sqlite://{}", letter.display());
     let finished = doctor(&home, &[("AGORA_DATA_DIR", letter.to_str().unwrap()), ("AGORA_DATABASE_URL", &url)]);
-    expect(&finished, 1, "failed", "data directory", "is no directory");
+    expect(&finished, 1, "failed", "data directory", "is not a directory");
     expect(&finished, 1, "failed", "database", "not a database");
 }
 
@@ -191,8 +191,8 @@ fn an_older_or_newer_schema_is_reported_and_not_changed() {
     let sql = |statement: &str| home.backend.sql(&home.data_dir(), statement);
     let last = "(SELECT max(version) FROM __diesel_schema_migrations)";
     sql(&format!("DELETE FROM __diesel_schema_migrations WHERE version = {last}"));
-    expect(&doctor(&home, &[]), 0, "warning", "database", "lacks 1 of the migrations");
-    expect(&doctor(&home, &[]), 0, "warning", "database", "lacks 1 of the migrations");
+    expect(&doctor(&home, &[]), 0, "warning", "database", "pending migrations: 1");
+    expect(&doctor(&home, &[]), 0, "warning", "database", "pending migrations: 1");
     sql("INSERT INTO __diesel_schema_migrations (version) VALUES ('99999999999999')");
     expect(&doctor(&home, &[]), 1, "failed", "database", "newer than this program");
 }

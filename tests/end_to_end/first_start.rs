@@ -5,7 +5,7 @@ use std::fs;
 use crate::client::{PASSWORD, list};
 use crate::process::{AGORA, Home, run};
 
-const OFFER: &str = "No account has ADMIN yet. To make one: ";
+const OFFER: &str = "No account has ADMIN yet. To create one: ";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_printed_command_creates_the_first_administrator() {
@@ -41,13 +41,16 @@ async fn flags_win_over_variables() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_created_administrator_is_reported_with_the_database_it_is_in() {
-    const MADE: &str = ", made just now: no service has used it yet";
+    const MADE: &str = ", created just now: no service has used it yet";
     let home = Home::new();
     let file = home.path("of the service.db");
     let url = format!("sqlite:{}", file.display());
     let mut service = home.start_with(&[("AGORA_DATABASE_URL", &url)]);
     let command = service.line(OFFER).replace("NAME", "root").replace("ADDRESS", "root@example.org");
-    assert_eq!(service.line("It needs the "), "AGORA_DATABASE_URL of this service, or it works on another database.");
+    assert_eq!(
+        service.line("It needs the "),
+        "AGORA_DATABASE_URL of this service; without it, it uses another database."
+    );
 
     let call = |command: &str, url: &str| {
         let mut shell = home.program("sh");

@@ -136,8 +136,8 @@ async fn a_rejected_mail_delays_no_other_and_is_listed_for_the_operator() {
     assert!(sent.len() == 1 && sent[0].contains("\"alice@example.org\""), "{sent:?}");
     assert_eq!(mail(&home, &["list", "--status", "dead"]), ["No mail has this status."]);
     let id = of("refused@example.org").split("  ").next().unwrap();
-    assert_eq!(mail(&home, &["retry", id]), ["1 mail is tried again."]);
-    assert_eq!(mail(&home, &["retry", "--all"]), ["2 mails are tried again."]);
+    assert_eq!(mail(&home, &["retry", id]), ["1 mail will be retried."]);
+    assert_eq!(mail(&home, &["retry", "--all"]), ["2 mails will be retried."]);
     let nobody = "0199a3f0-0000-7000-8000-000000000000";
     run(home.agora(&["mail", "retry", nobody]), "").expect_refusal(&[nobody]);
     assert_eq!(run(home.agora(&["mail", "retry"]), "").code, Some(2));

@@ -42,13 +42,13 @@ async fn orphaned_images_are_deleted_on_request_unless_they_are_young() {
     assert_eq!(
         output,
         format!(
-            "Stored images that rows name: 3 ({:.2} kB)\n\
-         Images on record for the sweep: 0 (0 B)\n\
-         Images that nothing knows: 2 (500.00 kB)\n  \
-           younger than an hour, and left: 1 (250.00 kB)\n  \
-           that --delete would delete: 1 (250.00 kB)\n\
-         Images that rows name and that are missing: 0\n\
-         Users with the most:\n  \
+            "Referenced images in the store: 3 ({:.2} kB)\n\
+         Images recorded for the sweep: 0 (0 B)\n\
+         Orphaned images: 2 (500.00 kB)\n  \
+           younger than an hour, and kept: 1 (250.00 kB)\n  \
+           deletable with --delete: 1 (250.00 kB)\n\
+         Missing images that are referenced: 0\n\
+         Users with the most bytes:\n  \
            alice: 2 ({:.2} kB)\n",
             3.0 * size,
             2.0 * size
@@ -58,7 +58,7 @@ async fn orphaned_images_are_deleted_on_request_unless_they_are_young() {
     let output = check(&home, &["--delete", "--top", "0"]).expect_success().stdout;
     assert!(output.contains("  deleted: 1 (250.00 kB)\n") && !output.contains("Users"), "{output}");
     assert!(!home.image_file(&old).exists() && home.image_file(&young).exists());
-    assert!(check(&home, &[]).expect_success().stdout.contains("Images that nothing knows: 1 (250.00 kB)"));
+    assert!(check(&home, &[]).expect_success().stdout.contains("Orphaned images: 1 (250.00 kB)"));
     service.api.image(&service.api.view(&bob, &text(&post["id"])).await["image"]).await;
     service.stop();
 }
@@ -73,9 +73,9 @@ async fn a_missing_image_is_named_and_fails_the_check() {
     service.stop();
     fs::remove_file(home.image_file(&lost)).unwrap();
     let lost = format!("{lost} of alice");
-    let failed = check(&home, &[]).expect_refusal(&["1 images that rows name are missing", &lost]);
-    assert!(failed.stdout.contains("Images that rows name and that are missing: 1\n"), "{failed:?}");
-    assert!(failed.stdout.contains("Stored images that rows name: 1 "), "{failed:?}");
+    let failed = check(&home, &[]).expect_refusal(&["1 referenced images are missing", &lost]);
+    assert!(failed.stdout.contains("Missing images that are referenced: 1\n"), "{failed:?}");
+    assert!(failed.stdout.contains("Referenced images in the store: 1 "), "{failed:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,7 +85,8 @@ async fn the_images_of_another_database_are_not_deleted() {
     let alice = service.api.user("alice").await;
     service.stop();
     let old = place(&home, 'c', Duration::from_secs(7_200));
-    check(&home, &["--delete"]).expect_refusal(&["rows name none of the 1 images", "is it the right database"]);
+    check(&home, &["--delete"])
+        .expect_refusal(&["references any of the 1 stored images", "are these the right database"]);
     assert!(home.image_file(&old).exists());
     let service = home.start();
     service.api.post(&service.api.log_in(&alice.name).await, "", Some(&picture())).await;

@@ -33,8 +33,8 @@ async fn a_running_service_soon_applies_a_revoked_role_and_a_disabled_or_enabled
 
     let output = admin(&home, &["revoke", "ALICE"], "").expect_success().stdout;
     let (output, database) = output.split_once("\nDatabase: ").unwrap();
-    assert_eq!(output, "ALICE does not have ADMIN. A running service sees it within 5 seconds.");
-    assert!(!database.contains("made just now"), "{database}");
+    assert_eq!(output, "ALICE does not have ADMIN. A running service sees the change within 5 seconds.");
+    assert!(!database.contains("created just now"), "{database}");
     until_status(api, &alice, ALL, 403).await;
     api.get(&alice, OWN).await.expect(200);
 

@@ -14,7 +14,7 @@ async fn a_service_is_moved_to_postgresql_and_s3_and_back_without_a_difference_f
     let (world, snapshot) = embedded.settle(&home).await;
     for (from, to) in [(&embedded, &scaled), (&scaled, &again)] {
         let copied = run(home.agora(&copying(from, to)), "").expect_success();
-        for words in ["rows; counts and checksums agree", "users", "Copied 1 images", "0 of which were there already"] {
+        for words in ["rows; counts and checksums agree", "users", "Copied 1 images", "0 of which already existed"] {
             assert!(copied.stdout.contains(words), "{words:?} is missing: {copied:?}");
         }
         assert!(!copied.stdout.contains("Warning"), "{copied:?}");
@@ -34,7 +34,7 @@ async fn a_target_with_rows_is_refused_unless_they_are_to_be_replaced() {
     other.stop();
 
     let databases = ["copy", "--from", &from.database, "--to", &to.database];
-    run(home.agora(&databases), "").expect_refusal(&["the target database holds rows", "--replace"]);
+    run(home.agora(&databases), "").expect_refusal(&["the target database has rows", "--replace"]);
     let service = to.start(&home);
     service.api.get(&carol, "/api/users/me").await.expect(200);
     service.stop();
@@ -52,7 +52,7 @@ async fn a_target_with_rows_is_refused_unless_they_are_to_be_replaced() {
     service.stop();
     // Run again, as after an unnoticed interruption.
     let again = run(home.agora(&replacing), "").expect_success();
-    assert!(again.stdout.contains("1 of which were there already"), "{again:?}");
+    assert!(again.stdout.contains("1 of which already existed"), "{again:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,8 +80,8 @@ async fn invalid_arguments_are_refused_and_nothing_is_created() {
         run(home.agora(&[&["copy"], arguments].concat()), "").expect_misuse(words);
     };
     place.settle(&home).await;
-    misuse(&[], &["say what to copy"]);
-    misuse(&["--from", &place.database], &["belong together"]);
+    misuse(&[], &["nothing to copy"]);
+    misuse(&["--from", &place.database], &["must be given together"]);
     misuse(&["--from", &place.database, "--to", &place.database], &["the same database"]);
     // Also if they are named differently.
     let (link, media) = (home.path("link.db"), home.path("link"));
@@ -98,7 +98,7 @@ async fn invalid_arguments_are_refused_and_nothing_is_created() {
     misuse(&["--from", &scaled.database, "--to", &renamed, "--replace"], &["the same database"]);
     refuse(&["--from", &missing, "--to", &other.database], &["the database", "does not exist"]);
     misuse(&["--from", "mysql://e.org/x", "--to", &other.database], &["--from", "postgres://"]);
-    refuse(&["--media-from", &missing_directory, "--media-to", &other.media], &["there is no directory"]);
+    refuse(&["--media-from", &missing_directory, "--media-to", &other.media], &["does not exist"]);
     misuse(&["--media-from", &place.media, "--media-to", &place.media], &["the same store"]);
     misuse(&["--media-from", &place.media, "--media-to", "ftp://e.org/x"], &["--media-to"]);
     let both =

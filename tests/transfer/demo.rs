@@ -29,7 +29,7 @@ async fn both_databases_get_the_same_data_and_accounts_can_log_in() {
     let mut made = Vec::new();
     for (n, place) in places.iter().enumerate() {
         let output = place.run(&home, &SMALL).expect_success();
-        for words in ["Made ", "users ", "demo password", "reader_10_1"] {
+        for words in ["Generated ", "users ", "demo password", "reader_10_1"] {
             assert!(output.stdout.contains(words), "{words:?} is missing: {output:?}");
         }
         let mut sums = sums(&home, place, &format!("{n}.tar"));

@@ -185,7 +185,7 @@ async fn a_drill_fails_if_an_image_is_missing_and_leaves_nothing_behind() {
     let place = Deployment::embedded(&home, "place");
     place.settle(&home).await;
     fs::remove_file(files(&place.directory).pop_first().unwrap()).unwrap();
-    run(drill(&home, &place), "").expect_refusal(&["1 images that rows name are missing"]);
+    run(drill(&home, &place), "").expect_refusal(&["1 referenced images are missing"]);
     expect_nothing_left(&home);
 }
 

@@ -105,28 +105,26 @@ async fn a_forged_archive_is_refused_and_leaves_the_target_empty() {
     };
     let image = saved[at(&saved, "images/")].name.clone();
     let changes: [(&str, &str, Change<'_>); 20] = [
-        ("a path that leads out", "no backup does", &|it| rename(it, "images/", "../../escaped")),
-        ("an absolute path", "no backup does", &|it| rename(it, "images/", "/escaped")),
-        ("an image of another name", "no backup does", &|it| rename(it, "images/", "images/../../escaped.png")),
+        ("a path that leads out", "unexpected entry", &|it| rename(it, "images/", "../../escaped")),
+        ("an absolute path", "unexpected entry", &|it| rename(it, "images/", "/escaped")),
+        ("an image of another name", "unexpected entry", &|it| rename(it, "images/", "images/../../escaped.png")),
         ("a terminal's orders", r"\u{1b}", &|it| rename(it, "images/", "\u{1b}[2Jescaped")),
-        ("another table", "no backup does", &|it| rename(it, "rows/users", "rows/secrets-000001.jsonl")),
-        ("a link", "no backup does", &|it| it[2].kind = EntryType::Symlink),
-        ("a file of holes", "no backup does", &|it| it[2].kind = EntryType::GNUSparse),
-        ("a name in an entry of its own", "no backup does", &|it| it[2].kind = EntryType::GNULongName),
-        ("an endless image", "no backup does", &|it| it[2].size = 1 << 31),
-        ("endless rows", "no backup does", &|it| {
+        ("another table", "unexpected entry", &|it| rename(it, "rows/users", "rows/secrets-000001.jsonl")),
+        ("a link", "unexpected entry", &|it| it[2].kind = EntryType::Symlink),
+        ("a file of holes", "unexpected entry", &|it| it[2].kind = EntryType::GNUSparse),
+        ("a name in an entry of its own", "unexpected entry", &|it| it[2].kind = EntryType::GNULongName),
+        ("an endless image", "unexpected entry", &|it| it[2].size = 1 << 31),
+        ("endless rows", "unexpected entry", &|it| {
             let rows = at(it, "rows/");
             it[rows].size = 1 << 28;
         }),
         ("no summary", "no summary", &|it| drop(it.pop())),
-        ("an image fewer", "not all of its images", &|it| it.retain(|file| file.name != image)),
-        ("a table fewer", "not those that its summary has", &|it| {
-            it.retain(|file| !file.name.starts_with("rows/likes"))
-        }),
-        ("another count", "not those that its summary has", &|it| {
+        ("an image fewer", "lacks some of its images", &|it| it.retain(|file| file.name != image)),
+        ("a table fewer", "do not match its summary", &|it| it.retain(|file| !file.name.starts_with("rows/likes"))),
+        ("another count", "do not match its summary", &|it| {
             replace(it, "rows/posts", r#""like_count":1"#, r#""like_count":2"#);
         }),
-        ("a row twice", "has such a row already", &|it| {
+        ("a row twice", "already has such a row", &|it| {
             let rows = it[at(it, "rows/follows")].clone();
             it.insert(at(it, "rows/follows"), rows);
         }),
@@ -135,7 +133,7 @@ async fn a_forged_archive_is_refused_and_leaves_the_target_empty() {
         ("a secret that is too short", "secret in the archive is too short", &|it| {
             it[1] = File::new("jwt-secret", b"s")
         }),
-        ("another format", "of format 2", &|it| replace(it, "agora-backup", r#""format": 1"#, r#""format": 2"#)),
+        ("another format", "has format 2", &|it| replace(it, "agora-backup", r#""format": 1"#, r#""format": 2"#)),
         ("another schema", "restore it with that version", &|it| {
             replace(it, "agora-backup", r#""schema": "2"#, r#""schema": "3"#)
         }),
@@ -181,15 +179,15 @@ async fn an_image_deleted_during_the_backup_is_not_left_behind_by_a_restore() {
     let thumbnail = format!("{name}.thumb.jpg");
     assert!(kept.len() == 2 && kept.iter().all(|path| path.ends_with(name) || path.ends_with(&thumbnail)), "{kept:?}");
     let checked = place.run(&home, &["media", "check"]).expect_success().stdout;
-    assert!(checked.contains("that nothing knows: 0"), "{checked}");
+    assert!(checked.contains("Orphaned images: 0"), "{checked}");
 
     // An image that a row references is not deleted even if the archive lists it as unreferenced.
     let mut lying = with_another.clone();
     let both = format!("{key}\n{name}\n");
     lying[unnamed + 2] = File::new("unnamed-images", both.as_bytes());
-    restored(&lying).0.expect_refusal(&["not all of its images"]);
+    restored(&lying).0.expect_refusal(&["lacks some of its images"]);
     lying[unnamed + 2] = File::new("unnamed-images", b"../../agora.db");
-    restored(&lying).0.expect_refusal(&["names images as no backup does"]);
+    restored(&lying).0.expect_refusal(&["has an invalid image name"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,7 +195,7 @@ async fn a_directory_and_a_compressed_archive_are_refused_with_a_reason() {
     let home = Home::new();
     let place = Deployment::embedded(&home, "place");
     fs::create_dir(home.path("directory")).unwrap();
-    place.run(&home, &["restore", "directory"]).expect_refusal(&["directory is no file"]);
+    place.run(&home, &["restore", "directory"]).expect_refusal(&["directory is not a file"]);
     let mut compressed = vec![0; 4096];
     compressed[..2].copy_from_slice(&[0x1f, 0x8b]);
     fs::write(home.path("backup.tar.gz"), compressed).unwrap();

@@ -38,7 +38,7 @@ fn an_interrupted_copy_can_be_run_again_and_repairs_damaged_images() {
         fs::write(&arrived[7], &picture()[..20]).unwrap();
         let copied = run(home.agora(&media(from, to)), "").expect_success();
         assert!(
-            copied.stdout.contains("Copied 300 images") && copied.stdout.contains("99 of which were"),
+            copied.stdout.contains("Copied 300 images") && copied.stdout.contains("99 of which already existed"),
             "{copied:?}"
         );
         for source in &sources {
@@ -55,7 +55,7 @@ fn a_target_with_other_images_is_refused_unless_they_are_allowed() {
     let (from, to) = (Deployment::embedded(&home, "from"), Deployment::embedded(&home, "to"));
     store(&from, names(3), &picture());
     let other = store(&to, ["ffffffffffffffffffffffffffffffff.png".to_owned()], b"other");
-    run(home.agora(&media(&from, &to)), "").expect_refusal(&["images that the source has not", "--replace"]);
+    run(home.agora(&media(&from, &to)), "").expect_refusal(&["images that the source lacks", "--replace"]);
     assert_eq!(files(&to.directory).len(), 1);
     run(home.agora(&[&media(&from, &to)[..], &["--replace"]].concat()), "").expect_success();
     assert_eq!(files(&to.directory).len(), 4);
@@ -70,7 +70,7 @@ async fn an_image_missing_in_the_source_is_named_and_must_be_allowed() {
     let lost = files(&from.directory).pop_first().unwrap();
     fs::remove_file(&lost).unwrap();
     let key = lost.rsplit('/').next().unwrap();
-    let missing = format!("1 images that rows name are missing: {key}");
+    let missing = format!("1 referenced images are missing: {key}");
     run(home.agora(&copying(&from, &to)), "").expect_refusal(&[&missing, "--allow-missing-images"]);
     to.expect_empty(&home).await;
     let to = Deployment::embedded(&home, "again");
@@ -84,6 +84,6 @@ fn a_source_without_images_is_refused() {
     let home = Home::new();
     let (from, to) = (Deployment::embedded(&home, "from"), Deployment::scaled(&home, "to"));
     fs::create_dir_all(&from.directory).unwrap();
-    run(home.agora(&media(&from, &to)), "").expect_refusal(&["the source of images is empty"]);
-    run(home.agora(&media(&to, &from)), "").expect_refusal(&["the source of images is empty"]);
+    run(home.agora(&media(&from, &to)), "").expect_refusal(&["the source image store is empty"]);
+    run(home.agora(&media(&to, &from)), "").expect_refusal(&["the source image store is empty"]);
 }

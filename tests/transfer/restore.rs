@@ -27,7 +27,7 @@ async fn a_truncated_or_altered_archive_is_refused_before_anything_is_created() 
         let damaged = home.path("damaged.tar");
         fs::write(&damaged, bytes).unwrap();
         let refused = place.run(&home, &["restore", damaged.to_str().unwrap()]).expect_refusal(&["damaged.tar"]);
-        assert!(refused.stderr.contains("is no backup, or is damaged"), "{what}: {refused:?}");
+        assert!(refused.stderr.contains("is not a backup, or is damaged"), "{what}: {refused:?}");
         assert!(!data_dir.exists() && !home.path("media").exists(), "{what}");
     };
     for length in [0, 1, 511, 2047, 2048, whole.len() / 2, whole.len() - 1024, whole.len() - 1] {
@@ -98,7 +98,7 @@ async fn an_interrupted_restore_can_be_run_again() {
     fs::create_dir_all(home.data_dir()).unwrap();
     fs::write(home.data_dir().join("jwt-secret"), origin.secret()).unwrap();
     let restored = place.run(&home, &["restore", file.to_str().unwrap()]).expect_success();
-    assert!(restored.stdout.contains("1 of which were there already"), "{restored:?}");
+    assert!(restored.stdout.contains("1 of which already existed"), "{restored:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

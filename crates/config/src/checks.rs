@@ -64,7 +64,7 @@ impl Config {
         }
         if let (Some("memory:"), Some(_)) = (self.media_url.as_deref(), &self.media_public_url) {
             let both = [&SETTINGS.media_url, &SETTINGS.media_public_url];
-            add_joint_problem(values, both, ": what is in memory can be had from the service alone");
+            add_joint_problem(values, both, ": only the service itself can serve images in memory");
         }
         let is_server =
             self.database_url.as_ref().is_some_and(|url| agora_database::check_replica_url(url.expose()).is_ok());
@@ -74,7 +74,7 @@ impl Config {
         }
         if self.database_read_url.is_some() && self.database_flavor == Flavor::Distributed {
             let both = [&SETTINGS.database_read_url, &SETTINGS.database_flavor];
-            add_joint_problem(values, both, ": an engine over many machines has no replicas to read from");
+            add_joint_problem(values, both, ": a distributed engine has no replicas to read from");
         }
         let both = [&SETTINGS.smtp_url, &SETTINGS.mail_from];
         let [has_server, has_sender] = both.map(|setting| values.given(setting).is_some());
@@ -99,7 +99,7 @@ impl Config {
             values.add_problem(&all, format!("{names} must be set together, not only {}", set.join(", ")));
         }
         if let (Some(Err(errors)), Some(username)) = (self.parse_admin(), set.first()) {
-            values.add_problem(&all, format!("{username} and what belongs to it: {errors}"));
+            values.add_problem(&all, format!("{username} and the other settings of the administrator: {errors}"));
         }
     }
 }

@@ -19,7 +19,7 @@ impl Values {
             Err(error) => {
                 let what = error.message().lines().collect::<Vec<_>>().join(", ");
                 let at = error.span().map_or(0, |span| span.start);
-                self.add_problem(&[], at_line(at, &format!("this is no TOML: {what}")));
+                self.add_problem(&[], at_line(at, &format!("invalid TOML: {what}")));
                 self.is_file_unreadable = true;
                 return;
             }
@@ -71,8 +71,8 @@ fn setting(keys: &[&str]) -> Result<(&'static Setting, bool), (Option<&'static S
         Err(Some(nearest)) => nearest,
         Err(None) => return Err((None, format!("there is no setting {name}"))),
     };
-    let place = if keys.len() > 1 { ", outside of any table," } else { "" };
-    Err((Some(meant), format!("there is no setting {name}: is {known}{place} meant?")))
+    let place = if keys.len() > 1 { ", outside of any table" } else { "" };
+    Err((Some(meant), format!("there is no setting {name}: did you mean {known}{place}?")))
 }
 
 /// Returns the value as a variable would hold it, or what it must be if it has another form.
@@ -86,9 +86,9 @@ fn in_form(form: Form, value: &DeValue<'_>) -> Result<String, &'static str> {
         (Form::List, value) => {
             let items = value.as_array().map(|items| items.iter().map(|item| item.get_ref().as_str()));
             let items: Option<Vec<&str>> = items.and_then(Iterator::collect);
-            (items.map(|items| items.join(", ")), "a list of texts in quotes, in brackets")
+            (items.map(|items| items.join(", ")), "an array of strings")
         }
-        (Form::Text | Form::Secret | Form::SecretUrl, _) => (None, "a text in quotes"),
+        (Form::Text | Form::Secret | Form::SecretUrl, _) => (None, "a string in quotes"),
     };
     text.ok_or(wanted)
 }

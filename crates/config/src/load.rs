@@ -115,7 +115,7 @@ impl Loaded {
         let flags = (count(|place| *place == ValueSource::Flag), "flag");
         let others = [variables, flags].into_iter().filter(|(count, _)| *count > 0);
         let all: Vec<String> = file.into_iter().chain(others.map(|(count, one)| several(count, one))).collect();
-        if all.is_empty() { "defaults alone".to_owned() } else { all.join(", ") }
+        if all.is_empty() { "only defaults".to_owned() } else { all.join(", ") }
     }
 
     /// Returns whether the value of a setting is known: no problem concerns it, and no unreadable file could have set it.
@@ -147,7 +147,7 @@ impl Values {
             match find(ALL, &name, "_FILE", Setting::variable) {
                 Ok((setting, is_path)) => self.take(setting, is_path, &text, ValueSource::Variable),
                 Err(meant) => {
-                    let meant = meant.map(|(_, meant)| format!(": is {meant} meant?")).unwrap_or_default();
+                    let meant = meant.map(|(_, meant)| format!(": did you mean {meant}?")).unwrap_or_default();
                     self.warnings.push(format!("{name} is set, but there is no such setting{meant}"));
                 }
             }
@@ -201,7 +201,7 @@ fn read_secret(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_SECRET_BYTES {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too long for a secret"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too large for a secret"));
     }
     Ok(text)
 }

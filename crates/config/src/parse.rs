@@ -123,5 +123,5 @@ pub(crate) fn filter(text: &str) -> Parsed<String> {
         Some((target, _)) => target.chars().all(|it| it.is_ascii_alphanumeric() || "_:".contains(it)),
     };
     let is_filter = parts.iter().all(is_part) && filter.parse::<Targets>().is_ok();
-    if is_filter { Ok(filter) } else { Err(" must be such as warn or agora_http=debug".to_owned()) }
+    if is_filter { Ok(filter) } else { Err(" must be a filter such as warn or agora_http=debug".to_owned()) }
 }

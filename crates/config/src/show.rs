@@ -76,8 +76,7 @@ fn source(setting: &Setting, given: &SettingValue) -> String {
 pub fn show(values: &Values, file: Option<&Path>) -> String {
     let file = file.map_or_else(|| "No file was read".to_owned(), |file| format!("The file is {}", file.display()));
     let version = env!("CARGO_PKG_VERSION");
-    let mut text =
-        format!("# The configuration of Agora {version} as it is in effect. {file}. Secrets are left out.\n");
+    let mut text = format!("# The effective configuration of Agora {version}. {file}. Secrets are left out.\n");
     let mut group = "";
     for EffectiveSetting { setting, value, source } in effective(values) {
         if group != setting.group {
@@ -106,15 +105,15 @@ fn line(setting: &Setting, value: ShownValue, source: &str) -> String {
     match value {
         ShownValue::Whole(text) => format!("{key} = {}  # {source}", value_of(setting.form, &text)),
         ShownValue::InFile(path) => format!("{key}_file = {}  # {source}", quoted(&path.to_string_lossy())),
-        ShownValue::WithoutPassword(url) => format!("# {key} is set, and its password not shown: {url}  # {source}"),
-        ShownValue::Secret | ShownValue::Unset => format!("# {key} is set, and not shown  # {source}"),
+        ShownValue::WithoutPassword(url) => format!("# {key} is set; its password is not shown: {url}  # {source}"),
+        ShownValue::Secret | ShownValue::Unset => format!("# {key} is set, but not shown  # {source}"),
     }
 }
 
 /// Returns a URL without secrets, to be shown.
 pub fn shown_url(url: &str) -> String {
     let (shown, _) = without_password(url);
-    if shown.is_empty() { "what the setting says, which is not shown".to_owned() } else { shown }
+    if shown.is_empty() { "not shown".to_owned() } else { shown }
 }
 
 /// Returns a URL without secrets, and whether it had any. That of a database on several servers is returned as one URL each.

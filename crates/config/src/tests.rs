@@ -152,7 +152,7 @@ fn misspelled_variables_are_found() {
     assert_eq!(
         loaded.values.warnings,
         [
-            "AGORA_LISTENN is set, but there is no such setting: is AGORA_LISTEN meant?",
+            "AGORA_LISTENN is set, but there is no such setting: did you mean AGORA_LISTEN?",
             "AGORA_ZEPPELIN is set, but there is no such setting"
         ]
     );
@@ -180,12 +180,12 @@ fn numbers_times_and_lists_in_the_file_may_be_toml_values_or_strings() {
 #[test]
 fn the_message_about_an_error_in_the_file_names_its_line() {
     for (file, problem) in [
-        ("listen", "agora.toml:1: this is no TOML: "),
-        ("\nworkers = 1\nworkers = 2", "agora.toml:3: this is no TOML: duplicate key"),
-        ("\n\ndatabse_url = 'sqlite:a'", "agora.toml:3: there is no setting databse_url: is database_url meant?"),
+        ("listen", "agora.toml:1: invalid TOML: "),
+        ("\nworkers = 1\nworkers = 2", "agora.toml:3: invalid TOML: duplicate key"),
+        ("\n\ndatabse_url = 'sqlite:a'", "agora.toml:3: there is no setting databse_url: did you mean database_url?"),
         (
             "[database]\nurl = 'sqlite:a'",
-            "agora.toml:2: there is no setting database.url: is database_url, outside of any table, meant?",
+            "agora.toml:2: there is no setting database.url: did you mean database_url, outside of any table?",
         ),
         ("[empty]", "agora.toml:1: there is no setting empty"),
         ("colour = 'red'", "agora.toml:1: there is no setting colour"),
@@ -194,8 +194,8 @@ fn the_message_about_an_error_in_the_file_names_its_line() {
         ("workers = 1.5", "agora.toml:1: workers must be a whole number"),
         ("workers = -1", "agora.toml:1: workers must be a number from 1 to 1024"),
         ("workers = [4]", "agora.toml:1: workers must be a whole number"),
-        ("listen = 8080", "agora.toml:1: listen must be a text in quotes"),
-        ("cors_origins = [1]", "agora.toml:1: cors_origins must be a list of texts in quotes, in brackets"),
+        ("listen = 8080", "agora.toml:1: listen must be a string in quotes"),
+        ("cors_origins = [1]", "agora.toml:1: cors_origins must be an array of strings"),
         ("#\nlisten = 'none'", "agora.toml:2: listen must be an address and a port such as 127.0.0.1:8080"),
         (
             "token_lifetime = 1979-05-27",
@@ -204,9 +204,9 @@ fn the_message_about_an_error_in_the_file_names_its_line() {
         ("client_timeout = '11m'", "agora.toml:1: client_timeout must be a time from 1 second to 10 minutes: "),
         ("token_lifetime = '31d'", "agora.toml:1: token_lifetime must be a time from 1 second to 30 days: "),
         ("log_format = 'xml'", "agora.toml:1: log_format must be text or json"),
-        ("log = 'agora=loud'", "agora.toml:1: log must be such as warn or agora_http=debug"),
-        ("log = 'warning'", "agora.toml:1: log must be such as warn or agora_http=debug"),
-        ("log = 'info;agora_http=debug'", "agora.toml:1: log must be such as warn or agora_http=debug"),
+        ("log = 'agora=loud'", "agora.toml:1: log must be a filter such as warn or agora_http=debug"),
+        ("log = 'warning'", "agora.toml:1: log must be a filter such as warn or agora_http=debug"),
+        ("log = 'info;agora_http=debug'", "agora.toml:1: log must be a filter such as warn or agora_http=debug"),
         ("database_url = 'agora.db'", "agora.toml:1: database_url: the database URL must look like sqlite:"),
         ("database_url = 'postgres://a:hunter2@b:c/d'", "agora.toml:1: database_url: "),
         ("media_url = 'media'", "agora.toml:1: media_url: the image store must be"),
@@ -240,7 +240,7 @@ fn the_message_about_contradicting_settings_names_all_of_them() {
     let nowhere = problems("media_url = 'memory:'", &[("AGORA_MEDIA_PUBLIC_URL", "https://cdn.example.org")]);
     assert_eq!(
         nowhere,
-        ["agora.toml:1: media_url and AGORA_MEDIA_PUBLIC_URL: what is in memory can be had from the service alone"]
+        ["agora.toml:1: media_url and AGORA_MEDIA_PUBLIC_URL: only the service itself can serve images in memory"]
     );
     let replica = problems("database_read_url = 'postgres://agora@db/agora'", &[]);
     assert_eq!(
@@ -250,7 +250,7 @@ fn the_message_about_contradicting_settings_names_all_of_them() {
     let flavor = [("AGORA_DATABASE_URL", "postgres://agora@db/agora"), ("AGORA_DATABASE_FLAVOR", "distributed")];
     assert_eq!(
         problems("database_read_url = 'postgres://agora@db/agora'", &flavor),
-        ["agora.toml:1: database_read_url and AGORA_DATABASE_FLAVOR: an engine over many machines has no replicas to \
+        ["agora.toml:1: database_read_url and AGORA_DATABASE_FLAVOR: a distributed engine has no replicas to \
           read from"]
     );
     let addresses = problems("listen = '127.0.0.1:9464'", &[("AGORA_METRICS_LISTEN", "127.0.0.1:9464 ")]);
@@ -327,7 +327,7 @@ fn a_url_is_shown_without_anything_that_may_be_secret() {
         ("postgres://ann@one:5433,two/agora?sslmode=disable", "postgres://ann@one:5433,two/agora?sslmode=disable"),
         ("postgres:///agora?host=/run/postgresql&user=ann&password=hunter2", "postgres:///agora"),
         ("postgres://ann@%2Frun%2Fpostgresql/agora", "postgres://ann@%2Frun%2Fpostgresql/agora"),
-        ("host=/run/postgresql password=hunter2", "what the setting says, which is not shown"),
+        ("host=/run/postgresql password=hunter2", "not shown"),
         ("sqlite:data/agora.db", "sqlite:data/agora.db"),
         ("s3://bucket/prefix", "s3://bucket/prefix"),
         ("memory:", "memory:"),
@@ -350,9 +350,9 @@ fn the_shown_configuration_has_sources_and_no_secrets_and_can_be_read_again() {
     let text = show(&loaded.values, None);
     for line in [
         "listen = \"127.0.0.1:80\\u007f\"  # agora.toml:1",
-        "# jwt_secret is set, and not shown  # agora.toml:2",
+        "# jwt_secret is set, but not shown  # agora.toml:2",
         "workers = 3  # agora.toml:3",
-        "# database_url is set, and its password not shown: postgres://agora@db.example.org/agora  # AGORA_DATABASE_URL",
+        "# database_url is set; its password is not shown: postgres://agora@db.example.org/agora  # AGORA_DATABASE_URL",
         "jwt_accepted_secret_file = \"0123456789abcdef0123456789abcdef\"  # AGORA_JWT_ACCEPTED_SECRET_FILE",
         "trusted_proxies = [\"10.0.0.0/8\", \"::1\"]  # AGORA_TRUSTED_PROXIES",
         "token_lifetime = 3600  # AGORA_TOKEN_LIFETIME",

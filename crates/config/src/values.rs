@@ -90,7 +90,7 @@ impl Values {
             self.given(setting).filter(|other| discriminant(&other.place) == discriminant(&given.place))
         {
             let other = other.name(setting);
-            return self.add_problem(&[setting], format!("{name} and {other} are both set: one of them is too many"));
+            return self.add_problem(&[setting], format!("{name} and {other} are both set: remove one of them"));
         }
         if let Some(path) = &given.own_file {
             // Files with secrets often end with a line break.

@@ -52,13 +52,13 @@ const DATABASE: &str = "the database";
 /// What `agora demo seed` takes.
 #[derive(Debug, Args)]
 pub struct SeedArguments {
-    /// How many posts to make
+    /// The number of posts
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = value_parser!(u64).range(..=MAX_POSTS))]
     posts: u64,
-    /// How many ordinary accounts to make; some with fixed names, for benchmarks, come on top
+    /// The number of ordinary accounts, besides those with fixed names for benchmarks
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = value_parser!(u64).range(network::USERS))]
     users: u64,
-    /// How many posts `celebrity` makes, one more account, who likes every public post of the others
+    /// The number of posts of one more account, `celebrity`, which likes every public post of the others
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = value_parser!(u64).range(..=MAX_POSTS))]
     celebrity: u64,
     /// The seed of the random number generator
@@ -76,7 +76,7 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
     let database = open::database_to_serve(config, &data_dir).await?;
     let mut load = database.load().await.operator_context(DATABASE)?;
     let is_empty = load.contents().is_empty().await.operator_context(DATABASE)?;
-    ensure!(is_empty, "the database is not empty: name a new one (AGORA_DATABASE_URL, AGORA_DATA_DIR)");
+    ensure!(is_empty, "the database is not empty: use a new one (AGORA_DATABASE_URL, AGORA_DATA_DIR)");
     // The data has no images, but `agora backup` requires an image store: opening it creates one.
     open::images(config, &data_dir).await?;
 
@@ -93,7 +93,7 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
     // Rows are generated on one thread while others are written.
     let mut made = Background::begin(move |take| {
         rows::make(&network, posts, &hash, &mut random, &mut |rows| {
-            ensure!(take(rows), "the rows are not wanted any more");
+            ensure!(take(rows), "the receiver of the rows is gone");
             Ok(())
         })
     });
@@ -111,7 +111,7 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
 /// Returns a text about what was generated.
 fn summary(busiest: &str, counts: &[(Table, u64)]) -> String {
     let total: u64 = counts.iter().map(|(_, count)| count).sum();
-    let mut told = format!("Made {total} rows. The last are of 2026-06-30.");
+    let mut told = format!("Generated {total} rows, until 2026-06-30.");
     for (table, count) in counts.iter().filter(|(_, count)| *count > 0) {
         told += &format!("\n  {:<18}{count:>12}", table.name());
     }

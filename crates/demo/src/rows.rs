@@ -31,7 +31,7 @@ fn emit(
             lines.push('\n');
         }
         let rows = Rows::from_lines(table, &lines);
-        take(rows.with_context(|| format!("{} are not what the database has", table.name()))?)?;
+        take(rows.with_context(|| format!("the rows of {} do not match the schema", table.name()))?)?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::open::database_url;
 use crate::{data_dir, open};
 
 /// How soon a change takes effect on running nodes.
-const EFFECTIVE_WITHIN: &str = "A running service sees it within 5 seconds.";
+const EFFECTIVE_WITHIN: &str = "A running service sees the change within 5 seconds.";
 
 /// What `agora admin` does.
 #[derive(Debug, Subcommand)]
@@ -28,8 +28,8 @@ pub enum AdminCommand {
         /// Its email address (AGORA_ADMIN_EMAIL)
         #[arg(long)]
         email: Option<String>,
-        /// Its password (AGORA_ADMIN_PASSWORD). Better omit it: other users of the machine can see it here. It is
-        /// prompted for, or read from standard input
+        /// Its password (AGORA_ADMIN_PASSWORD). Better omit it, since other users of the machine can see command lines: it
+        /// is then prompted for, or read from standard input
         #[arg(long)]
         password: Option<String>,
     },
@@ -45,11 +45,11 @@ pub enum AdminCommand {
     Disable(Named),
     /// Enable an account that was disabled
     Enable(Named),
-    /// Give an account a new password, which is asked for, or read from the standard input, and log it out everywhere
+    /// Set a new password, which is prompted for or read from standard input, and log the account out everywhere
     ResetPassword(Named),
 }
 
-/// An account that there is.
+/// An existing account.
 #[derive(Debug, Args)]
 pub struct Named {
     /// The account's username or email
@@ -72,10 +72,10 @@ pub async fn make_configured(config: &Config, accounts: &Accounts) -> Result<boo
     let made = accounts.create_admin(admin).await;
     // If several nodes start at the same time on an empty database, one creates it and the others fail to.
     if made.is_err() && accounts.has_admin().await? {
-        tracing::info!("another node made an administrator");
+        tracing::info!("another node created an administrator");
     } else {
-        made.context("cannot make the account of AGORA_ADMIN_USERNAME")?;
-        tracing::info!("made the administrator of AGORA_ADMIN_USERNAME");
+        made.context("cannot create the account of AGORA_ADMIN_USERNAME")?;
+        tracing::info!("created the administrator of AGORA_ADMIN_USERNAME");
     }
     Ok(true)
 }
@@ -111,7 +111,7 @@ pub async fn open(config: &Config, command: &AdminCommand) -> Result<Opened> {
         open::existing_database(config).await?
     };
     let changes = !matches!(command, AdminCommand::List | AdminCommand::Show(_));
-    let new = if is_new { ", made just now: no service has used it yet" } else { "" };
+    let new = if is_new { ", created just now: no service has used it yet" } else { "" };
     let notice = changes.then(|| format!("Database: {}{new}", shown_url(url.expose())));
     Ok(Opened { database, data_dir, notice })
 }
@@ -130,8 +130,8 @@ pub async fn admin(config: &Config, command: AdminCommand, accounts: &Accounts) 
             let password = password.or(configured).map_or_else(ask_password, Ok)?;
             let admin = parse_registration(&username, &email, &password).map_err(anyhow::Error::msg)?;
             let name = admin.username.as_str().to_owned();
-            accounts.create_admin(admin).await.context("cannot make the account")?;
-            return Ok(format!("Made {name}, with ADMIN and USER."));
+            accounts.create_admin(admin).await.context("cannot create the account")?;
+            return Ok(format!("Created {name} with the roles ADMIN and USER."));
         }
         AdminCommand::List => return list(accounts).await,
         AdminCommand::Show(account) => return show(accounts.details(account.find(accounts).await?).await?),
@@ -154,7 +154,7 @@ pub async fn admin(config: &Config, command: AdminCommand, accounts: &Accounts) 
             (account, "is enabled")
         }
         AdminCommand::ResetPassword(account) => {
-            // ProcessedImage up first, so that the password is not prompted for in vain.
+            // Looked up first, so that the password is not prompted for in vain.
             let found = account.find(accounts).await?;
             let password = Password::parse(&ask_password()?).map_err(|violation| anyhow!("{violation}"))?;
             accounts.reset_password(found, &password).await?;
@@ -196,10 +196,10 @@ fn ask_password() -> Result<String> {
         return Ok(password);
     }
     let mut line = String::new();
-    let length = io::stdin().lock().read_line(&mut line).context("the standard input cannot be read")?;
+    let length = io::stdin().lock().read_line(&mut line).context("cannot read standard input")?;
     ensure!(
         length > 0,
-        "there is no password: run this on a terminal, or give it as the first line of the standard input"
+        "no password: run this on a terminal, or write the password to standard input as the first line"
     );
     Ok(line.trim_end_matches(['\r', '\n']).to_owned())
 }

@@ -20,7 +20,7 @@ impl AtomicFile {
     /// When `path` exists already, or its directory cannot be written to.
     pub(crate) fn begin(path: &Path, prefix: &str) -> Result<Self> {
         // Not `exists()`, which is false for a dangling symbolic link.
-        ensure!(path.symlink_metadata().is_err(), "{} exists already", path.display());
+        ensure!(path.symlink_metadata().is_err(), "{} already exists", path.display());
         let directory = directory_of(path);
         let file = tempfile::Builder::new().prefix(prefix).tempfile_in(directory);
         let file = file.with_context(|| format!("cannot write to {}", directory.display()))?;

@@ -16,7 +16,7 @@ impl<T> OperatorContext<T> for Result<T> {
         self.map_err(|error| match error {
             Error::Unavailable(cause) | Error::Internal(cause) => anyhow::anyhow!(cause).context(what.to_owned()),
             Error::Conflict(_) => {
-                anyhow::anyhow!("{what} has such a row already: it is written to, or the source is damaged")
+                anyhow::anyhow!("{what} already has such a row: something else writes to it, or the source is damaged")
             }
             error => anyhow::Error::new(error).context(what.to_owned()),
         })

@@ -39,7 +39,7 @@ pub async fn health(config: &Config, url: Option<&str>, wait: Duration) -> Resul
     loop {
         let left = if wait.is_zero() { REQUEST_TIMEOUT } else { wait.saturating_sub(begun.elapsed()) };
         match query(&url, left.min(REQUEST_TIMEOUT)).await {
-            Ok(()) => return Ok("well".to_owned()),
+            Ok(()) => return Ok("ready".to_owned()),
             Err(error) if begun.elapsed() + RETRY_INTERVAL >= wait => return Err(error),
             Err(_) => sleep(RETRY_INTERVAL).await,
         }
@@ -48,9 +48,9 @@ pub async fn health(config: &Config, url: Option<&str>, wait: Duration) -> Resul
 
 /// Parses the URL given on the command line.
 fn parse(url: &str) -> Result<Url, Invalid> {
-    let parsed = Url::parse(url).map_err(|error| Invalid(format!("{url}: the URL cannot be understood: {error}")))?;
+    let parsed = Url::parse(url).map_err(|error| Invalid(format!("{url}: invalid URL: {error}")))?;
     if parsed.scheme() != "http" {
-        return Err(Invalid(format!("{url}: only http can be asked, as the service itself speaks it")));
+        return Err(Invalid(format!("{url}: only http is supported")));
     }
     Ok(parsed)
 }
@@ -58,18 +58,18 @@ fn parse(url: &str) -> Result<Url, Invalid> {
 /// Returns the URL of the readiness check of a service on this machine that listens on `listen`.
 fn local_service(listen: &str) -> Result<Url> {
     let listened = listen.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
-    let address = reachable(listened.with_context(|| format!("AGORA_LISTEN={listen} names no address"))?);
-    ensure!(address.port() != 0, "AGORA_LISTEN={listen} takes a free port: name the URL");
+    let address = reachable(listened.with_context(|| format!("AGORA_LISTEN={listen} does not resolve to an address"))?);
+    ensure!(address.port() != 0, "AGORA_LISTEN={listen} has no fixed port: give the URL");
     Ok(Url::parse(&format!("http://{address}{READY}"))?)
 }
 
 /// Sends one request, and fails unless the status is 2xx.
 async fn query(url: &Url, time_limit: Duration) -> Result<()> {
     let answered = timeout(time_limit, status(url)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-    match answered.with_context(|| format!("{url} does not answer"))? {
+    match answered.with_context(|| format!("{url} does not respond"))? {
         Some(200..=299) => Ok(()),
-        Some(status) => bail!("{url} answers {status}"),
-        None => bail!("{url} does not answer as a service does"),
+        Some(status) => bail!("{url} responded with status {status}"),
+        None => bail!("{url} did not send an HTTP/1.1 response"),
     }
 }
 

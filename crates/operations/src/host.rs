@@ -56,7 +56,7 @@ pub fn is_taken(address: &str, setting: &str) -> Result<bool> {
 /// Calls `attempt` with each address that `address` resolves to, until one succeeds.
 fn try_each<T>(address: &str, setting: &str, attempt: impl Fn(SocketAddr) -> io::Result<T>) -> Result<T> {
     let context = || format!("cannot listen on {address} ({setting})");
-    let mut failure = anyhow::anyhow!("it names no address");
+    let mut failure = anyhow::anyhow!("it does not resolve to an address");
     for candidate in address.to_socket_addrs().with_context(context)? {
         match attempt(candidate) {
             Ok(done) => return Ok(done),
@@ -117,7 +117,7 @@ fn max_connections(files: u64, reserved: u64, configured: Option<usize>) -> Resu
     ensure!(
         configured <= free,
         "AGORA_MAX_CONNECTIONS must be at most {free}: the process may have {files} files open (ulimit -n), of which \
-         {reserved} serve other ends"
+         {reserved} are reserved for other purposes"
     );
     Ok(configured)
 }

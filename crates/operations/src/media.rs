@@ -57,7 +57,7 @@ async fn compare(
     say: impl Fn(&str) -> Result<()>,
 ) -> Result<String> {
     let lock = if delete { database.lock(ExclusiveJob::Sweep).await.operator_context("the database")? } else { None };
-    ensure!(!delete || lock.is_some(), "a node sweeps just now: try again when that is over");
+    ensure!(!delete || lock.is_some(), "a node is running a sweep: try again when it has ended");
     let images =
         MediaCheck::new(Arc::new(store), database.clone(), database.clone(), &SystemClock, Sweep::MIN_AGE_MILLIS);
     let check = Check { images, accounts: database.clone(), top };
@@ -67,7 +67,7 @@ async fn compare(
         // Most likely these are the images of another database.
         ensure!(
             report.named.images > 0,
-            "rows name none of the {} images that are stored: is it the right database, and the right store? Nothing was \
+            "no row references any of the {} stored images: are these the right database and store? Nothing was \
              deleted",
             report.unknown.images
         );
@@ -84,7 +84,7 @@ async fn compare(
         names.push(format!("{} of {}", key.as_str(), check.name_of(*owner).await?));
     }
     let more = if u64::try_from(names.len())? < report.lost { ", ..." } else { "" };
-    bail!("{} images that rows name are missing: {}{more}", report.lost, names.join(", "))
+    bail!("{} referenced images are missing: {}{more}", report.lost, names.join(", "))
 }
 
 impl Check {
@@ -101,24 +101,24 @@ impl Check {
     async fn summary(&self, report: &MediaReport) -> Result<String> {
         let MediaReport { named, users, on_record, unknown, deletable, deleted, lost, .. } = report;
         let mut lines = vec![
-            format!("Stored images that rows name: {}", in_words(*named)),
-            format!("Images on record for the sweep: {}", in_words(*on_record)),
+            format!("Referenced images in the store: {}", in_words(*named)),
+            format!("Images recorded for the sweep: {}", in_words(*on_record)),
         ];
         let young = Usage { images: unknown.images - deletable.images, bytes: unknown.bytes - deletable.bytes };
-        lines.push(format!("Images that nothing knows: {}", in_words(*unknown)));
+        lines.push(format!("Orphaned images: {}", in_words(*unknown)));
         if young.images > 0 {
-            lines.push(format!("  younger than an hour, and left: {}", in_words(young)));
+            lines.push(format!("  younger than an hour, and kept: {}", in_words(young)));
         }
         if deleted.images > 0 {
             lines.push(format!("  deleted: {}", in_words(*deleted)));
         } else if deletable.images > 0 {
-            lines.push(format!("  that --delete would delete: {}", in_words(*deletable)));
+            lines.push(format!("  deletable with --delete: {}", in_words(*deletable)));
         }
-        lines.push(format!("Images that rows name and that are missing: {lost}"));
+        lines.push(format!("Missing images that are referenced: {lost}"));
         let mut most: Vec<_> = users.iter().collect();
         most.sort_by_key(|(user, usage)| (std::cmp::Reverse(usage.bytes), user.uuid()));
         if self.top > 0 && !most.is_empty() {
-            lines.push("Users with the most:".to_owned());
+            lines.push("Users with the most bytes:".to_owned());
         }
         for (user, usage) in most.into_iter().take(self.top) {
             lines.push(format!("  {}: {}", self.name_of(*user).await?, in_words(*usage)));

@@ -53,7 +53,8 @@ pub async fn run(config: &Config) -> Result<String> {
     }
     let mut text = format!("Applied {}.", applied.join(", "));
     if let Some(saved) = saved {
-        text += &format!("\nThe database as it was before: {}. It is not deleted by itself.", saved.display());
+        let saved = saved.display();
+        text += &format!("\nThe database before the change was saved to {saved}, and is never deleted automatically.");
     }
     Ok(text)
 }

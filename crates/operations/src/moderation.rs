@@ -20,16 +20,16 @@ use uuid::Uuid;
 /// Which entries of the audit log are shown.
 #[derive(Debug, Args)]
 pub struct AuditArguments {
-    /// Only what this administrator did, by username or email; `cli` for the command line
+    /// Only actions of this administrator, by username or email; `cli` for the command line
     #[arg(long, value_name = "WHO")]
     actor: Option<String>,
-    /// Only what was done to what has this id
+    /// Only actions on the target with this id
     #[arg(long, value_name = "ID")]
     target: Option<Uuid>,
-    /// Only what is called so, such as `role_added`
+    /// Only this action, such as `role_added`
     #[arg(long)]
     action: Option<String>,
-    /// How many entries at most
+    /// The maximum number of entries
     #[arg(long, value_name = "NUMBER", default_value_t = 50)]
     limit: usize,
 }
@@ -39,29 +39,29 @@ pub struct AuditArguments {
 pub enum ReportsCommand {
     /// List reports, newest first
     List {
-        /// Only those with this status
+        /// Only reports with this status
         #[arg(long, value_enum, default_value_t = StatusFilter::Open)]
         status: StatusFilter,
-        /// How many at most
+        /// The maximum number of reports
         #[arg(long, value_name = "NUMBER", default_value_t = 50)]
         limit: usize,
     },
-    /// Find a report to be right. What it is about stays as it is
+    /// Mark a report as justified. The reported content stays as it is
     Resolve(Decision),
-    /// Find a report to be wrong
+    /// Mark a report as unjustified
     Reject(Decision),
 }
 
 /// Which reports are listed.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum StatusFilter {
-    /// Those nobody has decided about
+    /// Reports without a decision
     Open,
-    /// Those found right
+    /// Reports marked as justified
     Resolved,
-    /// Those found wrong
+    /// Reports marked as unjustified
     Rejected,
-    /// All
+    /// All reports
     All,
 }
 
@@ -76,12 +76,12 @@ impl StatusFilter {
     }
 }
 
-/// A report, and what is said of it.
+/// A report, and a note about the decision.
 #[derive(Debug, Args)]
 pub struct Decision {
     /// The id of the report
     id: Uuid,
-    /// What there is to say of it, for other administrators
+    /// A note for other administrators
     #[arg(long)]
     note: Option<String>,
 }
@@ -99,12 +99,12 @@ pub async fn audit(accounts: &Accounts, log: &AuditLog, arguments: AuditArgument
     };
     let filter = AuditFilter { actor, target, action };
     let entries = all(limit, async |page| log.list_for_operator(filter, page).await).await?;
-    lines(&entries, "No administrator did such a thing.", entry_line)
+    lines(&entries, "No entry matches.", entry_line)
 }
 
 fn action_called(name: &str) -> Result<Action> {
     let words = || Action::ALL.map(Action::as_str).join(", ");
-    name.parse().map_err(|_: Violation| anyhow!("no act is called {name}; there are {}", words()))
+    name.parse().map_err(|_: Violation| anyhow!("there is no action {name}; the actions are {}", words()))
 }
 
 async fn actor_called(accounts: &Accounts, name: &str) -> Result<Actor> {

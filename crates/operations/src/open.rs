@@ -68,7 +68,7 @@ pub fn replica(database: &Database, config: &Config) -> Result<Option<Replica>> 
 /// When `data_dir` is not an absolute path.
 pub fn media_url(config: &Config, data_dir: &Path) -> Result<String> {
     let of_directory = || Url::from_file_path(data_dir.join("media")).map(String::from);
-    let no_path = |()| anyhow!("{} is no absolute path", data_dir.display());
+    let no_path = |()| anyhow!("{} is not an absolute path", data_dir.display());
     config.media_url.clone().map_or_else(|| of_directory().map_err(no_path), Ok)
 }
 
@@ -85,11 +85,11 @@ pub async fn images(config: &Config, data_dir: &Path) -> Result<ObjectImageStore
 /// tokio runtime.
 ///
 /// # Errors
-/// What is wrong with the texts of mails, or with TLS, in words for an operator.
+/// What is wrong with the mail templates, or with TLS, in words for an operator.
 pub fn mail(config: &Config) -> Result<Option<Smtp>> {
     let (Some(url), Some(sender)) = (&config.smtp_url, &config.mail_from) else { return Ok(None) };
     let templates = Templates::load(config.mail_templates.as_deref());
-    let templates = templates.context("cannot use the texts of mails (AGORA_MAIL_TEMPLATES)")?;
+    let templates = templates.context("cannot use the mail templates (AGORA_MAIL_TEMPLATES)")?;
     Smtp::new(url.expose(), sender, templates).map(Some).context("cannot use the mail server (AGORA_SMTP_URL)")
 }
 
@@ -108,7 +108,7 @@ pub async fn existing(config: &Config) -> Result<(Database, ObjectImageStore)> {
 
 /// Fails if the directory of images does not exist: opening the store would create it.
 pub(crate) fn expect_directory(url: &str) -> Result<()> {
-    ensure!(media_directory(url).is_none_or(|directory| directory.exists()), "there is no directory {url}");
+    ensure!(media_directory(url).is_none_or(|directory| directory.exists()), "the directory {url} does not exist");
     Ok(())
 }
 

@@ -11,21 +11,21 @@ use crate::moderation::{instant, lines, quoted};
 /// What `agora mail` does.
 #[derive(Debug, Subcommand)]
 pub enum MailCommand {
-    /// List mails, those that are tried first before others
+    /// List mails, those that are due first at the top
     List {
-        /// Only those with this status
+        /// Only mails with this status
         #[arg(long, value_enum, default_value_t = StatusFilter::Unsent)]
         status: StatusFilter,
-        /// How many of a status at most
+        /// The maximum number of mails of each status
         #[arg(long, value_name = "NUMBER", default_value_t = 50)]
         limit: usize,
     },
-    /// Have mails that were not sent tried again at once, for two days from now
+    /// Retry unsent mails now, and for two days from now
     #[command(group(ArgGroup::new("which").required(true).args(["id", "all"])))]
     Retry {
-        /// The id of one
+        /// The id of the mail
         id: Option<Uuid>,
-        /// All of them
+        /// Retry all unsent mails
         #[arg(long)]
         all: bool,
     },
@@ -34,13 +34,13 @@ pub enum MailCommand {
 /// Which mails are listed.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum StatusFilter {
-    /// Those that wait, and those that were given up
+    /// Waiting mails, and those that were given up
     Unsent,
-    /// Those that wait
+    /// Mails that wait to be sent or retried
     Waiting,
-    /// Those that were given up
+    /// Mails that were given up
     Dead,
-    /// Those that were sent, for as long as that is remembered
+    /// Mails that were sent, which are kept for a day
     Sent,
 }
 
@@ -63,9 +63,9 @@ pub async fn mail(care: &OutboxAdmin, command: MailCommand) -> Result<String> {
     match command {
         MailCommand::List { status, limit } => list(care, status.statuses(), limit).await,
         MailCommand::Retry { id, .. } => match (id, care.retry_for_operator(id.map(MailId::new)).await?) {
-            (Some(id), 0) => bail!("there is no mail {id} that was not sent"),
-            (_, 1) => Ok("1 mail is tried again.".to_owned()),
-            (_, count) => Ok(format!("{count} mails are tried again.")),
+            (Some(id), 0) => bail!("there is no unsent mail {id}"),
+            (_, 1) => Ok("1 mail will be retried.".to_owned()),
+            (_, count) => Ok(format!("{count} mails will be retried.")),
         },
     }
 }
@@ -83,8 +83,8 @@ fn line(status: MailStatus, mail: &MailView) -> Result<String> {
     let (at, due, kind, address) = (instant(*created_at)?, instant(*due_at)?, kind.as_str(), quoted(address));
     let then = match status {
         MailStatus::Waiting => format!("tried {attempts} times, next {due}"),
-        MailStatus::Sent => format!("forgotten {due}"),
-        MailStatus::Dead => format!("tried {attempts} times, forgotten {due}"),
+        MailStatus::Sent => format!("kept until {due}"),
+        MailStatus::Dead => format!("tried {attempts} times, kept until {due}"),
     };
     let failure = failure.as_deref().map(|failure| format!("  {}", quoted(failure))).unwrap_or_default();
     Ok(format!("{id}  {at}  {}  {kind}  {address}  {then}{failure}", status.as_str()))

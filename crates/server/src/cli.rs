@@ -48,11 +48,11 @@ struct Arguments {
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("BUILT_FROM"));
 
 const AFTER_HELP: &str = "\
-Settings come from a file, agora.toml, from environment variables, which win over it, and from the flags above, which \
-win over both. `agora config show` lists them all with their values. Put secrets into a file or a variable: other users of \
+Settings come from a file, agora.toml, from environment variables, which override it, and from the flags above, which \
+override both. `agora config show` lists them all with their values. Put secrets into a file or a variable: other users of \
 the machine can see command lines.
 
-Exit codes: 0 done, 1 failed, 2 invalid command line or configuration; others: see \
+Exit codes: 0 success, 1 failure, 2 invalid command line or configuration; others: see \
 `agora migrate status --help`.";
 
 #[derive(Debug, Subcommand)]
@@ -62,12 +62,12 @@ enum Command {
     /// Manage administrators and accounts
     #[command(subcommand)]
     Admin(AdminCommand),
-    /// Show what administrators did, newest first
+    /// Show the audit log of the actions of administrators, newest first
     Audit(AuditArguments),
-    /// List what users report, and decide about it
+    /// List the reports of users, and decide on them
     #[command(subcommand)]
     Reports(ReportsCommand),
-    /// List mails that were not sent, and have them tried again
+    /// List unsent mails, and retry them
     #[command(subcommand)]
     Mail(MailCommand),
     /// Import or export the product catalog
@@ -82,15 +82,15 @@ enum Command {
     /// Show or check the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Diagnose configuration, database, image store and host, and suggest fixes. Changes nothing, and may be called
-    /// while the service runs
+    /// Diagnose configuration, database, image store and host, and suggest fixes. Changes nothing, and may run
+    /// beside the service
     Doctor,
     /// Copy everything from one database to another, from one image store to another, or both. Stop the service first:
-    /// what is written meanwhile stays behind
+    /// what is written meanwhile is not copied
     Copy(CopyArguments),
     /// Write database, images and signing secret to one file, while the service runs
     Backup {
-        /// The file to write; it must not exist. `-` is the standard output
+        /// The file to write; it must not exist. `-` is standard output
         file: PathBuf,
         /// Continue if referenced images are missing in the store
         #[arg(long)]
@@ -129,13 +129,13 @@ enum Command {
 
 #[derive(Debug, Subcommand)]
 enum MediaCommand {
-    /// Compare the images that are stored with those that posts and profiles name. The exit code is 1 when images are
+    /// Compare the stored images with those that posts and profiles reference. The exit code is 1 if referenced images are
     /// missing
     Check {
         /// Delete orphaned images older than an hour
         #[arg(long)]
         delete: bool,
-        /// How many users are listed, those with the most bytes
+        /// List this many users, those with the most bytes first
         #[arg(long, value_name = "NUMBER", default_value_t = 10)]
         top: usize,
     },
@@ -143,8 +143,8 @@ enum MediaCommand {
 
 #[derive(Debug, Subcommand)]
 enum MigrateCommand {
-    /// Show which migrations are applied. The exit code is 0 when all are, 3 when some are pending, 4 when the database
-    /// is newer than this program, and 1 when it cannot be read
+    /// Show which migrations are applied. The exit code is 0 if all are, 3 if some are pending, 4 if the database is newer
+    /// than this program, and 1 if it cannot be read
     Status,
     /// Apply pending migrations, as the service does when it starts. A SQLite database is copied to a file beside it
     /// first
@@ -153,7 +153,7 @@ enum MigrateCommand {
 
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
-    /// Print every setting with its value and where that comes from, without secrets, in the form of agora.toml
+    /// Print every setting with its value and source, without secrets, in the form of agora.toml
     Show,
     /// Validate the configuration and print every error
     Check,
@@ -185,7 +185,7 @@ fn say(text: &str) -> Result<()> {
         return Ok(());
     }
     let mut out = io::stdout().lock();
-    writeln!(out, "{text}").and_then(|()| out.flush()).context("cannot write to the standard output")
+    writeln!(out, "{text}").and_then(|()| out.flush()).context("cannot write to standard output")
 }
 
 /// Writes an error to standard error. A failure to write is ignored: the exit code remains.
@@ -291,7 +291,7 @@ fn show_config(loaded: &Loaded, command: &ConfigCommand) -> Result<ExitCode> {
     }
     match (command, loaded.config()) {
         (ConfigCommand::Show, config) => print(&agora_config::show(&loaded.values, config?.config.as_deref())),
-        (ConfigCommand::Check, Ok(_)) => print(&format!("The configuration can be used: {}.", loaded.summary())),
+        (ConfigCommand::Check, Ok(_)) => print(&format!("The configuration is valid: {}.", loaded.summary())),
         (ConfigCommand::Check, Err(invalid)) => {
             print_error(&invalid.to_string());
             Ok(ExitCode::FAILURE)

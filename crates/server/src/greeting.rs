@@ -36,11 +36,11 @@ pub(crate) fn greeting(app: &App, loaded: &Loaded, config: &Config) -> String {
         text += &format!("\nPublic address: {}", app.public_url);
     }
     if !app.has_admin {
-        text += &format!("\nNo account has ADMIN yet. To make one: {}", create_admin_command(app, config));
+        text += &format!("\nNo account has ADMIN yet. To create one: {}", create_admin_command(app, config));
         if let Some(given) = loaded.values.given(&SETTINGS.database_url).filter(|it| it.place == ValueSource::Variable)
         {
             let variable = given.name(&SETTINGS.database_url);
-            text += &format!("\nIt needs the {variable} of this service, or it works on another database.");
+            text += &format!("\nIt needs the {variable} of this service; without it, it uses another database.");
         }
     }
     text

@@ -19,7 +19,7 @@ const QUIET: [(&str, LevelFilter); 3] =
 /// Starts to log to standard error what `AGORA_LOG` selects. Libraries never log below `info`, whatever it selects: the
 /// PostgreSQL driver, for example, would log every parameter of a query. Spans that are made for traces go only to `traces`.
 pub(crate) fn start(config: &Config, traces: Option<impl Layer<Registry> + Send + Sync>) -> Result<()> {
-    let filter: Targets = config.log.parse().context("AGORA_LOG must be such as warn or agora_http=debug")?;
+    let filter: Targets = config.log.parse().context("AGORA_LOG must be a filter such as warn or agora_http=debug")?;
     // Targets that are not named still log errors.
     let default = filter.default_level().unwrap_or(LevelFilter::ERROR);
     let (filter, bounds) = (filter.with_default(default), bounds(&config.log));

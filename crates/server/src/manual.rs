@@ -37,7 +37,7 @@ fn settings() -> Roff {
     let mut section = Roff::default();
     section.control("SH", ["ENVIRONMENT"]);
     section.text([roman(
-        "Each setting is a variable, and a key of the file: its name in small letters without AGORA_. Times are seconds, \
+        "Each setting is a variable, and a key of the file: its name in lower case without AGORA_. Times are in seconds, \
          or such as 90s, 15m, 1h or 7d. An empty value counts as not set.",
     )]);
     for setting in ALL {

@@ -42,9 +42,9 @@ impl Reference {
         let name = self.name;
         let seconds = ahead.unsigned_abs().div_ceil(1000);
         let which = if ahead > 0 { "ahead of" } else { "behind" };
-        let text = format!("{seconds} s {which} that of {name}: let NTP keep both");
+        let text = format!("{seconds} s {which} the clock of {name}: synchronise both with NTP");
         match ahead.abs() {
-            difference if difference <= WARNING_MILLIS => ok(format!("agrees with that of {name}")),
+            difference if difference <= WARNING_MILLIS => ok(format!("agrees with the clock of {name}")),
             difference if difference <= FAILURE_MILLIS => warning(text),
             _ => failed(text),
         }
@@ -53,7 +53,7 @@ impl Reference {
 
 pub(super) fn findings(references: &[Option<Reference>]) -> Vec<Finding> {
     let findings: Vec<Finding> = references.iter().flatten().map(Reference::finding).collect();
-    if findings.is_empty() { vec![ok("there is none to compare it with")] } else { findings }
+    if findings.is_empty() { vec![ok("no other clock to compare with")] } else { findings }
 }
 
 #[cfg(test)]

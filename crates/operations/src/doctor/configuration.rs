@@ -35,7 +35,9 @@ fn readable_secrets(loaded: &Loaded) -> Vec<Finding> {
     files.dedup();
     files.retain(|path| fs::metadata(path).is_ok_and(|it| it.permissions().mode() & 0o004 != 0));
     let shown = files.iter().map(|path| path.display());
-    shown.map(|path| warning(format!("everybody can read {path}, which holds a secret: chmod o-rwx {path}"))).collect()
+    shown
+        .map(|path| warning(format!("all users can read {path}, which contains a secret: chmod o-rwx {path}")))
+        .collect()
 }
 
 pub(super) fn open_files(config: &Config) -> Finding {
@@ -46,12 +48,13 @@ pub(super) fn open_files(config: &Config) -> Finding {
 }
 
 fn enough_for(connections: usize, config: &Config) -> Finding {
-    let text = format!("enough for {connections} connections of clients");
     if config.max_connections.is_some() || connections >= FEW_CONNECTIONS {
-        return ok(text);
+        return ok(format!("enough for {connections} client connections"));
     }
     let wanted = host::wanted(config);
-    warning(format!("{text} alone: raise the limit (ulimit -n, or LimitNOFILE= of systemd) to {wanted}"))
+    warning(format!(
+        "enough for only {connections} client connections: raise the limit (ulimit -n, or LimitNOFILE= of systemd) to {wanted}"
+    ))
 }
 
 /// Checks whether the configured addresses can be listened on.
@@ -64,8 +67,10 @@ pub(super) fn addresses(loaded: &Loaded) -> Vec<Finding> {
             let address: &String = address?;
             Some(match is_taken(address, &setting.variable()) {
                 Ok(false) => ok(format!("{address} is free")),
-                Ok(true) => ok(format!("{address} is taken, by the service if that runs")),
-                Err(error) => failed(format!("{error:#}: name one that this machine has and this user may use")),
+                Ok(true) => ok(format!("{address} is in use, by the service if it is running")),
+                Err(error) => {
+                    failed(format!("{error:#}: use an address of this machine and a port that this user may bind"))
+                }
             })
         })
     };

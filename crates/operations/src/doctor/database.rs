@@ -25,8 +25,7 @@ pub(super) async fn findings(loaded: &Loaded) -> (Vec<Finding>, Option<Reference
     let config = &loaded.best_guess;
     let url = database_url(config, &data_dir(config));
     let of_file = database_file(config, &data_dir(config)).and_then(|file| unwritable(&file));
-    let of_file =
-        of_file.map(|it| failed(format!("{} cannot be written: chown it to the user of the service", it.display())));
+    let of_file = of_file.map(|it| failed(format!("{} is not writable: chown it to the service's user", it.display())));
     let mut reference = Reference::begin("the database server");
     let probe = match agora_database::probe(url.expose(), &config.database()).await {
         Ok(probe) => probe,
@@ -63,8 +62,7 @@ async fn damage(url: &str) -> Option<Finding> {
         }
         Ok(Ok(Err(error))) => Some(failed(advised(error))),
         Ok(Err(_)) | Err(_) => Some(warning(format!(
-            "its file is large, and not all of it could be looked through in {} s: when in doubt, PRAGMA quick_check \
-             tells",
+            "its file is too large to be checked in {} s: run PRAGMA quick_check to check all of it",
             INTEGRITY_CHECK_TIMEOUT.as_secs()
         ))),
     }
@@ -85,7 +83,7 @@ fn unwritable(file: &Path) -> Option<PathBuf> {
 fn missing(config: &Config, file: &Path) -> Finding {
     let (shown, directory) = (file.display(), directory_of(file));
     if file.exists() {
-        return failed(format!("{shown} is no file: name another (AGORA_DATABASE_URL)"));
+        return failed(format!("{shown} is not a file: use another path (AGORA_DATABASE_URL)"));
     }
     // A database in the data directory is created together with that directory.
     let is_there = directory.is_dir() && is_ours(directory);
@@ -104,11 +102,11 @@ fn advised(error: OpenError) -> String {
 
 fn schema(Probe { product, schema, pending, .. }: &Probe) -> Finding {
     match (schema, pending) {
-        (None, _) => ok(format!("{product}, still empty: the first start makes its tables")),
-        (Some(schema), 0) => ok(format!("{product}, its schema {schema} is up to date")),
+        (None, _) => ok(format!("{product}, empty: the first start creates the tables")),
+        (Some(schema), 0) => ok(format!("{product}, schema {schema}, which is up to date")),
         (Some(schema), pending) => warning(format!(
-            "{product}, its schema {schema} lacks {pending} of the migrations, which the next start applies: make a backup \
-             first, with the version that made this schema"
+            "{product}, schema {schema}, pending migrations: {pending}; the next start applies them: make a backup first, with \
+             the version that created this schema"
         )),
     }
 }
@@ -119,15 +117,15 @@ fn of_server(server: &ServerProbe, connections: usize) -> Vec<Finding> {
         findings.push(failed("the server is too old: use PostgreSQL 13 or newer"));
     }
     if !server.may_change_schema {
-        let advice = "let it own the schema, or GRANT CREATE ON SCHEMA";
-        findings.push(failed(format!("the user of AGORA_DATABASE_URL cannot make tables: {advice}")));
+        let advice = "make it the owner of the schema, or GRANT CREATE ON SCHEMA";
+        findings.push(failed(format!("the user of AGORA_DATABASE_URL cannot create tables: {advice}")));
     }
     // Besides the pool: one each for the sweep, the mailer, the erasure of accounts and an operator's command.
     let (wanted, all) = (connections + 4, server.connections);
     if wanted > all {
         findings.push(warning(format!(
-            "a node takes up to {wanted} connections, and the server has {all} for all: lower AGORA_DATABASE_CONNECTIONS, or \
-             raise max_connections of the server"
+            "a node opens up to {wanted} connections, and the server allows {all} in total: lower AGORA_DATABASE_CONNECTIONS, \
+             or raise max_connections of the server"
         )));
     }
     findings

@@ -45,17 +45,17 @@ pub(super) fn directory(loaded: &Loaded) -> Finding {
     let (shown, us) = (path.display(), rustix::process::geteuid().as_raw());
     match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => absent(shown, can_be_made(path), "it"),
-        Err(error) => failed(format!("{shown}: {error}: let the user of the service read it")),
-        Ok(it) if !it.is_dir() => failed(format!("{shown} is no directory: set AGORA_DATA_DIR to another")),
-        Ok(_) if !is_ours(path) => failed(format!("{shown} cannot be written by user {us}: chown it to that user")),
+        Err(error) => failed(format!("{shown}: {error}: let the service's user read it")),
+        Ok(it) if !it.is_dir() => failed(format!("{shown} is not a directory: set AGORA_DATA_DIR to one")),
+        Ok(_) if !is_ours(path) => failed(format!("{shown} is not writable by user {us}: chown it to that user")),
         Ok(it) if it.uid() != us => {
             let owner = it.uid();
             warning(format!("{shown} belongs to user {owner}, and this is user {us}: run agora as its owner"))
         }
         Ok(it) if it.permissions().mode() & 0o077 != 0 => {
-            warning(format!("others can enter {shown}: chmod 700 {shown}"))
+            warning(format!("other users can enter {shown}: chmod 700 {shown}"))
         }
-        Ok(_) => ok(format!("{shown}, of its owner alone")),
+        Ok(_) => ok(format!("{shown}, accessible only to its owner")),
     }
 }
 
@@ -70,16 +70,16 @@ pub(super) fn secret(loaded: &Loaded) -> Finding {
     let shown = file.display();
     match fs::read_to_string(&file) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            ok(format!("{shown} is not there yet: the first start draws one"))
+            ok(format!("{shown} does not exist yet: the first start generates it"))
         }
-        Err(error) => failed(format!("cannot read {shown}: {error}: chown it to the user of the service")),
+        Err(error) => failed(format!("cannot read {shown}: {error}: chown it to the service's user")),
         Ok(text) if text.trim().len() < Config::MIN_SECRET_BYTES => {
-            failed(format!("{shown} is damaged: restore it, or delete it to log everybody out"))
+            failed(format!("{shown} is damaged: restore it, or delete it, which logs all users out"))
         }
         Ok(_) if fs::metadata(&file).is_ok_and(|it| it.permissions().mode() & 0o077 != 0) => {
-            warning(format!("others can read {shown}: chmod 600 {shown}"))
+            warning(format!("other users can read {shown}: chmod 600 {shown}"))
         }
-        Ok(_) => ok(format!("{shown}, of its owner alone")),
+        Ok(_) => ok(format!("{shown}, accessible only to its owner")),
     }
 }
 
@@ -99,7 +99,7 @@ fn of_disk(place: &Path) -> Finding {
             let has_files = disk.f_files == 0 || disk.f_favail > 0;
             assess_space(place, disk.f_bavail.saturating_mul(disk.f_frsize), has_files)
         }
-        Err(error) => warning(format!("cannot be told of {}: {error}", place.display())),
+        Err(error) => warning(format!("cannot determine that of {}: {error}", place.display())),
     }
 }
 
@@ -107,9 +107,9 @@ fn assess_space(place: &Path, bytes: u64, has_files: bool) -> Finding {
     let shown = place.display();
     let text = format!("{} MiB on the disk of {shown}", bytes / MIB);
     match bytes {
-        _ if !has_files => failed(format!("no file can be made on the disk of {shown}: delete some")),
-        0..FAILURE => failed(format!("{text}: make room, since writes are refused without")),
-        FAILURE..WARNING => warning(format!("{text}: make room soon")),
+        _ if !has_files => failed(format!("no free inodes on the disk of {shown}: delete files")),
+        0..FAILURE => failed(format!("{text}: free some space, since writes fail without it")),
+        FAILURE..WARNING => warning(format!("{text}: free some space soon")),
         _ => ok(text),
     }
 }

@@ -10,7 +10,7 @@ use super::{Finding, absent, data_dir, failed, ok, unclear};
 use crate::open;
 use crate::system::SystemIds;
 
-const ADVICE: &str = "correct AGORA_MEDIA_URL and, for S3, the AWS_* variables, or what they may do";
+const ADVICE: &str = "correct AGORA_MEDIA_URL and, for S3, the AWS_* variables, or the permissions";
 
 pub(super) async fn finding(loaded: &Loaded) -> (Finding, Option<Reference>) {
     if let Some(finding) = unclear(loaded, &[&SETTINGS.media_url, &SETTINGS.data_dir]) {
@@ -27,10 +27,10 @@ pub(super) async fn finding(loaded: &Loaded) -> (Finding, Option<Reference>) {
     let finding = match agora_media::probe(&url, &name).await {
         Ok(Probe::Works(modified)) => {
             reference.end(modified);
-            return (ok("the store takes an object, returns it and deletes it"), Some(reference));
+            return (ok("objects can be written, read and deleted"), Some(reference));
         }
         Ok(Probe::Missing(directory)) => absent(directory.display(), can_be_made(&directory), "it"),
-        Ok(Probe::Garbles) => failed("the store returns something else than it was given: use another"),
+        Ok(Probe::Garbles) => failed("the store returns other data than was written: use another store"),
         Ok(Probe::Fails(what, failure)) => failed(format!("cannot {what} there: {failure}: {ADVICE}")),
         Err(error) => failed(format!("{:#}: {ADVICE}", anyhow::Error::from(error))),
     };

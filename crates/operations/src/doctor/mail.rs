@@ -11,10 +11,10 @@ pub(super) async fn finding(loaded: &Loaded) -> Finding {
         return finding;
     }
     match open::mail(&loaded.best_guess) {
-        Ok(None) => ok("none is sent: AGORA_SMTP_URL is not set"),
+        Ok(None) => ok("not sent: AGORA_SMTP_URL is not set"),
         Ok(Some(server)) => match server.probe().await {
-            Ok(()) => ok("the server can be reached, and would take mail"),
-            Err(SendError(why)) => failed(format!("cannot talk to the server: {why}: correct AGORA_SMTP_URL")),
+            Ok(()) => ok("the server is reachable and ready to accept mail"),
+            Err(SendError(why)) => failed(format!("cannot use the server: {why}: correct AGORA_SMTP_URL")),
         },
         Err(error) => failed(format!("{error:#}")),
     }

@@ -69,9 +69,9 @@ pub async fn examine(loaded: &Loaded, say: impl Fn(&str) -> Result<()>) -> Resul
     tell("clock", clock::findings(&[of_database, of_images]))?;
     tell("free space", directory::space(&loaded.best_guess))?;
     say(match worst {
-        State::Ok => "Everything is as it should be.",
+        State::Ok => "No problems found.",
         State::Warning => "The service can work; see the warnings.",
-        State::Failed => "Something is wrong: see what failed.",
+        State::Failed => "Some checks failed: see above.",
     })?;
     Ok(worst < State::Failed)
 }
@@ -84,16 +84,16 @@ fn data_dir(config: &Config) -> PathBuf {
 /// Returns a failure if one of the settings is invalid, so that it is unknown what to check.
 fn unclear(loaded: &Loaded, settings: &[&Setting]) -> Option<Finding> {
     let setting = settings.iter().find(|setting| !loaded.is_certain(setting))?;
-    Some(failed(format!("not looked at, since {} is not clear: see the configuration", setting.variable())))
+    Some(failed(format!("not checked, since the value of {} is unknown: see the configuration", setting.variable())))
 }
 
 /// Returns the finding for a file or directory that does not exist: fine if the first start can create it, otherwise a failure
 /// that tells what to create by hand.
 fn absent(shown: impl Display, can_be_made: bool, by_hand: &str) -> Finding {
     match can_be_made {
-        true => ok(format!("{shown} is not there yet: the first start makes it")),
+        true => ok(format!("{shown} does not exist yet: the first start creates it")),
         false => {
-            failed(format!("{shown} is not there and cannot be made: make {by_hand}, for the user of the service"))
+            failed(format!("{shown} does not exist and cannot be created: create {by_hand} for the service's user"))
         }
     }
 }

@@ -79,7 +79,7 @@ pub(super) fn wrong_type(field: FieldName, expected: &str) -> Violation {
 /// Parses a JSON object as a row.
 fn parse_row(json: &str) -> Result<ParsedRow, BadRow> {
     if !json.trim_start().starts_with('{') {
-        return Err(BadRow::new("it is no JSON object"));
+        return Err(BadRow::new("it is not a JSON object"));
     }
     let json: RowJson = serde_json::from_str(json).map_err(|error| {
         // The SKU, if it can be read, identifies the row in the message.
@@ -118,7 +118,7 @@ pub(super) fn read_lines(mut input: impl BufRead, position: &Position, take: Tak
         position.begin_row();
         text.clear();
         let read = (&mut input).take(MAX_ROW).read_until(b'\n', &mut text);
-        let mut read = read.context("the file cannot be read")?;
+        let mut read = read.context("cannot read the file")?;
         if read == 0 {
             break;
         }
@@ -127,7 +127,7 @@ pub(super) fn read_lines(mut input: impl BufRead, position: &Position, take: Tak
         while !is_whole && read > 0 && !text.ends_with(b"\n") {
             position.begin_row();
             text.clear();
-            read = (&mut input).take(MAX_ROW).read_until(b'\n', &mut text).context("the file cannot be read")?;
+            read = (&mut input).take(MAX_ROW).read_until(b'\n', &mut text).context("cannot read the file")?;
         }
         let row = match str::from_utf8(&text) {
             _ if !is_whole => Err(BadRow::too_long("")),
@@ -153,15 +153,15 @@ pub(super) fn read_array(input: impl Read, position: &Position, take: Take<'_>) 
     match error.classify() {
         _ if !is_wanted => {}
         _ if is_array && position.is_too_long() => {
-            take(position.line.get() + 1, Err(BadRow::too_long("; what follows was not read")));
+            take(position.line.get() + 1, Err(BadRow::too_long("; the rest was not read")));
         }
-        Kind::Io => return Err(error).context("the file cannot be read"),
+        Kind::Io => return Err(error).context("cannot read the file"),
         _ if is_array => {
-            let bad = BadRow::new(format!("{}; what follows was not read", in_words(&error)));
+            let bad = BadRow::new(format!("{}; the rest was not read", in_words(&error)));
             take(u64::try_from(error.line())?, Err(bad));
         }
         Kind::Eof if error.column() == 0 => bail!("the file is empty"),
-        _ => bail!("the file is no JSON array: it must begin with [ (--format jsonl reads an object a line)"),
+        _ => bail!("the file is not a JSON array: it must begin with [ (use --format jsonl for an object per line)"),
     }
     Ok(())
 }

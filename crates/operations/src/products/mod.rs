@@ -31,9 +31,9 @@ pub enum ProductsCommand {
     /// Import products from a file, all of them or none. A product whose SKU exists, in any letter case, is updated; others
     /// are created
     Import {
-        /// The file to read, or - for the standard input
+        /// The file to read, or - for standard input
         file: PathBuf,
-        /// What the file is, if its ending (.json, .jsonl, .ndjson, .csv) does not tell
+        /// The format of the file, if its extension is not .json, .jsonl, .ndjson or .csv
         #[arg(long, value_enum)]
         format: Option<Format>,
         /// Validate the file and print what would change, without changing anything
@@ -42,9 +42,9 @@ pub enum ProductsCommand {
     },
     /// Export all products to a file that can be imported
     Export {
-        /// The file to write, which must not exist; the standard output without, or for -
+        /// The file to write, which must not exist; standard output if omitted or -
         file: Option<PathBuf>,
-        /// What the file is to be, if its ending does not tell; jsonl on the standard output
+        /// The format of the file, if its extension is not one of these; jsonl by default on standard output
         #[arg(long, value_enum)]
         format: Option<Format>,
     },

@@ -26,12 +26,12 @@ pub(super) fn spelling(field: FieldName) -> &'static str {
     FIELDS.into_iter().find(|(known, _)| *known == field).map_or("", |(_, spelling)| spelling)
 }
 
-/// What a file of products is.
+/// The format of a file of products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// One JSON array of objects
     Json,
-    /// A JSON object a line
+    /// One JSON object per line
     #[value(alias = "ndjson")]
     Jsonl,
     /// Comma-separated values; the first line names the columns
@@ -46,7 +46,8 @@ impl Format {
     pub(super) fn of(file: &Path) -> Result<Self, Invalid> {
         let ending = file.extension().unwrap_or_default().to_string_lossy();
         let file = file.display();
-        let advice = || Invalid(format!("say what {file} is: --format json, --format jsonl or --format csv"));
+        let advice =
+            || Invalid(format!("the format of {file} is unknown: use --format json, --format jsonl or --format csv"));
         Self::from_str(&ending, true).map_err(|_| advice())
     }
 }

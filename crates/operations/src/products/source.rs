@@ -86,7 +86,7 @@ fn open(path: &Path) -> Result<File> {
 }
 
 fn spool(input: impl Read, path: &Path) -> Result<File> {
-    let mut file = tempfile::tempfile().context("cannot make a temporary file (TMPDIR)")?;
+    let mut file = tempfile::tempfile().context("cannot create a temporary file (TMPDIR)")?;
     copy(input, &mut file, path)?;
     Ok(file)
 }
@@ -139,7 +139,7 @@ impl<R: Read> Read for CountingReader<'_, R> {
 /// Reads the rows of a file and passes each to `take`, until that returns `false`.
 ///
 /// # Errors
-/// When the file cannot be read, or is not a file of products at all.
+/// When cannot read the file, or is not a file of products at all.
 pub(super) fn read(
     format: Format,
     mut input: impl Read,
@@ -148,7 +148,7 @@ pub(super) fn read(
 ) -> Result<()> {
     const BOM: &[u8] = b"\xef\xbb\xbf";
     let mut head = Vec::new();
-    (&mut input).take(3).read_to_end(&mut head).context("the file cannot be read")?;
+    (&mut input).take(3).read_to_end(&mut head).context("cannot read the file")?;
     let is_utf16 = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
     ensure!(!is_utf16, "the file is UTF-16: save it as UTF-8");
     if head == BOM {

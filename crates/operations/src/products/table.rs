@@ -27,17 +27,17 @@ pub(super) fn read(input: impl Read, position: &Position, take: Take<'_>) -> any
             Ok(true) => {}
             Ok(false) => break,
             Err(_) if position.is_too_long() => {
-                take(before, Err(BadRow::too_long("; what follows was not read: is a quote left open?")));
+                take(before, Err(BadRow::too_long("; the rest was not read: is a quote not closed?")));
                 return Ok(());
             }
-            Err(error) => return Err(error).context("the file cannot be read"),
+            Err(error) => return Err(error).context("cannot read the file"),
         }
         // Without the line breaks within cells and the one at its end, this is the line on which the record begins. It is smaller
         // than the line before the record only if the last line break was read as part of a quoted cell.
         let breaks = record.iter().flatten().filter(|byte| **byte == b'\n').count();
         let line = (table.position().line() - 1).saturating_sub(u64::try_from(breaks)?);
         if line < before {
-            take(before, Err(BadRow::new("a quote is left open")));
+            take(before, Err(BadRow::new("a quote is not closed")));
             return Ok(());
         }
         let cells = cells(&record);
@@ -75,14 +75,14 @@ fn parse_columns(cells: &[&[u8]]) -> anyhow::Result<Vec<FieldName>> {
     for name in names {
         match FIELDS.into_iter().find(|(_, spelling)| *spelling == name) {
             Some((field, _)) => {
-                ensure!(!columns.contains(&field), "the column {name} is there twice");
+                ensure!(!columns.contains(&field), "the column {name} appears twice");
                 columns.push(field);
             }
             None => unknown.push(format!("{name:?}")),
         }
     }
     let known = FIELDS.map(|(_, spelling)| spelling).join(", ");
-    ensure!(unknown.is_empty(), "there are no columns {}: the first line names some of {known}", unknown.join(", "));
+    ensure!(unknown.is_empty(), "unknown columns {}: the first line may name {known}", unknown.join(", "));
     ensure!(columns.contains(&FieldName::Sku), "the column sku is missing");
     Ok(columns)
 }

@@ -147,7 +147,7 @@ fn bad_rows_are_reported_and_reading_continues() {
         found,
         expected(&[
             (1, "A"),
-            (2, "it is no JSON object"),
+            (2, "it is not a JSON object"),
             (3, "EOF while parsing a value (column 7)"),
             (4, &format!("unknown field `colour`, expected one of {fields}")),
             (5, &format!("sku must be a string; {price}; stock must be a whole number")),
@@ -192,7 +192,7 @@ fn a_bad_row_is_reported_with_its_number_and_its_sku_if_it_can_be_read() {
 
 #[test]
 fn an_error_after_which_reading_cannot_continue_is_reported_with_its_line() {
-    let after = "what follows was not read";
+    let after = "the rest was not read";
     for (array, line) in [
         (&b"[{\"sku\":\"A\"},\n{\"sku\" 1},\n{\"sku\":\"B\"}]"[..], 2),
         (b"[{\"sku\":\"A\"},\n{\"sku\":\"B\"", 2),
@@ -205,7 +205,7 @@ fn an_error_after_which_reading_cannot_continue_is_reported_with_its_line() {
         assert!(first == "A" && *bad == line && reason.contains(after), "{found:?}");
     }
     let quoted = skus(Csv, b"sku,name\nA,x\n\"B,x\nC,x\n");
-    assert_eq!(quoted, expected(&[(2, "A"), (3, "a quote is left open")]));
+    assert_eq!(quoted, expected(&[(2, "A"), (3, "a quote is not closed")]));
 }
 
 #[test]
@@ -245,11 +245,11 @@ fn a_file_of_another_kind_is_refused_with_a_reason() {
         assert!(refusal(Json, other).contains("it must begin with ["), "{other:?}");
     }
     for (table, told) in [
-        ("sku,colour,weight\nA,1,2", "there are no columns \"colour\", \"weight\""),
-        ("sku;name\nA;x", "there are no columns \"sku;name\""),
+        ("sku,colour,weight\nA,1,2", "unknown columns \"colour\", \"weight\""),
+        ("sku;name\nA;x", "unknown columns \"sku;name\""),
         ("SKU\nA", "\"SKU\""),
         ("name,price\nx,1", "the column sku is missing"),
-        ("sku,name,sku\nA,x,B", "the column sku is there twice"),
+        ("sku,name,sku\nA,x,B", "the column sku appears twice"),
         ("sku,\u{1b}[2J\n", "\\u{1b}"),
     ] {
         let refused = refusal(Csv, table.as_bytes());

@@ -84,7 +84,7 @@ pub(crate) fn keys_to_lines(keys: &[ImageKey]) -> String {
 /// Parses the keys of images in an entry.
 pub(crate) fn keys_from_lines(text: &[u8]) -> Result<Vec<ImageKey>> {
     let keys = std::str::from_utf8(text)?.lines().map(ImageKey::parse);
-    keys.collect::<Option<_>>().context("the archive names images as no backup does")
+    keys.collect::<Option<_>>().context("the archive has an invalid image name")
 }
 
 /// Splits rows into parts, each of which becomes an entry.
@@ -184,7 +184,7 @@ impl Output {
         let mut buffer = Bytes::from(mem::take(buffer));
         while !buffer.is_empty() {
             let part = buffer.split_to(buffer.len().min(MAX_PART));
-            to.send(part).await.context("nobody takes the archive any more")?;
+            to.send(part).await.context("the receiver of the archive has disconnected")?;
         }
         Ok(())
     }
@@ -202,7 +202,7 @@ impl Writer {
     pub(crate) fn begin(path: Option<&Path>) -> Result<Self> {
         let file = path.map(|path| AtomicFile::begin(path, ".agora-backup-")).transpose()?;
         let is_terminal = file.is_none() && io::stdout().is_terminal();
-        ensure!(!is_terminal, "a backup is nothing to look at: send the output to a file or a program");
+        ensure!(!is_terminal, "a backup is not written to a terminal: redirect the output to a file or a program");
         let to: Box<dyn Write + Send> = match &file {
             Some(file) => Box::new(file.file().try_clone()?),
             None => Box::new(io::stdout()),
@@ -247,9 +247,9 @@ impl Writer {
 pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<(File, Option<String>)> {
     let name = path.display();
     let metadata = fs::metadata(path).with_context(|| format!("cannot open {name}"))?;
-    ensure!(metadata.is_file(), "{name} is no file");
+    ensure!(metadata.is_file(), "{name} is not a file");
     let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
-    check(&file, metadata.len(), progress).with_context(|| format!("{name} is no backup, or is damaged"))?;
+    check(&file, metadata.len(), progress).with_context(|| format!("{name} is not a backup, or is damaged"))?;
     let mut beginning = Vec::new();
     read(&file, |entry| {
         beginning.push(entry);
@@ -257,14 +257,14 @@ pub(crate) fn open(path: &Path, progress: &mut Progress) -> Result<(File, Option
     })?;
     let mut beginning = beginning.into_iter();
     let header = beginning.next().filter(|entry| entry.name == HEADER);
-    let header = header.context("the archive does not begin as a backup does")?;
+    let header = header.with_context(|| format!("the archive does not begin with {HEADER}"))?;
     let Header { format, agora, schema, .. } = serde_json::from_slice(&header.bytes).context(HEADER)?;
-    ensure!(format == FORMAT, "the archive is of format {format}, and this program reads {FORMAT}");
+    ensure!(format == FORMAT, "the archive has format {format}, and this program reads format {FORMAT}");
     let own = schema_version();
     ensure!(
         schema == own,
-        "the backup was made by Agora {agora:?} with the schema {schema:?}, and this program has {own:?}: restore it \
-         with that version"
+        "the backup was made by Agora {agora:?} with the schema {schema:?}, and this program has the schema {own:?}: \
+         restore it with that version"
     );
     let secret = beginning.next().filter(|entry| entry.name == SECRET);
     let secret = secret.map(|entry| String::from_utf8(entry.bytes.into())).transpose().context(SECRET)?;
@@ -281,7 +281,7 @@ pub(crate) fn entries(file: &File) -> Result<Background<Entry>> {
 pub(super) fn read(mut content: impl Read + Seek, mut take: impl FnMut(Entry) -> bool) -> Result<()> {
     content.rewind()?;
     // Messages may repeat bytes of the archive: escaped, since control characters could be escape sequences for the terminal.
-    let unreadable = |error: io::Error| anyhow::anyhow!("the archive cannot be read: {:?}", error.to_string());
+    let unreadable = |error: io::Error| anyhow::anyhow!("cannot read the archive: {:?}", error.to_string());
     let mut archive = tar::Archive::new(BufReader::new(content));
     // Raw, so that only regular files are accepted: no links, no sparse files, no extension headers that modify the next entry.
     for entry in archive.entries().map_err(unreadable)?.raw(true) {
@@ -289,7 +289,7 @@ pub(super) fn read(mut content: impl Read + Seek, mut take: impl FnMut(Entry) ->
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let most = if name.starts_with("images/") { MAX_BYTES } else { MAX_TEXT };
         let is_plain = entry.header().entry_type() == tar::EntryType::Regular;
-        ensure!(is_plain && entry.size() <= most, "the archive holds something that no backup does: {name:?}");
+        ensure!(is_plain && entry.size() <= most, "unexpected entry in the archive: {name:?}");
         let mut bytes = Vec::with_capacity(usize::try_from(entry.size())?);
         entry.read_to_end(&mut bytes).map_err(unreadable)?;
         if name == CHECKSUM || !take(Entry { name, bytes: bytes.into() }) {
@@ -321,7 +321,7 @@ fn check(mut file: &File, length: u64, progress: &mut Progress) -> Result<()> {
     }
     part.clear();
     file.read_to_end(&mut part)?;
-    ensure!(part == tail(&hex(&hasher.finalize()))?, "its checksum does not agree with its content");
+    ensure!(part == tail(&hex(&hasher.finalize()))?, "its checksum does not match its content");
     Ok(())
 }
 

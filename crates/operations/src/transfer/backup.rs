@@ -42,18 +42,18 @@ pub async fn backup(
     let secret = config.jwt_secret.as_ref().or(kept.as_ref());
     let mut progress = Progress::new(interrupt);
     let is_empty = database.snapshot().await.operator_context(SOURCE)?.is_empty().await.operator_context(SOURCE)?;
-    ensure!(!is_empty, "the database is empty: is it the right one?");
+    ensure!(!is_empty, "the database is empty: is this the right one?");
     let archive = Writer::begin(file.as_deref())?;
     let (summary, warning) = save(&database, &store, secret, archive, allow_missing_images, &mut progress).await?;
     let (images, total) = (summary.images, summary.rows.values().map(|sum| sum.rows).sum::<u64>());
-    let target = file.as_deref().unwrap_or(Path::new("the standard output")).display();
+    let target = file.as_deref().unwrap_or(Path::new("standard output")).display();
     let mut told = format!("Saved {total} rows and {images} images in {target}.");
     told += &rows::in_words(&summary.rows);
     told += if secret.is_some() {
-        "\nIt holds the secret that tokens are signed with and every password hash: keep it as safe as the service."
+        "\nIt contains the signing secret and all password hashes: protect it like the service itself."
     } else {
-        "\nWarning: neither AGORA_JWT_SECRET nor the data directory has a signing secret, so none is in it: after a restore, \
-         everybody logs in again."
+        "\nWarning: neither AGORA_JWT_SECRET nor the data directory has a signing secret, so the backup has none: after a \
+         restore, all users have to log in again."
     };
     told += &warning.map(|warning| format!("\n{warning}")).unwrap_or_default();
     if file.is_none() {

@@ -22,13 +22,13 @@ pub struct CopyArguments {
     /// The database to fill, such as postgres://user:password@host/database [AGORA_COPY_TO]
     #[arg(long, value_name = "URL")]
     to: Option<Secret>,
-    /// The images to copy, such as file:///srv/agora/media
+    /// The image store to copy from, such as file:///srv/agora/media
     #[arg(long, value_name = "URL", requires = "media_to")]
     media_from: Option<String>,
-    /// Where to copy them, such as s3://bucket/prefix
+    /// The image store to copy to, such as s3://bucket/prefix
     #[arg(long, value_name = "URL", requires = "media_from")]
     media_to: Option<String>,
-    /// Delete the rows that the target database holds, and let the target store have other images
+    /// Delete the rows of the target database, and allow other images in the target store
     #[arg(long)]
     replace: bool,
     /// Continue if referenced images are missing in the source
@@ -46,11 +46,11 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
     let databases = match (from.or(config.copy_from.clone()), to.or(config.copy_to.clone())) {
         (Some(from), Some(to)) => Some((from, to)),
         (None, None) => None,
-        _ => return Err(Invalid("--from and --to belong together".to_owned()).into()),
+        _ => return Err(Invalid("--from and --to must be given together".to_owned()).into()),
     };
     let stores = media_from.zip(media_to);
     // All arguments are checked before anything is opened, since opening can create a database or a directory.
-    let nothing = "say what to copy: --from and --to, --media-from and --media-to";
+    let nothing = "nothing to copy: give --from and --to, --media-from and --media-to, or all of them";
     ensure!(databases.is_some() || stores.is_some(), Invalid(nothing.to_owned()));
     if let Some((from, to)) = &databases {
         for (name, url) in [("--from", from), ("--to", to)] {
@@ -79,7 +79,7 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
             ensure!(!is_same, Invalid(SAME_DATABASE.to_owned()));
             let mut load = to.load().await.operator_context(rows::TARGET)?;
             let is_empty = load.contents().is_empty().await.operator_context(rows::TARGET)?;
-            ensure!(is_empty || replace, "the target database holds rows; --replace deletes them");
+            ensure!(is_empty || replace, "the target database has rows; --replace deletes them");
             let mut snapshot = from.snapshot().await.operator_context(rows::SOURCE)?;
             ensure!(!snapshot.is_empty().await.operator_context(rows::SOURCE)?, "the source database is empty");
             // Returned so that the databases stay open until the end.
@@ -118,8 +118,8 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
             told.extend(images::report_missing(&lost, allow_missing_images)?);
         }
         told.push(
-            "Tokens stay valid where the same secret signs them: take AGORA_JWT_SECRET along, or the file jwt-secret of \
-             the data directory."
+            "Tokens stay valid if the same secret signs them: keep AGORA_JWT_SECRET, or copy the file jwt-secret of the \
+             data directory."
                 .to_owned(),
         );
     }

@@ -24,8 +24,8 @@ pub(crate) const CONCURRENCY: usize = 8;
 pub(crate) const MAX_BYTES: u64 = 1 << 30;
 
 /// The names of the stores in messages to the operator.
-pub(crate) const SOURCE: &str = "the source of images";
-pub(crate) const TARGET: &str = "the target of images";
+pub(crate) const SOURCE: &str = "the source image store";
+pub(crate) const TARGET: &str = "the target image store";
 
 /// Counts of images that were moved.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -50,9 +50,7 @@ impl Tally {
         let Self { written, present, bytes } = self;
         let images = written + present;
         let size = DecimalBytes(*bytes);
-        format!(
-            "{done} {images} images ({size}), {present} of which were there already. Each was read back and compared."
-        )
+        format!("{done} {images} images ({size}), {present} of which already existed. Each was read back and compared.")
     }
 }
 
@@ -85,7 +83,7 @@ pub(crate) async fn read(
     memory: &Arc<Semaphore>,
 ) -> anyhow::Result<Option<ImageFile>> {
     let Some(mut image) = store.open(key, rendition, None).await.operator_context(SOURCE)? else { return Ok(None) };
-    ensure!(image.size <= MAX_BYTES, "{SOURCE}: {} is no image: it is too long", key.as_str());
+    ensure!(image.size <= MAX_BYTES, "{SOURCE}: {} is too large for an image", key.as_str());
     let permit = match Arc::clone(memory).try_acquire_many_owned(kib(image.size)) {
         Ok(permit) => permit,
         Err(_) => {
@@ -102,7 +100,7 @@ pub(crate) async fn read(
     let mut all = BytesMut::with_capacity(usize::try_from(image.size)?);
     while let Some(part) = image.bytes.try_next().await.operator_context(SOURCE)? {
         let longer = all.len() + part.len();
-        ensure!(u64::try_from(longer)? <= image.size, "{SOURCE}: {} is longer than it says", key.as_str());
+        ensure!(u64::try_from(longer)? <= image.size, "{SOURCE}: {} is longer than announced", key.as_str());
         all.extend_from_slice(&part);
     }
     Ok(Some((all.freeze(), permit)))
@@ -161,7 +159,7 @@ pub(crate) async fn put(
         return Ok(Tally { present: one, ..tally });
     }
     store.put(key, rendition, bytes.clone()).await.operator_context(TARGET)?;
-    ensure!(found().await?, "{TARGET}: {} did not arrive as it was sent", key.file_name(rendition));
+    ensure!(found().await?, "{TARGET}: {} is not what was written", key.file_name(rendition));
     Ok(Tally { written: one, ..tally })
 }
 
@@ -217,7 +215,7 @@ pub(crate) async fn lost(
     store: &ObjectImageStore,
     progress: &mut Progress,
 ) -> anyhow::Result<Vec<ImageKey>> {
-    progress.phase("look for images", None);
+    progress.phase("check images", None);
     let mut lost = Vec::new();
     let mut named = std::pin::pin!(rows.images());
     while let Some(keys) = named.try_next().await.operator_context(rows::TARGET)? {
@@ -235,9 +233,9 @@ pub(crate) fn report_missing(lost: &[ImageKey], allowed: bool) -> anyhow::Result
     }
     let names: Vec<&str> = lost.iter().take(10).map(ImageKey::as_str).collect();
     let more = if lost.len() > names.len() { ", ..." } else { "" };
-    let told = format!("{} images that rows name are missing: {}{more}", lost.len(), names.join(", "));
+    let told = format!("{} referenced images are missing: {}{more}", lost.len(), names.join(", "));
     if !allowed {
-        bail!("{told}\nIs it the right store? --allow-missing-images goes on without them.");
+        bail!("{told}\nIs this the right store? --allow-missing-images continues without them.");
     }
     Ok(Some(format!("Warning: {told}")))
 }
@@ -248,14 +246,14 @@ pub(crate) async fn refuse_others(from: &ObjectImageStore, to: &ObjectImageStore
     let mut present = std::pin::pin!(present);
     while let Some(keys) = present.try_next().await.operator_context(TARGET)? {
         let others = missing(from, keys).await.operator_context(SOURCE)?;
-        ensure!(others.is_empty(), "{TARGET} holds images that the source has not; --replace leaves them there");
+        ensure!(others.is_empty(), "{TARGET} has images that the source lacks; --replace keeps them");
     }
     Ok(())
 }
 
 /// Fails if the source has no image: most likely it is the wrong store.
 pub(crate) async fn refuse_empty(store: &ObjectImageStore) -> anyhow::Result<()> {
-    let first = store.list().await.operator_context(SOURCE)?.next().await.context("the source of images is empty")?;
+    let first = store.list().await.operator_context(SOURCE)?.next().await.context("the source image store is empty")?;
     first.operator_context(SOURCE).map(drop)
 }
 

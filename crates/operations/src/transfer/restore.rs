@@ -33,16 +33,18 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
     ensure!(is_secret, "the signing secret in the archive is too short");
     let kept = data_dir::existing_secret(&config.data_dir)?;
     let told = match (&saved, &config.jwt_secret) {
-        (None, _) => "The backup holds no signing secret: everybody logs in again.",
-        (Some(saved), Some(set)) if saved == set => "AGORA_JWT_SECRET is the one of the backup: tokens stay valid.",
-        (Some(_), Some(_)) => "Warning: AGORA_JWT_SECRET is not the one of the backup: everybody logs in again.",
+        (None, _) => "The backup has no signing secret: all users have to log in again.",
+        (Some(saved), Some(set)) if saved == set => "AGORA_JWT_SECRET is the secret of the backup: tokens stay valid.",
+        (Some(_), Some(_)) => {
+            "Warning: AGORA_JWT_SECRET is not the secret of the backup: all users have to log in again."
+        }
         (Some(saved), None) => {
             let differs = kept.is_some_and(|kept| kept != *saved);
             let directory = config.data_dir.display();
             ensure!(
                 !differs,
                 "the data directory {directory} has another signing secret: restore into a new one, or delete its file \
-                 jwt-secret if nothing needs it any more"
+                 jwt-secret if it is no longer needed"
             );
             "Restored the signing secret: tokens stay valid."
         }
@@ -93,8 +95,7 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
             SUMMARY => contents.summary = Some(serde_json::from_slice(&bytes).context(SUMMARY)?),
             name => {
                 let table = table(name);
-                let table =
-                    table.with_context(|| format!("the archive holds something that no backup does: {name:?}"))?;
+                let table = table.with_context(|| format!("unexpected entry in the archive: {name:?}"))?;
                 let rows = Rows::from_lines(table, std::str::from_utf8(&bytes)?).operator_context(name)?;
                 if contents.sums.is_empty() {
                     progress.phase("rows", None);
@@ -136,14 +137,18 @@ impl Contents {
         let summary = self.summary.context("the archive has no summary")?;
         let Tally { written, present, .. } = self.images;
         let has_all = summary.images.checked_add(self.unnamed) == Some(written + present);
-        ensure!(has_all, "the archive has not all of its images");
+        ensure!(has_all, "the archive lacks some of its images");
         let has_all = summary.rows.iter().filter(|(_, sum)| sum.rows > 0).eq(&sums);
-        ensure!(has_all, "the rows of the archive are not those that its summary has");
+        ensure!(has_all, "the rows of the archive do not match its summary");
         rows::verify(load.contents(), &summary.rows, progress).await?;
         let mut lost = images::lost(load.contents(), store, progress).await?;
         let warning = images::report_missing(&lost, true)?;
         lost.retain(|key| !summary.missing.iter().any(|known| known == key.as_str()));
-        ensure!(lost.is_empty(), "{} images have vanished from the store again: who else uses it?", lost.len());
+        ensure!(
+            lost.is_empty(),
+            "{} images were deleted from the store meanwhile: does something else use it?",
+            lost.len()
+        );
         let total: u64 = summary.rows.values().map(|sum| sum.rows).sum();
         let told = format!(
             "Restored {total} rows; counts and checksums agree.{}\n{}",
@@ -152,7 +157,9 @@ impl Contents {
         );
         let unnamed = match self.unnamed {
             0 => String::new(),
-            unnamed => format!(" {unnamed} were deleted again: what they belonged to was deleted during the backup."),
+            unnamed => {
+                format!(" {unnamed} were deleted again: they were no longer referenced at the end of the backup.")
+            }
         };
         Ok(told + &unnamed + &warning.map(|warning| format!("\n{warning}")).unwrap_or_default())
     }
@@ -177,7 +184,7 @@ async fn refuse_others(archive: &File, store: &ObjectImageStore) -> Result<()> {
         image_file(&entry.name).map(|(key, _)| present.remove(&key));
         !present.is_empty()
     })?;
-    let advice = "restore into a new one, or delete what another restore left in it";
+    let advice = "restore into a new one, or delete the images that another restore left";
     ensure!(present.is_empty(), "the image store is not empty: {advice}");
     Ok(())
 }

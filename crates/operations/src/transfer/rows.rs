@@ -99,7 +99,7 @@ pub(crate) async fn verify(target: &mut Snapshot, expected: &Sums, progress: &mu
     progress.phase("check", Some(expected.values().map(|sum| sum.rows).sum()));
     for (table, found) in each_page(target, TARGET, progress, async |_, _| Ok(())).await? {
         let expected = expected.get(&table).with_context(|| format!("there is no checksum of {table}"))?;
-        ensure!(found == *expected, "{table} differ from the source: {found:?} in place of {expected:?}");
+        ensure!(found == *expected, "{table} differ from the source: {found:?} instead of {expected:?}");
     }
     Ok(())
 }
