@@ -30,7 +30,7 @@ pub struct Eraser {
 }
 
 impl Eraser {
-    /// Runs until it is dropped. A failure is logged and retried after [`RETRY`].
+    /// Runs until it is dropped. A failure is logged and retried after 10 seconds.
     pub async fn run(&self) {
         loop {
             let pause = match self.erase().await {
