@@ -88,7 +88,7 @@ settings! {
     "The service", in_file: true {
         /// the address and port to listen on; port 0 chooses a free port
         listen: String = Text(address), Fixed("127.0.0.1:8080"), "--listen" "ADDRESS";
-        /// the address and port that serves metrics, such as `127.0.0.1:9464`; without it nothing is measured. Clients
+        /// the address and port that serves metrics, such as `127.0.0.1:9464`; without it no metrics are collected. Clients
         /// should not be able to reach it
         metrics_listen: Option<String> = Text(address), Unset("none");
         /// the directory of the embedded database, the images and the generated secret; created if it does not exist
@@ -131,8 +131,8 @@ settings! {
         /// `postgresql`, or `distributed` for distributed SQL databases that are compatible with PostgreSQL. It cannot be
         /// changed after the first start
         database_flavor: Flavor = Text(one_of(FLAVORS)), Fixed("postgresql");
-        /// the maximum size of the connection pool of a PostgreSQL server, 5 to 1000. A fifth is shared by small reads
-        /// and another by reads of lists, each at most two per core; the rest is for writes and searches
+        /// the maximum number of connections to a PostgreSQL server, 5 to 1000. A fifth is shared by small reads and
+        /// another by reads of lists, each at most two per core; the rest is the pool, for writes and searches
         database_connections: usize = Number(number(Options::MIN_CONNECTIONS..=1000)),
             Computed(|| Options::default().connections.to_string(), "ten per core");
         /// the time limit for connecting to a PostgreSQL server; at most 28 s
@@ -192,7 +192,7 @@ settings! {
         /// those to `/health/live` and `/health/ready`. A minute begins with the first request after the previous one
         /// ended. Addresses of this machine are not limited
         requests_per_address: Option<u32> = Number(number(1_u32..=1_000_000)), Unset("none");
-        /// the maximum number of requests per minute of one account, from all addresses together
+        /// the maximum number of requests per minute of one account, from all addresses together, 1 to 1,000,000. More get 429
         requests_per_account: Option<u32> = Number(number(1_u32..=1_000_000)), Unset("none");
         /// the maximum number of client connections
         max_connections: Option<usize> = Number(number(1_usize..=1_000_000)),
