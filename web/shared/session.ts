@@ -104,7 +104,8 @@ async function refresh(maxAge = Number.POSITIVE_INFINITY): Promise<void> {
 
 const MINUTE = 60_000;
 setInterval(() => void refresh(), MINUTE);
-// The browser may suspend a hidden page: renew its token before, and again when it is shown.
+// The browser may suspend a hidden page: when it is hidden, renew a token older than a minute; when it is shown, renew it if
+// that is due.
 document.addEventListener("visibilitychange", () => void refresh(document.hidden ? MINUTE : undefined));
 
 /** Returns the lifetime of a token in milliseconds, from its claims. */

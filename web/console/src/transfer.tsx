@@ -43,12 +43,12 @@ function Import({ onDone }: { onDone: () => void }) {
     setProgress(undefined);
     const chosen = file(fields, "file");
     if (chosen === undefined) return;
-    if (chosen.size > MAX_SIZE) return setProgress(refused("The file is too large for the browser: use `agora products import`."));
+    if (chosen.size > MAX_SIZE) return setProgress(refused("The file is too large for the browser: use the command agora products import."));
     const { rows, refusals } = parse(await chosen.text());
     const now: Progress = { all: rows.length + refusals.length, done: { created: 0, updated: 0, unchanged: 0, refused: refusals.length }, refusals, isEnded: false };
     // A file with malformed rows changes nothing.
     if (refusals.length > 0 || rows.length === 0) {
-      return setProgress(rows.length + refusals.length === 0 ? refused("The file is empty.") : { ...now, isEnded: true });
+      return setProgress(rows.length + refusals.length === 0 ? refused("The file has no rows.") : { ...now, isEnded: true });
     }
     for (const row of rows) {
       if (!isMounted.current) return;
