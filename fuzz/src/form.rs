@@ -1,6 +1,6 @@
 //! Bodies of posts: forms, or JSON.
 
-use agora_http::fuzzing::{known_parts, post};
+use agora_http::fuzzing::{form_parts, post};
 use bytes::Bytes;
 use tokio::runtime::Builder;
 
@@ -23,7 +23,7 @@ pub fn check(data: &[u8]) {
     }
 
     if let Ok(content_type) = std::str::from_utf8(content_type) {
-        let (parts, boundary) = known_parts(content_type, body);
+        let (parts, boundary) = form_parts(content_type, body);
         assert_eq!(parts.join(boundary.as_bytes()), body);
     }
 }

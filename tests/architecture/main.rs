@@ -93,8 +93,8 @@ fn package<'a>(metadata: &'a Metadata, name: &str) -> &'a Package {
 fn crates_depend_on_each_other_exactly_as_listed() {
     let metadata = metadata();
     let names: BTreeSet<_> = metadata.packages.iter().map(|package| package.name.to_string()).collect();
-    let drawn: BTreeSet<_> = DEPENDENCIES.iter().map(|(name, _)| (*name).to_owned()).collect();
-    assert_eq!(names, drawn, "every crate is in the drawing");
+    let listed: BTreeSet<_> = DEPENDENCIES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(names, listed, "every crate is listed");
     for (name, may_know) in DEPENDENCIES {
         let known: BTreeSet<_> = needs(package(&metadata, name)).intersection(&names).cloned().collect();
         assert_eq!(known, may_know.iter().map(|name| (*name).to_owned()).collect(), "{name}");
@@ -129,7 +129,7 @@ fn each_technology_is_used_by_one_adapter_only() {
         for (owner, technologies) in TECHNOLOGIES {
             if package.name.as_str() != owner {
                 let used: Vec<_> = needs(package).into_iter().filter(|it| technologies.contains(&&**it)).collect();
-                assert!(used.is_empty(), "{used:?} in {} is the matter of {owner}", package.name);
+                assert!(used.is_empty(), "{used:?} in {} may be used only by {owner}", package.name);
             }
         }
     }

@@ -268,7 +268,7 @@ impl Clients {
     pub(crate) async fn check(&self) {
         let _quiet = self.shared.quiet.write().await;
         let published: BTreeMap<_, _> =
-            self.shared.published.lock().unwrap().values().flatten().map(to_owned).collect();
+            self.shared.published.lock().unwrap().values().flatten().map(to_owned_pair).collect();
         let mut found = Vec::new();
         for node in &self.shared.nodes {
             let feed = node.walk(&self.shared.reader, "/api/posts/following/all?size=100", "data").await;
@@ -321,6 +321,6 @@ fn posting(api: &Client, author: &User, content: &str, pictured: bool) -> Reques
         .body([text.into_bytes(), form_bytes(&picture())].concat())
 }
 
-fn to_owned((id, content): (&String, &String)) -> (String, String) {
+fn to_owned_pair((id, content): (&String, &String)) -> (String, String) {
     (id.clone(), content.clone())
 }

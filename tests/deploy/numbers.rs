@@ -55,7 +55,7 @@ fn stop_timeouts_are_long_enough_for_a_graceful_shutdown() {
 }
 
 #[test]
-fn memory_limits_are_twice_the_memory_budgets() {
+fn memory_limits_are_at_least_twice_the_memory_budgets() {
     let config = defaults();
     let budgets = [config.decode_memory, config.upload_memory, config.answer_memory];
     let budget: u64 = budgets.into_iter().map(|bytes| u64::from(bytes) >> 20).sum();

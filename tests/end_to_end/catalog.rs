@@ -148,7 +148,7 @@ async fn importing_an_export_changes_nothing_and_recreates_the_catalog_in_anothe
         let path = file.to_str().unwrap();
         let output = run(home.agora(&["products", "export", path]), "").expect_success().stdout;
         assert_eq!(output, format!("Exported 4 products to {path}.\n"));
-        assert_eq!(fs::read_to_string(&file).unwrap(), export(&home, format), "the same on the standard output");
+        assert_eq!(fs::read_to_string(&file).unwrap(), export(&home, format), "the same as on standard output");
         let output = run(home.agora(&["products", "import", path]), "").expect_success().stdout;
         assert_eq!(output, "Imported 4 products: 0 created, 0 updated, 4 unchanged.\n", "{format}");
         assert_eq!(versions(&service.api).await, before, "{format}");

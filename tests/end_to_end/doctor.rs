@@ -191,8 +191,8 @@ fn an_older_or_newer_schema_is_reported_and_not_changed() {
     let sql = |statement: &str| home.backend.sql(&home.data_dir(), statement);
     let last = "(SELECT max(version) FROM __diesel_schema_migrations)";
     sql(&format!("DELETE FROM __diesel_schema_migrations WHERE version = {last}"));
-    expect(&doctor(&home, &[]), 0, "warning", "database", "pending migrations: 1");
-    expect(&doctor(&home, &[]), 0, "warning", "database", "pending migrations: 1");
+    expect(&doctor(&home, &[]), 0, "warning", "database", "pending migrations: 1;");
+    expect(&doctor(&home, &[]), 0, "warning", "database", "pending migrations: 1;");
     sql("INSERT INTO __diesel_schema_migrations (version) VALUES ('99999999999999')");
     expect(&doctor(&home, &[]), 1, "failed", "database", "newer than this program");
 }

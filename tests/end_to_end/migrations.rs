@@ -95,7 +95,7 @@ async fn a_database_file_is_copied_before_a_migration() {
     let home = with_older_schema().await;
     let is_file = is_file(&home);
     let output = run(home.agora(&["migrate", "run"]), "").expect_success().stdout;
-    assert_eq!(output.contains("The database before the change was saved to "), is_file, "{output}");
+    assert_eq!(output.contains("A copy of the database before the change was saved to "), is_file, "{output}");
     let service = home.start();
     service.api.log_in("alice").await;
     service.stop();

@@ -63,14 +63,14 @@ impl Load {
         self.process.error_line(STOPPED);
         stop_service();
         let finished = self.process.finish().expect_success();
-        let answers = finished.stdout.split_once(ANSWERS).expect("they tell").1;
+        let answers = finished.stdout.split_once(ANSWERS).expect("the process prints its answers").1;
         serde_json::from_str(answers.lines().next().unwrap_or_default()).unwrap()
     }
 }
 
 /// The main function of the process of clients. It does nothing when it is run as a test.
 #[test]
-#[allow(clippy::print_stdout, clippy::print_stderr, reason = "it speaks to the process that began it")]
+#[allow(clippy::print_stdout, clippy::print_stderr, reason = "it reports to the process that started it")]
 fn are_a_process() {
     let (Ok(address), Ok(name), Ok(known)) = (env::var(ADDRESS), env::var(ENDPOINT), env::var(KNOWN)) else { return };
     // The file does not exist if the kernel does not schedule by sessions.

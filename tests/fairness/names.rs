@@ -6,8 +6,22 @@ use serde::{Deserialize, Serialize};
 
 /// The kinds of numbered rows.
 const KINDS: [&str; 16] = [
-    "user", "hidden", "large", "small", "crowded", "doomed", "tagged", "like", "follow", "comment", "session", "told",
-    "report", "entry", "device", "mail",
+    "user",
+    "hidden",
+    "large",
+    "small",
+    "crowded",
+    "doomed",
+    "tagged",
+    "like",
+    "follow",
+    "comment",
+    "session",
+    "notification",
+    "report",
+    "entry",
+    "device",
+    "mail",
 ];
 
 /// Returns the prefix of the identifiers of a kind.
@@ -57,7 +71,7 @@ impl Names {
             ("friend", id("user", 7)),
             ("crowded", id("crowded", 0)),
             ("answered", id("comment", 99_000)),
-            ("told", id("told", 0)),
+            ("notification", id("notification", 0)),
             ("reported", id("report", 0)),
         ]);
         Self(known.into_iter().chain(always).map(|(name, text)| (name.to_owned(), text)).collect())

@@ -59,12 +59,12 @@ INSERT INTO comment_likes (comment_id, user_id, id, created_at)
 {rows 10000} SELECT {comment 99000}, {user 100 + n}, {like 300000 + n}, {at n} FROM n;
 
 INSERT INTO notifications (id, recipient_id, kind, actor_id, post_id, created_at, updated_at, count, is_empty, is_read)
-{rows 20000} SELECT {told 1 + n}, {mallory}, 3, {user n}, CASE n % 10 WHEN 0 THEN {large n % 1000} ELSE {hidden 1 + n} END,
+{rows 20000} SELECT {notification 1 + n}, {mallory}, 3, {user n}, CASE n % 10 WHEN 0 THEN {large n % 1000} ELSE {hidden 1 + n} END,
                     {now}, {at n}, 1, FALSE, FALSE FROM n;
 INSERT INTO notifications (id, recipient_id, kind, day, target_id, created_at, updated_at, count, is_empty, is_read)
-VALUES ({told 0}, {mallory}, 4, 0, {mallory}, {now}, {at 700000}, 10000, FALSE, FALSE);
+VALUES ({notification 0}, {mallory}, 4, 0, {mallory}, {now}, {at 700000}, 10000, FALSE, FALSE);
 INSERT INTO notification_actors (notification_id, id, actor_id)
-{rows 10000} SELECT {told 0}, {follow 10000 + n}, {user 10000 + n} FROM n;
+{rows 10000} SELECT {notification 0}, {follow 10000 + n}, {user 10000 + n} FROM n;
 
 INSERT INTO reports (id, created_at, reporter_id, target_kind, target_id, category, comment, status, note)
 {rows 20000} SELECT {report n}, {at n}, {user n}, 0, {crowded 0}, 3, '{long 1000}', n % 3, '{long 1000}' FROM n;

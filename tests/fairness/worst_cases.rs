@@ -196,10 +196,10 @@ pub(crate) const WORST_CASES: &[WorstCase] = &[
 
     case("GET",    "/api/notifications",                 Member,  &[("", "?size=100", None), ("", "?type=mention", None)]),
     case("GET",    "/api/notifications/unread",          Member,  PLAIN),
-    case("PUT",    "/api/notifications/read",            Member,  &[("", "", Json(r#"{"upTo":"{told}"}"#))]),
+    case("PUT",    "/api/notifications/read",            Member,  &[("", "", Json(r#"{"upTo":"{notification}"}"#))]),
     case("GET",    "/api/notifications/settings",        Member,  PLAIN),
     case("PUT",    "/api/notifications/settings",        Member,  &[("", "", Json(r#"{"like":"none","comment":"none","reply":"none","mention":"none","follow":"none","commentLike":"none","report":"none"}"#)), ("", "", Json(r#"{"like":"everyone","comment":"everyone","reply":"everyone","mention":"everyone","follow":"everyone","commentLike":"everyone","report":"everyone"}"#))]),
-    case("GET",    "/api/notifications/{notificationId}/actors", Member, &[("{told}", "?size=100", None)]),
+    case("GET",    "/api/notifications/{notificationId}/actors", Member, &[("{notification}", "?size=100", None)]),
 
     // Refused after all topics were checked, since an open stream would never end.
     case("GET",    "/api/events",                        Member,  &[("", "?topics=public,feed,post:00000000-0000-7000-8000-000000000000", None)]),

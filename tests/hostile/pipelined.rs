@@ -72,7 +72,7 @@ async fn pipelined_requests_get_the_same_responses_as_if_each_was_sent_alone() {
     let home = Home::new();
     let service = home.start();
     let cases = cases(&service).await;
-    // Each case is followed by each other once.
+    // Each case is followed by every case, itself included.
     let pairs = cases.iter().flat_map(|one| cases.iter().map(move |other| [one, other]));
     let sent: Vec<&Case> = pairs.flatten().collect();
     let methods: Vec<_> = sent.iter().map(|case| case.method).collect();

@@ -33,7 +33,7 @@ async fn events_are_delivered_to_listeners() {
     let published = json!({ "postId": post, "authorId": ada.id });
     assert_eq!(at_bob.expect("feed").await, published);
     assert_eq!(at_bob.expect("public").await, published);
-    assert_eq!(at_ada.expect("public").await, published, "one's own acts are told as well");
+    assert_eq!(at_ada.expect("public").await, published, "users also receive the events of their own actions");
 
     let mut at_post = EventStream::open(&server, &bob, &format!("post:{post}")).await;
     like(&server, &bob, &post).await;

@@ -15,7 +15,7 @@ use crate::support::{Response, Server};
 const LIVE: &str = "/health/live";
 const READY: &str = "/health/ready";
 
-/// Far longer than anything here takes: then the test fails.
+/// The time after which a test fails; far longer than anything here takes.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn statuses(answer: &Response) -> [Value; 3] {

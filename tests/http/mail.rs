@@ -132,7 +132,7 @@ async fn the_own_email_address_is_verified_once() {
     let taken = smtp.wait_for(4).await;
     let token = taken[0].token();
     assert_eq!(taken[0].header("subject"), "Confirm your email address");
-    assert!(!taken[0].text().contains("alice"), "who has the address is not told what others call themselves");
+    assert!(!taken[0].text().contains("alice"), "the mail to a new address does not show the username");
     reset(&server, &token, NEW_PASSWORD).await.expect_invalid(&["token"]);
     let done = verify(&server, &token).await.expect(200);
     assert_eq!(done.json(), json!({ "message": "Email verified successfully", "data": null }));
@@ -214,7 +214,7 @@ async fn verifying_an_email_address_that_was_taken_meanwhile_is_a_conflict() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_mail_tokens_are_refused_but_a_password_reset_request_is_accepted() {
+async fn a_service_without_mail_refuses_tokens_but_accepts_password_reset_requests() {
     let server = Server::start().await;
     let alice = server.user("alice").await;
     for (path, body) in

@@ -162,7 +162,7 @@ async fn a_failed_backup_leaves_no_file() {
     let home = Home::new();
     let place = Deployment::embedded(&home, "place");
     let backup = |file: &str| place.run(&home, &["backup", file]);
-    backup("nothing-yet.tar").expect_refusal(&["does not exist", "AGORA_DATABASE_URL"]);
+    backup("nothing-yet.tar").expect_refusal(&["agora.db does not exist", "AGORA_DATABASE_URL"]);
     let empty = Deployment::at(crate::private_postgres::fresh_database(), home.path("media"));
     empty.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["this is not an Agora database"]);
     let anew = Deployment::embedded(&home, "anew");
@@ -171,7 +171,11 @@ async fn a_failed_backup_leaves_no_file() {
     // If another setting is forgotten, nothing is created in its place.
     let nowhere = Deployment::at(place.database.clone(), home.path("no-images"));
     place.settle(&home).await;
-    nowhere.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&["does not exist", "AGORA_MEDIA_URL"]);
+    nowhere.run(&home, &["backup", "nothing-yet.tar"]).expect_refusal(&[
+        "the directory file:",
+        "does not exist",
+        "AGORA_MEDIA_URL",
+    ]);
     assert!(!home.path("no-images").exists() && !home.path("nothing-yet.tar").exists());
     fs::write(home.path("taken.tar"), "mine").unwrap();
     backup("taken.tar").expect_refusal(&["taken.tar already exists"]);

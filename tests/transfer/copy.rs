@@ -96,9 +96,12 @@ async fn invalid_arguments_are_refused_and_nothing_is_created() {
     let renamed = scaled.database.replace("%2F", "%2f");
     assert_ne!(renamed, scaled.database);
     misuse(&["--from", &scaled.database, "--to", &renamed, "--replace"], &["the same database"]);
-    refuse(&["--from", &missing, "--to", &other.database], &["the database", "does not exist"]);
+    refuse(&["--from", &missing, "--to", &other.database], &["typo.db does not exist"]);
     misuse(&["--from", "mysql://e.org/x", "--to", &other.database], &["--from", "postgres://"]);
-    refuse(&["--media-from", &missing_directory, "--media-to", &other.media], &["does not exist"]);
+    refuse(
+        &["--media-from", &missing_directory, "--media-to", &other.media],
+        &["the directory file:", "does not exist"],
+    );
     misuse(&["--media-from", &place.media, "--media-to", &place.media], &["the same store"]);
     misuse(&["--media-from", &place.media, "--media-to", "ftp://e.org/x"], &["--media-to"]);
     let both =

@@ -55,7 +55,7 @@ fn capture_group(postgres: &Postgres, api: &Api, group: &[Request]) -> Result<Ve
         api.expect(request)?;
     }
     if group.iter().any(|request| request.method != "GET") {
-        // Workload that a write defers is part of its cost.
+        // Work that a write defers is part of its cost.
         thread::sleep(Duration::from_millis(50));
     }
     parse(&postgres.log_since(position)?)

@@ -238,7 +238,7 @@ impl Parser {
         }
     }
 
-    /// Parses bytes that were received at this instant; fails at an event `end`.
+    /// Parses bytes that were received at this instant; fails at an event `end`, and at a status other than 200.
     fn parse(&mut self, bytes: &[u8], at: Instant) -> Result<()> {
         let mut text = mem::take(&mut self.partial);
         text.extend_from_slice(bytes);

@@ -13,7 +13,7 @@ use crate::settings::{Config, MAX_DATABASE_SECONDS, SETTINGS};
 use crate::values::Values;
 
 impl Config {
-    /// The minimum length of a signing secret in bytes: that of the key of HS256.
+    /// The minimum length of a signing secret in bytes, which RFC 7518 requires for HS256.
     pub const MIN_SECRET_BYTES: usize = MIN_SECRET_BYTES;
 
     /// The default maximum of client connections, if the limit on open files allows as many.

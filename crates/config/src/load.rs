@@ -17,7 +17,7 @@ use crate::values::{ValueSource, Values};
 const DEFAULT_FILE: &str = "agora.toml";
 
 /// The most bytes of the file of a secret.
-const MAX_SECRET_BYTES: u64 = 64 * 1024;
+const MAX_SECRET_FILE_BYTES: u64 = 64 * 1024;
 
 /// The values that flags of the command line set.
 #[derive(Debug, Clone, Default)]
@@ -199,8 +199,8 @@ fn file(flags: &Flags, variables: &BTreeMap<String, String>) -> Option<PathBuf> 
 /// Reads the separate file of a secret.
 fn read_secret(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    File::open(path)?.take(MAX_SECRET_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_SECRET_BYTES {
+    File::open(path)?.take(MAX_SECRET_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_SECRET_FILE_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too large for a secret"));
     }
     Ok(text)

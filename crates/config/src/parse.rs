@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::setting::Secret;
 
-/// The minimum length of a signing secret in bytes: that of the key of HS256.
+/// The minimum length of a signing secret in bytes, which RFC 7518 requires for HS256.
 pub(crate) const MIN_SECRET_BYTES: usize = 32;
 
 const SECOND: u64 = 1;

@@ -60,8 +60,8 @@ pub(crate) fn from_text(text: &str) -> Outcome<Vec<Attachment>> {
     stored.into_iter().map(StoredAttachment::attachment).collect()
 }
 
-/// Returns the text to store for the images of a post, or `None` if there are no images, or a single one that has yet to get a
-/// preview.
+/// Returns the text to store for the images of a post, or `None` if there are no images, or a single one with neither a preview
+/// nor an alt text, which has yet to get its preview.
 pub(crate) fn stored(attachments: &[Attachment]) -> Option<String> {
     match attachments {
         [] | [Attachment { preview: None, alt: None, .. }] => None,

@@ -70,7 +70,7 @@ impl Failure {
     }
 }
 
-/// Returns the error for an invalid stored value, which something else than this program has written.
+/// Returns the error for an invalid stored value, which something other than this program has written.
 pub(crate) fn corrupt(what: &str) -> Failure {
     Failure::Rule(Error::internal(format!("the database holds an invalid {what}")))
 }

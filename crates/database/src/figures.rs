@@ -28,8 +28,8 @@ pub struct Lane {
 /// The groups that SQLite's writer has committed since the start. Writes that are queued at the same time are committed together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WriteGroups {
-    /// The number of groups, each of which takes one commit, including those that were rolled back.
+    /// The number of committed groups, each of which took one commit.
     pub groups: u64,
-    /// The number of writes in all groups.
+    /// The number of writes in these groups, including those that were rejected or abandoned.
     pub writes: u64,
 }

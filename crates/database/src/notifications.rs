@@ -96,7 +96,7 @@ impl NotificationRepository for Database {
         Ok(settings(call!(self, write notifications::change_settings(user, changes))?)?)
     }
 
-    async fn delete_made_before(&self, at: Timestamp) -> Result<usize> {
+    async fn delete_created_before(&self, at: Timestamp) -> Result<usize> {
         call!(self, write notifications::delete_before(DbInstant(at), smallest_id(at)))
     }
 

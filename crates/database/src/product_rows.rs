@@ -106,7 +106,7 @@ pub(crate) fn price(hundredths: i64) -> Outcome<Price> {
     Price::from_hundredths(hundredths).map_err(corrupt)
 }
 
-/// Returns the error for a stored number that is out of bounds, which something else than this program has written.
+/// Returns the error for a stored number that is out of bounds, which something other than this program has written.
 fn corrupt(violation: Violation) -> Failure {
     Failure::Rule(Error::internal(format!("the database holds an invalid product: {violation}")))
 }

@@ -129,8 +129,8 @@ pub(crate) fn page_of<R, T>(
 #[diesel(table_name = users)]
 pub(crate) struct PictureRow {
     pub(crate) profile_picture: Option<String>,
-    /// The file name of the thumbnail. It belongs to another picture if a node of the previous release has changed the picture
-    /// since.
+    /// The file name of the small version: of the thumbnail, or of the picture itself if it can have none. It belongs to another
+    /// picture if a node of the previous release has changed the picture since.
     pub(crate) small_picture: Option<String>,
 }
 

@@ -309,7 +309,7 @@ other_tables! {
         deleted_at -> Instant,
     }
 
-    /// On PostgreSQL only, as is `event_log`.
+    /// On PostgreSQL only, as are `event_log`, `write_positions` and `leases`.
     events (id) {
         id -> BigInt,
         number -> Nullable<BigInt>,

@@ -14,7 +14,7 @@ pub(crate) struct SearchLimit {
 }
 
 impl SearchLimit {
-    /// Creates a limit of so many concurrent searches and so many queued ones. Beyond that, searches are rejected at once.
+    /// Creates a limit of `concurrent` running searches and `queued` waiting ones. Any further search is rejected at once.
     pub(crate) fn new(concurrent: usize, queued: usize) -> Self {
         Self { permits: Arc::new(Semaphore::new(concurrent)), queue: Semaphore::new(queued) }
     }
@@ -32,5 +32,5 @@ impl SearchLimit {
 
 /// Returns the error of a search that finds the queue full.
 pub(crate) fn too_many() -> Error {
-    Error::unavailable("too many searches are waiting for the database")
+    Error::unavailable("too many searches and long lists are waiting for the database")
 }

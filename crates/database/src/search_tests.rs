@@ -20,7 +20,7 @@ use uuid::Uuid;
 use crate::postgres::private_postgres;
 use crate::{CallMeter, CallOutcome, Database, Options, QueryInstrumentation, call};
 
-/// Returns the time that is so many minutes from now.
+/// Returns the time `minutes` minutes from now.
 #[allow(clippy::disallowed_methods, reason = "the databases have the time of the machine")]
 fn in_minutes(minutes: i64) -> Timestamp {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

@@ -20,7 +20,7 @@ const BATCH: i64 = 500;
 
 /// The kind of row that refers to an image.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum ImageReference {
+pub(crate) enum ReferringRow {
     /// A post, for its first image.
     Post,
     /// A post, for each image after the first.
@@ -29,7 +29,7 @@ pub(crate) enum ImageReference {
     User,
 }
 
-impl ImageReference {
+impl ReferringRow {
     /// Returns the kind that is read after this one.
     const fn next(self) -> Option<Self> {
         match self {
@@ -131,10 +131,10 @@ impl Snapshot {
 
     /// Returns the images that posts and profiles refer to, in batches.
     pub fn images(&mut self) -> impl Stream<Item = Result<Vec<ImageKey>>> + Send + '_ {
-        let begin = Some((ImageReference::Post, String::new()));
+        let begin = Some((ReferringRow::Post, String::new()));
         stream::try_unfold((self, begin), async |(snapshot, from)| {
             let Some((by, after)) = from else { return Ok(None) };
-            let names = run_in!(&mut snapshot.0, images::named_after(by, after, BATCH))?;
+            let names = run_in!(&mut snapshot.0, images::referenced_after(by, after, BATCH))?;
             let next = match names.last() {
                 Some(last) if i64::try_from(names.len()) == Ok(BATCH) => Some((by, last.clone())),
                 _ => by.next().map(|next| (next, String::new())),

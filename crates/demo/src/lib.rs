@@ -111,11 +111,11 @@ pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrup
 /// Returns a text about what was generated.
 fn summary(busiest: &str, counts: &[(Table, u64)]) -> String {
     let total: u64 = counts.iter().map(|(_, count)| count).sum();
-    let mut told = format!("Generated {total} rows, until 2026-06-30.");
+    let mut text = format!("Generated {total} rows, until 2026-06-30.");
     for (table, count) in counts.iter().filter(|(_, count)| *count > 0) {
-        told += &format!("\n  {:<18}{count:>12}", table.name());
+        text += &format!("\n  {:<18}{count:>12}", table.name());
     }
-    told + &format!(
+    text + &format!(
         "\nEvery account has the password \"{PASSWORD}\", such as {busiest}, who posts most, reader_10_1, who follows 10, \
          and writer_1."
     )

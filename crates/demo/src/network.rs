@@ -49,7 +49,7 @@ const MAX_FOLLOWS: usize = 2_000;
 
 /// The scale of the number of likes of a post by an author of average appeal, which is heavy-tailed.
 const LIKES: f64 = 2.1;
-/// The largest part of the possible viewers of a post that like it.
+/// The largest share of a post's possible viewers that like it.
 const MAX_LIKING_SHARE: f64 = 0.75;
 /// The number of comments is up to this times the number of likes to the power of 0.75.
 const COMMENTS: f64 = 2.0;

@@ -161,7 +161,7 @@ enum Candidate {
 
 impl Candidates {
     /// Finds the entities that a text may have, in the order of the text, no two overlapping once they are
-    /// [resolved](Self::resolve) (`contract`: Conversation, `entities`):
+    /// [resolved](Self::resolve) (`contract`: Posts, Entities):
     ///
     /// - a URL is `http://` or `https://` up to white space, without closing punctuation at its end; a closing bracket that
     ///   the URL itself opens belongs to it. A URL takes precedence over entities inside it;

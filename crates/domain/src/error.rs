@@ -42,7 +42,8 @@ pub enum Error {
     /// The request conflicts with the stored state.
     #[error("{0}")]
     Conflict(Conflict),
-    /// The edit was made to a version of the thing that is not the current one.
+    /// The change was based on a state of the thing that is no longer the current one: an older version, other images, or a replaced
+    /// password hash.
     #[error("It was changed in the meantime")]
     Stale,
     /// The idempotency key was used before, for a different request.
@@ -98,7 +99,7 @@ impl Error {
 /// The cause of [`Error::Unavailable`] when an image was garbage-collected before the row that was to refer to it was
 /// written, because the upload took longer than any may. Nothing was written then.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("the image was collected before a row named it")]
+#[error("the image was deleted before a row referenced it")]
 pub struct ImageCollected;
 
 /// An operation that is not allowed to any caller.
@@ -341,7 +342,7 @@ pub enum FieldName {
     /// The order of a list.
     Order,
     /// The time before which the posts of a feed were made.
-    MadeBefore,
+    CreatedBefore,
     /// The kind of things to return.
     Kind,
     /// The author of the posts to search for.

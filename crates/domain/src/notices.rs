@@ -79,13 +79,13 @@ pub(crate) struct Act {
 
 impl Act {
     /// Returns the notice of a like or a follow; `None` if the recipient is the actor.
-    pub(crate) fn tell(self, ids: &dyn IdGenerator, recipient: UserId, kind: NotificationKind) -> Option<Notice> {
-        self.tell_each(ids, [(recipient, kind)]).pop()
+    pub(crate) fn notice(self, ids: &dyn IdGenerator, recipient: UserId, kind: NotificationKind) -> Option<Notice> {
+        self.notices_to_each(ids, [(recipient, kind)]).pop()
     }
 
     /// Returns the notices of a new post, to those it mentions.
     pub(crate) fn post_notices(self, ids: &dyn IdGenerator, entities: &Entities) -> Vec<Notice> {
-        self.tell_each(ids, mentioned(entities))
+        self.notices_to_each(ids, mentioned(entities))
     }
 
     /// Returns the notices of a new comment: to the author of the comment that it answers, to those it mentions, and to the
@@ -98,16 +98,16 @@ impl Act {
         post_author: UserId,
     ) -> Vec<Notice> {
         let answered = answered.map(|answered| (answered, NotificationKind::Reply)).into_iter();
-        self.tell_each(ids, answered.chain(mentioned(entities)).chain([(post_author, NotificationKind::Comment)]))
+        self.notices_to_each(ids, answered.chain(mentioned(entities)).chain([(post_author, NotificationKind::Comment)]))
     }
 
     /// Returns the notices of a new report, to the first [`MAX_REPORT_NOTICES`] administrators.
     pub(crate) fn report_notices(self, ids: &dyn IdGenerator, admins: impl Iterator<Item = UserId>) -> Vec<Notice> {
-        self.tell_each(ids, admins.take(MAX_REPORT_NOTICES).map(|admin| (admin, NotificationKind::Report)))
+        self.notices_to_each(ids, admins.take(MAX_REPORT_NOTICES).map(|admin| (admin, NotificationKind::Report)))
     }
 
     /// Returns one notice for each distinct recipient, with the first kind given for it. The actor gets none.
-    fn tell_each(
+    fn notices_to_each(
         self,
         ids: &dyn IdGenerator,
         recipients: impl IntoIterator<Item = (UserId, NotificationKind)>,
@@ -160,12 +160,12 @@ mod tests {
         let id = Uuid::from_u128(9).into();
         let Act { actor, subject, at } = ACT;
         let expected = Notice { id, kind: Follow, recipient: user(2), actor, subject, at };
-        assert_eq!(ACT.tell(&ids(), user(2), Follow), Some(expected));
+        assert_eq!(ACT.notice(&ids(), user(2), Follow), Some(expected));
     }
 
     #[test]
     fn actors_are_not_notified_of_their_own_acts() {
-        assert_eq!(ACT.tell(&ids(), user(1), Follow), None);
+        assert_eq!(ACT.notice(&ids(), user(1), Follow), None);
         assert_eq!(ACT.post_notices(&ids(), &mentioning([1])), []);
         assert_eq!(ACT.comment_notices(&ids(), Some(user(1)), &mentioning([1]), user(1)), []);
     }

@@ -38,8 +38,8 @@ impl Standing {
     }
 
     /// Returns the standing of a viewer, given whether the viewer follows the user and whether either blocks the other.
-    pub const fn of(follows: bool, are_apart: bool) -> Self {
-        match (are_apart, follows) {
+    pub const fn of(follows: bool, is_blocked: bool) -> Self {
+        match (is_blocked, follows) {
             (true, _) => Self::Blocked,
             (false, true) => Self::Follower,
             (false, false) => Self::Stranger,

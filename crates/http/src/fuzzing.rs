@@ -48,7 +48,7 @@ pub async fn post(content_type: &[u8], body: Vec<Bytes>, max_image_bytes: usize)
 
 /// Splits a body at the boundaries of a form of this content type, as the fingerprint of a request under an `Idempotency-Key`
 /// does. Returns the parts and the delimiter.
-pub fn known_parts<'a>(content_type: &str, body: &'a [u8]) -> (Vec<&'a [u8]>, String) {
+pub fn form_parts<'a>(content_type: &str, body: &'a [u8]) -> (Vec<&'a [u8]>, String) {
     let boundary = idempotency::boundary(content_type);
     let parts = idempotency::parts(boundary, body).collect();
     (parts, boundary.map(|boundary| format!("--{boundary}")).unwrap_or_default())

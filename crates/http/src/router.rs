@@ -60,7 +60,7 @@ pub(crate) fn dispatch()
         }
         let paths = Rc::new(paths);
         Ok(fn_service(move |request: ServiceRequest| {
-            match MatchedRoute::of(request.request()).and_then(|target| paths.get(target.number)) {
+            match MatchedRoute::of(request.request()).and_then(|route| paths.get(route.number)) {
                 Some(methods) => methods.call(request),
                 None => refuse(request, &ApiError::UnknownRoute),
             }
@@ -119,7 +119,7 @@ mod tests {
             ("*", None),
         ] {
             let request = TestRequest::with_uri(address).to_http_request();
-            assert_eq!(paths.find(&request).map(|target| target.path), expected.map(|(path, ..)| path), "{address}");
+            assert_eq!(paths.find(&request).map(|route| route.path), expected.map(|(path, ..)| path), "{address}");
             let (name, value) = MatchedRoute::parameter(&request);
             let (_, expected_name, expected_value) = expected.unwrap_or_default();
             assert_eq!((name, &*value), (expected_name, expected_value), "{address}");

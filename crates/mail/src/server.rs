@@ -18,7 +18,7 @@ pub enum ServerError {
     /// The URL does not parse, or does not have the scheme or the host that it needs.
     #[error("it must be smtp://USER:PASSWORD@HOST:PORT or smtps://USER:PASSWORD@HOST:PORT")]
     Url,
-    /// The URL has a path, a fragment or a query other than `?tls=none`.
+    /// The URL has a path, a fragment, a query other than `?tls=none`, or `?tls=none` with `smtps://`.
     #[error("only ?tls=none may follow the port, and only with smtp://")]
     UnsupportedPart,
     /// The URL would send passwords and tokens over a network unencrypted.
@@ -39,7 +39,7 @@ enum Security {
     StartTls,
     /// It is encrypted from its beginning (implicit TLS).
     Tls,
-    /// It is unencrypted, and allowed only to a loopback address.
+    /// It is unencrypted, and allowed only to `localhost` or a loopback address.
     None,
 }
 

@@ -60,7 +60,8 @@ impl Smtp {
         Ok(Self { connector, sender, templates, timeouts: Timeouts::DEFAULT })
     }
 
-    /// Checks that the server can be reached, has a valid certificate, and accepts the credentials. No mail is sent.
+    /// Checks that the server can be reached, has a valid certificate if TLS is used, and accepts the
+    /// credentials. No mail is sent.
     ///
     /// # Errors
     /// [`SendError`].

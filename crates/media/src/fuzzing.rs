@@ -16,7 +16,7 @@ pub fn clean(upload: &[u8], limits: &ImageLimits) -> Result<CleanImage, ImagePro
 }
 
 /// Returns the text of the failure of a request to which a server responded 403 with this body.
-pub fn told_of_answer(body: &str) -> String {
+pub fn failure_of_response(body: &str) -> String {
     let source = format!("Server returned non-2xx status code: 403 Forbidden: {body}");
     Failure::from(object_store::Error::Generic { store: "S3", source: source.into() }).to_string()
 }

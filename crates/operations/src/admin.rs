@@ -154,7 +154,7 @@ pub async fn admin(config: &Config, command: AdminCommand, accounts: &Accounts) 
             (account, "is enabled")
         }
         AdminCommand::ResetPassword(account) => {
-            // Looked up first, so that the password is not prompted for in vain.
+            // Looked up first, so that no password is prompted for if there is no such account.
             let found = account.find(accounts).await?;
             let password = Password::parse(&ask_password()?).map_err(|violation| anyhow!("{violation}"))?;
             accounts.reset_password(found, &password).await?;

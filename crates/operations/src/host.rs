@@ -85,7 +85,8 @@ pub fn reachable(mut address: SocketAddr) -> SocketAddr {
 const RESERVED_FILES: u64 = 256;
 
 /// Raises the limit on open files as far as possible, and returns the most client connections to accept: the configured number,
-/// or by default half of the free files, so that each connection may also have the file of an image open.
+/// or by default half of the free files, at most [`Config::MAX_CONNECTIONS`], so that each connection may also have the file of an
+/// image open.
 ///
 /// # Errors
 /// When more connections are configured than open files are free.

@@ -30,7 +30,7 @@ const PAUSE_FACTOR: u32 = 4;
 /// (contract: Live updates).
 const HEARTBEAT: Duration = Duration::from_millis(15_000 / HEARTBEAT_PARTS);
 
-/// How often the access of the streams' clients is checked: a lost one must take effect within 5 s (contract, sessions).
+/// How often the access of the streams' clients is checked: a lost one must take effect within 5 s (contract: Live updates).
 const CHECK: Duration = Duration::from_millis(2_500);
 
 /// How often old events are deleted.
@@ -57,7 +57,7 @@ impl Timer {
     }
 
     /// Returns how many intervals have elapsed since those counted by earlier calls. The first call returns 0.
-    fn elapsed(&mut self) -> u64 {
+    fn elapsed_intervals(&mut self) -> u64 {
         let last = *self.1.get_or_insert_with(Instant::now);
         let times = last.elapsed().div_duration_f64(self.0) as u32;
         self.1 = Some(last + self.0 * times);
@@ -88,7 +88,7 @@ impl LiveFeed {
                 Err(error) => failed = Some(error),
             }
             // Sent even after a failure or a slow delivery: proxies in between close streams that are silent for long.
-            for _ in 0..heartbeat.elapsed() {
+            for _ in 0..heartbeat.elapsed_intervals() {
                 self.live.heartbeat(part);
                 part += 1;
             }

@@ -54,7 +54,9 @@ pub async fn run(config: &Config) -> Result<String> {
     let mut text = format!("Applied {}.", applied.join(", "));
     if let Some(saved) = saved {
         let saved = saved.display();
-        text += &format!("\nThe database before the change was saved to {saved}, and is never deleted automatically.");
+        text += &format!(
+            "\nA copy of the database before the change was saved to {saved}. It is never deleted automatically."
+        );
     }
     Ok(text)
 }

@@ -59,10 +59,10 @@ impl StatusFilter {
 ///
 /// # Errors
 /// What is wrong with the arguments, or with the database.
-pub async fn mail(care: &OutboxAdmin, command: MailCommand) -> Result<String> {
+pub async fn mail(outbox: &OutboxAdmin, command: MailCommand) -> Result<String> {
     match command {
-        MailCommand::List { status, limit } => list(care, status.statuses(), limit).await,
-        MailCommand::Retry { id, .. } => match (id, care.retry_for_operator(id.map(MailId::new)).await?) {
+        MailCommand::List { status, limit } => list(outbox, status.statuses(), limit).await,
+        MailCommand::Retry { id, .. } => match (id, outbox.retry_for_operator(id.map(MailId::new)).await?) {
             (Some(id), 0) => bail!("there is no unsent mail {id}"),
             (_, 1) => Ok("1 mail will be retried.".to_owned()),
             (_, count) => Ok(format!("{count} mails will be retried.")),
@@ -70,10 +70,10 @@ pub async fn mail(care: &OutboxAdmin, command: MailCommand) -> Result<String> {
     }
 }
 
-async fn list(care: &OutboxAdmin, statuses: &[MailStatus], limit: usize) -> Result<String> {
+async fn list(outbox: &OutboxAdmin, statuses: &[MailStatus], limit: usize) -> Result<String> {
     let mut found = Vec::new();
     for status in statuses {
-        found.extend(care.list_for_operator(*status, limit).await?.into_iter().map(|mail| (*status, mail)));
+        found.extend(outbox.list_for_operator(*status, limit).await?.into_iter().map(|mail| (*status, mail)));
     }
     lines(&found, "No mail has this status.", |(status, mail)| line(*status, mail))
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[allow(clippy::disallowed_methods, reason = "this is the adapter that everybody else is told to use")]
+    #[allow(clippy::disallowed_methods, reason = "this adapter is the one place that may call it")]
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_unix_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
@@ -21,7 +21,7 @@ impl Clock for SystemClock {
 pub struct SystemIds;
 
 impl IdGenerator for SystemIds {
-    #[allow(clippy::disallowed_methods, reason = "this is the adapter that everybody else is told to use")]
+    #[allow(clippy::disallowed_methods, reason = "this adapter is the one place that may call it")]
     fn generate(&self) -> Uuid {
         Uuid::now_v7()
     }

@@ -93,7 +93,7 @@ repositories! {
     /// The record of the images that no row references.
     images: UnreferencedImages,
     /// The images that rows reference.
-    named_images: ImageReferences,
+    image_references: ImageReferences,
     /// The images of posts that have no preview yet.
     previews: PreviewBacklog,
 }

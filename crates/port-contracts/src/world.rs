@@ -242,7 +242,7 @@ impl World {
     }
 
     /// Marks all recorded images for deletion, and returns their keys.
-    pub(crate) async fn recorded_images(&self) -> HashSet<ImageKey> {
+    pub(crate) async fn mark_recorded_images(&self) -> HashSet<ImageKey> {
         let marked = self.db.images.mark_for_deletion(at(1_000_000_000), self.now(), 10_000).await.unwrap();
         marked.into_iter().collect()
     }

@@ -191,7 +191,7 @@ impl Adapters {
                 clock: clock(),
                 ids: ids(),
             },
-            outbox: self.outbox_care(),
+            outbox: self.outbox_admin(),
             posts: Posts::new(database(), database(), database(), self.images.clone(), clock(), ids()),
             bookmarks: Bookmarks { bookmarks: database(), posts: database(), clock: clock(), ids: ids() },
             blocks: Blocks { blocks: database(), people: database(), clock: clock(), ids: ids() },
@@ -255,7 +255,7 @@ impl Adapters {
     }
 
     /// Returns the use cases of the outbox for the operator.
-    pub(crate) fn outbox_care(&self) -> OutboxAdmin {
+    pub(crate) fn outbox_admin(&self) -> OutboxAdmin {
         OutboxAdmin { outbox: self.database.clone(), clock: Arc::clone(&self.clock) }
     }
 
@@ -303,7 +303,7 @@ impl Adapters {
         let (sessions, clock) = (self.sessions.clone(), Arc::clone(&self.clock));
         let notifications = NotificationSweep { notifications: self.database.clone(), clock: Arc::clone(&clock) };
         let (idempotency, posts, record) = (self.idempotency(), self.database.clone(), Arc::default());
-        let (database, mail, erasure) = (self.database.clone(), self.outbox_care(), self.erasure());
+        let (database, mail, erasure) = (self.database.clone(), self.outbox_admin(), self.erasure());
         Sweep { database, media, sessions, idempotency, posts, notifications, mail, erasure, clock, interval, record }
     }
 }

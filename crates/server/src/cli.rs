@@ -245,7 +245,7 @@ fn execute(arguments: Arguments) -> Result<ExitCode> {
             return print(&runtime.block_on(moderation::reports(&reports, command))?);
         }
         Some(Command::Mail(command)) => {
-            let care = runtime.block_on(Adapters::for_command_on_existing(config))?.outbox_care();
+            let care = runtime.block_on(Adapters::for_command_on_existing(config))?.outbox_admin();
             return print(&runtime.block_on(outbox::mail(&care, command))?);
         }
         Some(Command::Migrate(MigrateCommand::Status)) => {
@@ -331,7 +331,7 @@ fn run_interruptible(runtime: Runtime, interrupt: Interrupt, work: impl Future<O
         // Spawned, since a step of the command may block the thread.
         tokio::spawn(await_signals(interrupt, end)?);
         tokio::select! {
-            told = work => say(&told?),
+            text = work => say(&text?),
             _ = ended => bail!(INTERRUPTED),
         }
     });
@@ -391,8 +391,8 @@ fn await_signals(interrupt: Interrupt, end: oneshot::Sender<()>) -> io::Result<i
     })
 }
 
-/// The time from the signal until the server stops gracefully. From then on it reads no new request, so this lets those arrive
-/// that clients had sent before.
+/// The time from the signal until the server stops gracefully. From then on it reads no new request; until then, requests
+/// that clients have already sent can still arrive.
 const SHUTDOWN_DELAY: Duration = Duration::from_millis(200);
 
 async fn serve(loaded: &Loaded, config: &Config) -> Result<()> {

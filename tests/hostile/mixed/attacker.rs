@@ -1,4 +1,5 @@
 //! An attacker that uses new addresses and names all the time.
+
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

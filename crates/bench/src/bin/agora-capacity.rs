@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn numbers_have_two_significant_digits() {
-        let told = [0.04, 9.96, 10.0, 123.0, 98_765.0, 1_250_000.0].map(|number| Rounded(number).to_string());
-        assert_eq!(told, ["0.04", "10.0", "10", "120", "99,000", "1,300,000"]);
+        let text = [0.04, 9.96, 10.0, 123.0, 98_765.0, 1_250_000.0].map(|number| Rounded(number).to_string());
+        assert_eq!(text, ["0.04", "10.0", "10", "120", "99,000", "1,300,000"]);
     }
 }

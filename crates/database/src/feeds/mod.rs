@@ -55,10 +55,10 @@ pub(crate) const MAX_CHANGES: usize = 4096;
 pub(crate) const MAX_FOLLOWED: usize = 20_000;
 
 /// The minimum number of older positions to read at a time.
-const MIN_POSITIONS: usize = 64;
+const MIN_POSITIONS_PER_READ: usize = 64;
 
 /// The maximum number of positions to read at a time.
-const MAX_POSITIONS: usize = 4096;
+const MAX_POSITIONS_PER_READ: usize = 4096;
 
 /// How often making a page from the cache is attempted while the feed keeps changing.
 const MAX_ATTEMPTS: usize = 5;
@@ -114,7 +114,7 @@ impl Weighter<DbId, CachedTimeline> for ByWeight {
 
 /// The cache of feeds.
 pub(crate) struct FeedCache {
-    /// Whether feeds are cached, which needs transaction ids of the database.
+    /// Whether feeds are cached. They are not on a distributed engine, which has no transaction ids.
     is_enabled: bool,
     timelines: Cache<DbId, CachedTimeline, ByWeight>,
     recent: RwLock<Recent>,
@@ -213,7 +213,7 @@ impl FeedCache {
         let keys = match part {
             Part::Enough(keys) => keys,
             Part::Beyond(end) => {
-                return self.extend(backend, wanted, &cached, end, candidates.max(MIN_POSITIONS)).await;
+                return self.extend(backend, wanted, &cached, end, candidates.max(MIN_POSITIONS_PER_READ)).await;
             }
             Part::Elsewhere => return Ok(Attempt::Uncacheable),
         };
@@ -249,7 +249,8 @@ impl FeedCache {
         })
     }
 
-    /// Returns the positions of a window after adding the recent posts to the timeline; `None` if some of these were dropped.
+    /// Returns the positions of a window after adding the recent posts to the timeline; `None` if some of these were dropped or
+    /// belong to another generation.
     fn take_part(&self, cached: &SharedTimeline, window: &Window, candidates: usize) -> Option<TakenPart> {
         let recent = self.recent();
         let mut timeline = lock(cached);
@@ -355,6 +356,6 @@ async fn page_from_authors(
             return Ok(found);
         }
         // Most of them are not visible to this viewer: the next read takes more, up to a limit.
-        candidates = (candidates * 2).min(MAX_POSITIONS);
+        candidates = (candidates * 2).min(MAX_POSITIONS_PER_READ);
     }
 }

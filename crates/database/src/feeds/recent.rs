@@ -98,7 +98,7 @@ impl Recent {
     }
 
     /// Adds the posts that `now` sees and that the known snapshot does not, and makes `now` the known one. Does nothing in
-    /// another generation.
+    /// another generation, or if `now` does not see everything that the known snapshot does.
     pub(super) fn extend(&mut self, generation: u64, posts: Vec<NewPost>, now: Snapshot) {
         let Some(known) = self.known.as_ref().filter(|known| now.sees_all_of(known)) else { return };
         if self.generation != generation {

@@ -11,7 +11,7 @@ use crate::sql_types::DbId;
 use crate::values::Visible;
 
 /// The maximum number of positions kept: enough for twenty pages of ordinary size.
-const MAX_POSITIONS: usize = 420;
+const MAX_CACHED_POSITIONS: usize = 420;
 
 /// The positions of the newest posts of the accounts that a viewer follows. It contains every such post of some visibilities down
 /// to the oldest position kept, and possibly posts that are deleted or hidden, or whose author is no longer followed.
@@ -92,13 +92,13 @@ impl Timeline {
                 self.keys.insert(place, *key);
             }
         }
-        if self.keys.len() > MAX_POSITIONS {
-            self.keys.truncate(MAX_POSITIONS);
+        if self.keys.len() > MAX_CACHED_POSITIONS {
+            self.keys.truncate(MAX_CACHED_POSITIONS);
             self.is_whole = false;
         }
     }
 
-    /// Returns whether a post is missing among `among`, the positions of a candidate page in a window.
+    /// Returns whether a post belongs in `window` but is missing in `among`, all the positions there.
     pub(super) fn is_missing(&self, post: &NewPost, among: &[Keyset], window: &Window) -> bool {
         window.contains(post.key) && self.is_candidate(post) && !among.contains(&post.key)
     }
@@ -137,7 +137,7 @@ impl Timeline {
         if self.keys.last() != Some(&end) {
             return true;
         }
-        if self.keys.len() + older.len() > MAX_POSITIONS {
+        if self.keys.len() + older.len() > MAX_CACHED_POSITIONS {
             return false;
         }
         // A recent post may have been skipped as older than the end, and stored after these positions were read: it is added
@@ -168,7 +168,8 @@ mod tests {
         NewPost { transaction: 0, author: author(by), key: key(n), visibility: 1 }
     }
 
-    /// Returns the timeline of a viewer who follows 1 and 2, read with posts of these instants when so many were requested.
+    /// Returns the timeline of a viewer who follows 1 and 2, from a read that requested `requested` positions and found posts of
+    /// these instants.
     fn timeline(instants: &[i64], requested: usize) -> Timeline {
         let keys = instants.iter().copied().map(key).collect();
         let loaded = Loaded { version: 1, snapshot: Snapshot::default(), followed: vec![author(2), author(1)], keys };
@@ -258,7 +259,7 @@ mod tests {
         let mut timeline = timeline(&[5], 9);
         let posts: Vec<_> = (0..1000).map(|n| post(1, 10 + n)).collect();
         timeline.add(posts.iter());
-        assert_eq!(timeline.keys.len(), MAX_POSITIONS);
+        assert_eq!(timeline.keys.len(), MAX_CACHED_POSITIONS);
         assert_eq!(timeline.part(&after(20), 1), Part::Elsewhere, "no longer whole");
         let end = *timeline.keys.last().unwrap();
         assert!(!timeline.extend(end, vec![key(1)], 9, 0));

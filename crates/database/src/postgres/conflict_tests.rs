@@ -264,7 +264,7 @@ async fn concurrent_follows_blocks_mutes_and_disabling_of_accounts_need_no_retry
                     })
                 });
                 let changed = changed.await;
-                // An account in a block does not find the other.
+                // Accounts with a block between them do not find each other.
                 assert!(matches!(changed, Ok(()) | Err(Error::NotFound(_))), "{changed:?}");
             }
         });

@@ -256,7 +256,7 @@ impl Connector {
         })
     }
 
-    /// Returns a connector whose connections let the server use one generic plan of a statement for all values, unless the URL
+    /// Returns a connector whose connections make the server use one generic plan of a statement for all values, unless the URL
     /// says otherwise. It is for statements that look rows up by key, or walk an index up to a limit. If the limit is a
     /// parameter, the server does not see that one plan will do, and plans again each time (`plan_tests`), which takes longer
     /// than the read.

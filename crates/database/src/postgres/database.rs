@@ -381,7 +381,7 @@ impl Postgres {
     }
 }
 
-/// Writes to a row that many may write at once: the same methods as of [`Postgres`], with a limit on how many run at a time.
+/// Writes to a row that many may write at once. It has the writing methods of [`Postgres`], but limits how many run at a time.
 pub(crate) struct AtRow<'a> {
     database: &'a Postgres,
     row: Uuid,

@@ -39,11 +39,11 @@ const CREATE_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS leases (name text PRIMARY KEY, holder uuid NOT NULL, expires_at timestamptz NOT NULL)";
 
 /// Removes the transaction numbers of posts, which only a single server can provide.
-pub(super) const DROP_TRANSACTION_NUMBERS: &str = "DROP TRIGGER IF EXISTS posts_shown ON posts; \
+pub(super) const DROP_TRANSACTION_IDS: &str = "DROP TRIGGER IF EXISTS posts_shown ON posts; \
     DROP FUNCTION IF EXISTS renew_post_transaction(); ALTER TABLE posts DROP COLUMN IF EXISTS transaction";
 
 /// The migration that adds transaction numbers to posts.
-const NUMBERING_MIGRATION: &str = "20261122000000";
+const TRANSACTION_IDS_MIGRATION: &str = "20261122000000";
 
 /// Checks that a database with these applied migrations is of the flavor, or of none yet.
 pub(super) async fn check_flavor(
@@ -51,7 +51,7 @@ pub(super) async fn check_flavor(
     applied: &[String],
     flavor: Flavor,
 ) -> Result<(), OpenError> {
-    if !applied.iter().any(|version| version == NUMBERING_MIGRATION) {
+    if !applied.iter().any(|version| version == TRANSACTION_IDS_MIGRATION) {
         return Ok(());
     }
     let is_distributed = diesel::select(sql::<Bool>(IS_DISTRIBUTED)).get_result::<bool>(&mut &*conn).await;

@@ -121,7 +121,7 @@ async fn apply(conn: AsyncPgConnection, opening: Opening, flavor: Flavor) -> Res
     let applied = version::names(&harness.run_pending_migrations(MIGRATIONS).map_err(OpenError::Migration)?);
     if flavor == Flavor::Distributed {
         let mut conn = harness.into_inner();
-        let dropped = conn.batch_execute(lease::DROP_TRANSACTION_NUMBERS).await;
+        let dropped = conn.batch_execute(lease::DROP_TRANSACTION_IDS).await;
         dropped.map_err(|error| OpenError::Migration(error.into()))?;
     }
     Ok(applied)

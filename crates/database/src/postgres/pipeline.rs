@@ -73,8 +73,8 @@ impl Pipelines {
         })
     }
 
-    /// Runs work that only reads. If its connection permits out to be lost, or a prepared statement to be outdated, the work is
-    /// run again on another connection.
+    /// Runs work that only reads. If its connection turns out to be lost, or a prepared statement to be outdated, the work is run
+    /// again on another connection.
     pub(crate) async fn run<T>(self: &Arc<Self>, work: &dyn Work<T>) -> Result<T> {
         let (started, mut attempts, mut lost) = (Instant::now(), 0, 0);
         loop {

@@ -1,5 +1,5 @@
-//! How statements of nodes of the previous release affect what that does not know of: several images of a post, and thumbnails
-//! of profile pictures.
+//! What statements of nodes of the previous release do to data that it does not know: several images of a post, and thumbnails of
+//! profile pictures.
 
 use agora_domain::accounts::ProfilePicture;
 use agora_domain::media::{ImageFormat, ImageKey, Rendition};

@@ -73,7 +73,7 @@ impl Session {
 }
 
 impl Postgres {
-    /// Returns whether another handle is on the same database, by whether a lock taken through one is held for the other.
+    /// Returns whether both handles lead to the same database, by checking that a lock taken through one is held for the other.
     pub(crate) async fn is_same(&self, other: &Self) -> Result<bool> {
         if [self.flavor, other.flavor] != [Flavor::Postgresql; 2] {
             return Ok(false);

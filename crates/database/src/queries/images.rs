@@ -11,7 +11,7 @@ use super::{Conn, RunQueryDsl, word_in};
 use crate::error::{Failure, Outcome};
 use crate::schema::{PostImageRecord, post_images, posts, unnamed_images, users};
 use crate::sql_types::{DbId, DbInstant};
-use crate::transfer::ImageReference;
+use crate::transfer::ReferringRow;
 
 /// Records an image that is about to be stored.
 pub(crate) async fn announce(conn: &mut Conn<'_>, key: String, at: DbInstant) -> Outcome<()> {
@@ -77,22 +77,22 @@ pub(crate) async fn referenced_of(conn: &mut Conn<'_>, keys: Vec<String>) -> Out
 }
 
 /// Returns a batch of the images that rows of a kind refer to, in the order of their names, after a name.
-pub(crate) async fn named_after(
+pub(crate) async fn referenced_after(
     conn: &mut Conn<'_>,
-    by: ImageReference,
+    by: ReferringRow,
     after: String,
     limit: i64,
 ) -> Outcome<Vec<String>> {
     Ok(match by {
-        ImageReference::Post => {
+        ReferringRow::Post => {
             let named = posts::table.filter(posts::image.gt(after)).order(posts::image).limit(limit);
             named.select(posts::image.assume_not_null()).load(conn).await?
         }
-        ImageReference::FurtherOfPost => {
+        ReferringRow::FurtherOfPost => {
             let named = post_images::table.filter(post_images::key.gt(after)).order(post_images::key).limit(limit);
             named.select(post_images::key).load(conn).await?
         }
-        ImageReference::User => {
+        ReferringRow::User => {
             let named =
                 users::table.filter(users::profile_picture.gt(after)).order(users::profile_picture).limit(limit);
             named.select(users::profile_picture.assume_not_null()).load(conn).await?

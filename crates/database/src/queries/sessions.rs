@@ -14,7 +14,7 @@ use crate::rows::{After, Slice, Toward, roles};
 use crate::schema::{AuditRecord, SessionRecord, sessions, used_tickets, users};
 use crate::sql_types::{DbId, DbInstant};
 
-/// The number of expired tickets that are deleted with each new one.
+/// The number of expired tickets that are deleted with each use of a ticket.
 const EXPIRED_TICKETS_BATCH: i64 = 4;
 
 /// Whether an account is enabled, an administrator and a user.

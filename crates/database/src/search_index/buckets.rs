@@ -284,8 +284,8 @@ mod tests {
     fn candidates_have_every_word_of_the_query() {
         let bucket = pack(&[" a b ", " b ", " c a ", " a b c "]);
         let ask = |words: &[&str], prefix: Option<&str>, toward| {
-            let of = |should_notify: &dyn Fn(&str) -> bool| {
-                let rows = bucket.postings.iter().filter(|row| should_notify(&row.word));
+            let of = |is_wanted: &dyn Fn(&str) -> bool| {
+                let rows = bucket.postings.iter().filter(|row| is_wanted(&row.word));
                 rows.map(|row| (row.bucket, row.word.clone(), row.documents.clone())).collect::<Vec<_>>()
             };
             let rows = of(&|word| words.contains(&word));

@@ -90,7 +90,7 @@ fn link_to_free_name(temporary: &Path, named: impl Fn(&str) -> PathBuf) -> Resul
             Err(error) => return Err(error.into()),
         }
     }
-    Err("too many copies from before earlier migrations exist: delete some".into())
+    Err("there are too many copies saved before earlier migrations: delete some of them".into())
 }
 
 fn has_same_content(one: &Path, other: &Path) -> io::Result<bool> {

@@ -32,7 +32,7 @@ use crate::schema;
 use crate::schema::{search_tail, search_texts};
 use crate::search_index::{Among, BucketPlace, Buckets, Contains, Packing, kind_code};
 use crate::sql_types::{DbId, DbInstant};
-use crate::transfer::ImageReference;
+use crate::transfer::ReferringRow;
 use crate::values::{TextFilter, VisiblePosts};
 use crate::version::MIGRATIONS;
 
@@ -346,11 +346,11 @@ fn images_are_found_by_their_keys_and_those_without_a_preview_by_a_partial_index
         assert!(!steps.iter().any(|step| step.starts_with("SCAN") && !step.contains("json_each")), "{steps:?}");
     }
     for (by, index) in [
-        (ImageReference::Post, "posts USING COVERING INDEX posts_image (image>?)"),
-        (ImageReference::FurtherOfPost, "post_images USING COVERING INDEX post_images_by_key (key>?)"),
-        (ImageReference::User, "users USING COVERING INDEX users_profile_picture (profile_picture>?)"),
+        (ReferringRow::Post, "posts USING COVERING INDEX posts_image (image>?)"),
+        (ReferringRow::FurtherOfPost, "post_images USING COVERING INDEX post_images_by_key (key>?)"),
+        (ReferringRow::User, "users USING COVERING INDEX users_profile_picture (profile_picture>?)"),
     ] {
-        let steps = steps(|conn| complete(images::named_after(conn, by, "ab".to_owned(), 500)));
+        let steps = steps(|conn| complete(images::referenced_after(conn, by, "ab".to_owned(), 500)));
         assert_eq!(steps, [format!("SEARCH {index}")]);
     }
     let uploads = steps(|conn| complete(images::find_uploads(conn, id(1), keys())));

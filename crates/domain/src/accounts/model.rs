@@ -289,7 +289,8 @@ impl Caller {
         (enabled && !revoked).then_some(Self { user: session.user, session, roles })
     }
 
-    /// Returns the caller as a member, with USER or ADMIN, which most use cases need.
+    /// Returns the caller as a member, with USER or ADMIN. Every use case needs one, except reading the own account, sessions,
+    /// export, logout and deletion.
     ///
     /// # Errors
     /// [`Error::Forbidden`] without either role.

@@ -210,7 +210,7 @@ pub struct VerifiedToken {
     pub expires_at: Timestamp,
 }
 
-/// A credential that opens one stream of events in place of a token (contract: Live updates).
+/// A credential that opens one stream of events in place of a token (`contract`: Live updates).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
     /// The id of the ticket.

@@ -33,7 +33,7 @@ pub struct LoggedIn {
     pub rehash: Option<Rehash>,
 }
 
-/// How long a ticket is valid (contract: Live updates).
+/// How long a ticket is valid (`contract`: Live updates).
 const TICKET_LIFETIME_MILLIS: i64 = 30_000;
 
 /// A caller whose token or ticket is valid.

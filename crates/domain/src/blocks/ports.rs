@@ -14,13 +14,14 @@ use crate::people::Person;
 /// a read does not depend on how many blocks and mutes there are.
 ///
 /// A block [separates](crate::relation::Standing::Blocked) two users, whichever of them blocks the other. Lists leave out people
-/// whom a block separates from the viewer, unless the viewer sees all. Timelines, feeds, bookmarks and searches also leave out the posts of people
-/// whom the viewer mutes.
+/// whom a block separates from the viewer, unless the viewer sees all. Timelines, feeds, bookmarks and searches also leave out
+/// the posts of people whom the viewer mutes.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait BlockRepository: Send + Sync {
     /// Makes one user block another; one who is blocked already keeps the place in the list. This ends the follows between the
-    /// two and removes the notifications that each got of what the other did.
+    /// two. It removes the notifications that each got of what the other did, and prevents new ones while the block lasts;
+    /// notifications of reports are not affected.
     ///
     /// MUST fail with [`Error::NotFound`](crate::Error::NotFound) when there is no user `blocked`, and with
     /// [`TOO_MANY_BLOCKED`](super::TOO_MANY_BLOCKED) when it would be one more than [`MAX_BLOCKED`](super::MAX_BLOCKED).

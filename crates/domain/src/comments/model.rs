@@ -38,7 +38,7 @@ pub struct Comment {
 }
 
 /// The place of a reply. Threads have one level: the answer to a reply joins the thread of that reply (`contract`:
-/// Conversation).
+/// Comments).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
     /// The comment at the top of the thread.
@@ -110,8 +110,8 @@ impl CommentAccess {
     /// Ensures that the comment exists as far as `viewer` can tell. Callers check this before anything else (`contract`: Safety).
     ///
     /// # Errors
-    /// [`Error::NotFound`] when a block separates the viewer from the author of the comment or of its post, or when the comment,
-    /// the top of its thread or its post is hidden, unless the viewer is the author of whatever is hidden or an ADMIN.
+    /// [`Error::NotFound`], unless the viewer is an ADMIN, when a block separates the viewer from the author of the comment or of
+    /// its post, or when the comment, the top of its thread or its post is hidden and by somebody else.
     pub fn ensure_there(&self, viewer: &Member) -> Result<()> {
         self.ensure_shown(viewer)?;
         self.ensure_not_blocked(viewer)
@@ -136,8 +136,8 @@ impl CommentAccess {
     /// # Errors
     /// Those of [`ensure_there`](Self::ensure_there).
     pub fn ensure_not_blocked(&self, viewer: &Member) -> Result<()> {
-        let is_apart = Audience::of(viewer, self.author, self.standing) == Audience::Blocked;
-        if is_apart || self.post.ensure_not_blocked(viewer).is_err() {
+        let is_blocked = Audience::of(viewer, self.author, self.standing) == Audience::Blocked;
+        if is_blocked || self.post.ensure_not_blocked(viewer).is_err() {
             return Err(NO_COMMENT);
         }
         Ok(())

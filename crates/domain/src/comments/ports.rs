@@ -20,9 +20,9 @@ use crate::relation::NewRelation;
 /// Each method is one atomic change or one consistent read. The number of queries of a read does not depend on how many
 /// comments or likes there are.
 ///
-/// Lists of comments are ordered by [`Comment::created_at`](super::Comment::created_at), then by id. All lists leave out,
-/// unless the viewer sees everything, people separated from the viewer by a [block](crate::relation::Standing::Blocked), hidden
-/// comments of others, and replies in hidden threads of others.
+/// Lists of comments are ordered by [`Comment::created_at`](super::Comment::created_at), then by id. Unless the
+/// viewer sees everything, all lists leave out people separated from the viewer by a [block](crate::relation::Standing::Blocked),
+/// hidden comments of others, and replies in hidden threads of others.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait CommentRepository: Send + Sync {

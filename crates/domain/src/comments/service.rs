@@ -66,8 +66,8 @@ enum CommentingState {
 }
 
 impl Comments {
-    /// Checks that the author may comment on a post, which requires the right to view it. Callers do this before they read the
-    /// body of the request.
+    /// Checks that the author may comment on a post, which requires the right to view it. Callers that have
+    /// the id of the post from the path do this before they read the body of the request.
     ///
     /// # Errors
     /// [`Error::NotFound`], or [`Error::Forbidden`] when the author may not view the post.
@@ -239,7 +239,7 @@ impl Comments {
         let access = self.viewable(caller, id).await?;
         let (like, at) = (RelationId::new(self.ids.generate()), self.clock.now());
         let act = Act { actor: caller.id(), subject: Subject::Comment(access.post.id, id), at };
-        let notice = act.tell(&*self.ids, access.author, NotificationKind::CommentLike);
+        let notice = act.notice(&*self.ids, access.author, NotificationKind::CommentLike);
         self.comments.set_like(id, caller.id(), NewRelation { id: like, at, notice }).await
     }
 

@@ -1,4 +1,4 @@
-//! Deletion of accounts (`contract`: Account life): an account disappears at once, and its data is erased in the background.
+//! Deletion of accounts (`contract`: Accounts): an account disappears at once, and its data is erased in the background.
 
 mod model;
 mod ports;

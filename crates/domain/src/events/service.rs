@@ -17,7 +17,7 @@ pub(super) const BATCH: usize = 1_000;
 /// The most users, or sessions, in one query.
 pub(super) const QUERY_CHUNK: usize = 500;
 
-/// The number of parts into which the streams are divided for heartbeats, so that not all are sent one at the same time.
+/// The number of parts into which the streams are divided, so that heartbeats are spread over time.
 pub const HEARTBEAT_PARTS: u64 = 15;
 
 /// The ports of [`LiveUpdates`].

@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::id::{PostId, UserId};
 use crate::limits::{Allowance, Limit};
 
-/// The most streams of one account on one node (contract: Live updates).
+/// The most streams of one account on one node (`contract`: Live updates).
 pub const MAX_STREAMS_PER_ACCOUNT: usize = 10;
 
-/// The most streams of one node (contract: Live updates).
+/// The most streams of one node (`contract`: Live updates).
 pub const MAX_STREAMS: usize = 10_000;
 
 /// The most matched events in a batch: fewer than the queue of a stream holds.

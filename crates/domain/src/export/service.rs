@@ -73,7 +73,7 @@ impl Exports {
     /// Begins an export of the caller's account.
     ///
     /// # Errors
-    /// [`Error::TooMany`] when the account began another export within the last hour (`contract`: Account life).
+    /// [`Error::TooMany`] when the account began another export within the last hour (`contract`: Accounts).
     pub fn begin(&self, caller: &Caller) -> Result<Export> {
         self.limits.count(&Counted::Exports(caller.user))?;
         Ok(Export {

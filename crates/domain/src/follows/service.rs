@@ -109,6 +109,6 @@ impl Follows {
     fn new_relation(&self, follower: &Member, followed: UserId) -> NewRelation {
         let (id, at) = (RelationId::new(self.ids.generate()), self.clock.now());
         let act = Act { actor: follower.id(), subject: Subject::Recipient, at };
-        NewRelation { id, at, notice: act.tell(&*self.ids, followed, NotificationKind::Follow) }
+        NewRelation { id, at, notice: act.notice(&*self.ids, followed, NotificationKind::Follow) }
     }
 }

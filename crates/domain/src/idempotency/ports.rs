@@ -24,7 +24,7 @@ pub enum Begun {
 #[async_trait]
 pub trait IdempotencyRepository: Send + Sync {
     /// Records an attempt, under its own fingerprint, unless [`Record::meet`](super::Record::meet) finds something under
-    /// the name. An attempt that is on record already is the first, as before. Of concurrent attempts, on any nodes, exactly
+    /// the name. If this very attempt is on record already, as after a lost acknowledgement, it is the first again. Of concurrent attempts, on any nodes, exactly
     /// one is the first. Of one account, the newest [`Record::MAX_PER_CALLER`](super::Record::MAX_PER_CALLER) records that
     /// have an outcome are kept, or somewhat more.
     async fn begin(

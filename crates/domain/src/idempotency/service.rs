@@ -27,7 +27,7 @@ impl Idempotency {
         let attempt = AttemptId::new(self.ids.generate());
         let begun = self.records.begin(name, fingerprints, attempt, self.clock.now()).await;
         if begun.is_err() {
-            // It may be on record although the acknowledgement was lost.
+            // The attempt may be on record all the same, if only the acknowledgement was lost.
             let _ = self.records.abandon(attempt).await;
         }
         match begun? {

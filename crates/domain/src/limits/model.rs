@@ -72,7 +72,7 @@ impl Limit {
     }
 }
 
-/// The limit on the mails of a kind that an account requests (`contract`: Account life), and on the changes to one address,
+/// The limit on the mails of a kind that an account requests (`contract`: Accounts), and on the changes to one address,
 /// each of which sends a mail there.
 pub const MAILS_AN_HOUR: Limit = Limit { most: 3, period_seconds: 3600 };
 

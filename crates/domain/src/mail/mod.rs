@@ -1,7 +1,7 @@
-//! Mail to users, and the tokens in it that reset passwords and verify addresses (`contract`: Account life).
+//! Mail to users, and the tokens in it that reset passwords and verify addresses (`contract`: Accounts).
 //!
-//! A request puts a mail into the outbox, in the transaction of its change; [`MailDelivery`] sends it later, and retries until
-//! the mail server accepts it. The text of a mail is up to the adapter.
+//! A request puts a mail into the outbox, in the transaction of its change; [`MailDelivery`] sends it later, and retries for
+//! up to [`RETRY_PERIOD_MILLIS`] if the mail server does not accept it. The text of a mail is up to the adapter.
 
 mod delivery;
 mod model;

@@ -106,7 +106,7 @@ pub const SENT_KEPT_MILLIS: i64 = DAY_MILLIS;
 /// For how long a mail that was given up is kept: 30 days.
 pub const DEAD_KEPT_MILLIS: i64 = 30 * DAY_MILLIS;
 
-/// Returns the delay before the next attempt: exponential backoff, from 5 s after the first attempt up to an hour.
+/// Returns the delay before the next attempt: 5 s after the first attempt, doubled after each further one, up to an hour.
 pub fn retry_delay_millis(attempts: u32) -> i64 {
     let doubled = 1_i64.checked_shl(attempts.saturating_sub(1)).filter(|times| *times > 0);
     doubled.and_then(|times| times.checked_mul(5_000)).map_or(HOUR_MILLIS, |pause| pause.min(HOUR_MILLIS))

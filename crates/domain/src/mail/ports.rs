@@ -44,8 +44,8 @@ pub trait Outbox: Send + Sync {
     async fn is_due(&self, now: Timestamp) -> Result<bool>;
 
     /// Claims the mail that has been due for longest: counts the attempt, schedules the next one
-    /// ([`retry_delay_millis`](super::retry_delay_millis)), and, if its kind has a token, stores the digest of the token that the mail will
-    /// carry. A request to reset a password becomes a mail, or is dropped.
+    /// ([`retry_delay_millis`](super::retry_delay_millis)), and, if its kind has a token, stores the digest of the token that
+    /// the mail will carry. A request to reset a password becomes a mail, or is dropped.
     async fn claim(&self, token: &TokenDigest, now: Timestamp) -> Result<Claim>;
 
     /// Records that a mail was sent.
@@ -72,18 +72,18 @@ pub trait TokenRedemption: Send + Sync {
     /// Returns the account whose password a token resets; `None` when the token is invalid or the account is disabled.
     async fn find_reset(&self, token: &TokenDigest, now: Timestamp) -> Result<Option<UserId>>;
 
-    /// Redeems a token: sets the password of its account, revokes all its sessions, and invalidates its other tokens and requests
-    /// that would reset the password. Returns whether the token was valid.
+    /// Redeems a token: sets the password of its account, revokes all its sessions, and deletes its other tokens and unsent
+    /// mails that would reset the password or change the address. Returns whether the token was valid.
     async fn reset_password(&self, token: &TokenDigest, new: &PasswordHash, now: Timestamp) -> Result<bool>;
 
     /// Redeems a token that was sent to the address of an account, which marks that address as verified, or to a new address,
-    /// which becomes the verified address of the account; the latter invalidates password resets through the previous address.
-    /// Returns whether the token was valid; it is not once the account has changed to another address. MUST fail with
+    /// which becomes the verified address of the account; the latter invalidates all other tokens of the account, and its
+    /// unsent mails that would contain one. Returns whether the token was valid; it is not once the account has changed to another address. MUST fail with
     /// [`Conflict::Email`](crate::error::Conflict) when another account has the address, without using up the token.
     async fn verify_email(&self, token: &TokenDigest, now: Timestamp) -> Result<bool>;
 
-    /// Changes the address of an account to an unverified one, and invalidates password resets through the previous address. MUST
-    /// fail with [`Conflict::Email`](crate::error::Conflict) when another account has the address, and with
+    /// Changes the address of an account to an unverified one, and invalidates all tokens of the account and its
+    /// unsent mails that would contain one. MUST fail with [`Conflict::Email`](crate::error::Conflict) when another account has the address, and with
     /// [`Error::Stale`](crate::Error::Stale) when the password has changed since it was confirmed.
     async fn set_email(&self, account: &ConfirmedPassword, email: &Email, now: Timestamp) -> Result<()>;
 }

@@ -73,8 +73,8 @@ impl AccountMail {
         let requester = Requester { account: Some(user), address: client };
         let new = self.checks.passwords.hash(new, &requester).await?;
         let _invalidate = InvalidateSessionsOnDrop(self.sessions.as_ref(), user);
-        let is_good = self.redemption.reset_password(&digest, &new, self.clock.now()).await?;
-        if is_good { Ok(()) } else { Err(MailToken::invalid()) }
+        let is_valid = self.redemption.reset_password(&digest, &new, self.clock.now()).await?;
+        if is_valid { Ok(()) } else { Err(MailToken::invalid()) }
     }
 
     /// Requests a mail with a token that verifies the caller's address, unless it is verified already.
@@ -100,8 +100,8 @@ impl AccountMail {
     /// meanwhile.
     pub async fn verify_email(&self, token: &MailToken) -> Result<()> {
         self.ensure_configured()?;
-        let is_good = self.redemption.verify_email(&self.tokens.digest(token), self.clock.now()).await?;
-        if is_good { Ok(()) } else { Err(MailToken::invalid()) }
+        let is_valid = self.redemption.verify_email(&self.tokens.digest(token), self.clock.now()).await?;
+        if is_valid { Ok(()) } else { Err(MailToken::invalid()) }
     }
 
     /// Changes the address of the caller's account. The change takes effect once the new address is verified, and the present

@@ -169,7 +169,7 @@ async fn an_invalid_token_is_rejected_before_the_password_is_hashed() {
 
 #[tokio::test]
 async fn a_valid_token_sets_the_password_and_invalidates_cached_sessions() {
-    for is_still_good in [true, false] {
+    for is_still_valid in [true, false] {
         let mut ports = Ports::default();
         let new = PasswordHash::new("new".to_owned());
         ports.redemption.expect_find_reset().returning(|_, _| Ok(Some(ALICE)));
@@ -186,10 +186,10 @@ async fn a_valid_token_sets_the_password_and_invalidates_cached_sessions() {
             .expect_reset_password()
             .once()
             .with(eq(digest()), eq(new), eq(NOW))
-            .returning(move |_, _, _| Ok(is_still_good));
+            .returning(move |_, _, _| Ok(is_still_valid));
         ports.sessions.expect_invalidate_account().once().with(eq(ALICE)).return_const(());
         let reset = ports.account_mail(true).reset_password(client(), &token(), &password()).await;
-        if is_still_good { reset.unwrap() } else { expect_invalid_token(reset) }
+        if is_still_valid { reset.unwrap() } else { expect_invalid_token(reset) }
     }
 }
 
@@ -206,11 +206,11 @@ async fn a_verified_address_is_sent_no_verification_mail() {
 
 #[tokio::test]
 async fn a_token_verifies_an_address_once() {
-    for is_good in [true, false] {
+    for is_valid in [true, false] {
         let mut ports = Ports::default();
-        ports.redemption.expect_verify_email().once().with(eq(digest()), eq(NOW)).returning(move |_, _| Ok(is_good));
+        ports.redemption.expect_verify_email().once().with(eq(digest()), eq(NOW)).returning(move |_, _| Ok(is_valid));
         let verified = ports.account_mail(true).verify_email(&token()).await;
-        if is_good { verified.unwrap() } else { expect_invalid_token(verified) }
+        if is_valid { verified.unwrap() } else { expect_invalid_token(verified) }
     }
 }
 
@@ -376,9 +376,9 @@ async fn administrators_list_a_limited_number_of_mails_and_retry_one_that_was_no
     let mut found = vec![0, 1];
     let one = Some(MailId::new(NEW_ID));
     outbox.expect_retry().times(2).with(eq(one), eq(NOW)).returning(move |_, _| Ok(found.pop().unwrap()));
-    let care = OutboxAdmin { outbox: Arc::new(outbox), clock: clock(NOW) };
-    assert_eq!(care.list(&admin(), MailStatus::Dead).await.unwrap(), []);
-    care.retry(&admin(), MailId::new(NEW_ID)).await.unwrap();
-    let missing = care.retry(&admin(), MailId::new(NEW_ID)).await;
+    let outbox = OutboxAdmin { outbox: Arc::new(outbox), clock: clock(NOW) };
+    assert_eq!(outbox.list(&admin(), MailStatus::Dead).await.unwrap(), []);
+    outbox.retry(&admin(), MailId::new(NEW_ID)).await.unwrap();
+    let missing = outbox.retry(&admin(), MailId::new(NEW_ID)).await;
     assert!(matches!(missing, Err(Error::NotFound(Resource::Mail))), "{missing:?}");
 }

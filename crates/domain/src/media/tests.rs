@@ -120,7 +120,9 @@ async fn a_failed_deletion_stays_on_record_and_does_not_stop_the_sweep() {
     for n in [2, 3] {
         unnamed.expect_forget().once().withf(move |k| k == [key(n)]).returning(|_| Ok(()));
     }
-    let Err(Error::Unavailable(cause)) = sweep(store, unnamed).run().await else { panic!("a failure is told") };
+    let Err(Error::Unavailable(cause)) = sweep(store, unnamed).run().await else {
+        panic!("the failure was not returned")
+    };
     assert_eq!(cause.to_string(), "locked");
 }
 

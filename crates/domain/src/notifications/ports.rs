@@ -15,7 +15,7 @@ use crate::posts::VisibleTo;
 /// depend on how many notifications there are.
 ///
 /// The repositories of posts, comments and follows store [`Notice`](crate::notices::Notice)s in the transaction of the change
-/// that they belong to, unless the recipient's settings exclude them at that time:
+/// that they belong to, unless the recipient's settings, a mute or a block exclude them at that time:
 ///
 /// - Likes and follows are grouped: one notification per recipient, kind, subject and day (UTC) of the act, created by the first
 ///   act. Each further act raises its count, marks it unread and sets its time of change. When an act is undone, its actor is
@@ -46,8 +46,8 @@ pub trait NotificationRepository: Send + Sync {
 
     /// Marks a notification of a recipient and all older ones as read, including those that the recipient does not see.
     ///
-    /// `updated_at` is the [`Notification::updated_at`] that the recipient has seen. If the notification has changed since, it
-    /// stays as it is, and so does everything that changed after that instant.
+    /// `updated_at`, if given, is the [`Notification::updated_at`] that the recipient has seen: if the notification has changed
+    /// since, it stays as it is, and so does everything that changed after that instant. Without it, the present one counts.
     ///
     /// MUST fail with [`Error::NotFound`](crate::Error::NotFound) when the recipient has no such notification (any more).
     async fn mark_read(&self, recipient: UserId, up_to: NotificationId, updated_at: Option<Timestamp>) -> Result<()>;
@@ -72,7 +72,7 @@ pub trait NotificationRepository: Send + Sync {
 
     /// Deletes a batch of notifications that were created before an instant, and whose ids are from before it as well. The batch
     /// is small enough that other writes need not wait long. Returns how many rows were deleted, 0 when nothing is left.
-    async fn delete_made_before(&self, at: Timestamp) -> Result<usize>;
+    async fn delete_created_before(&self, at: Timestamp) -> Result<usize>;
 
     /// Deletes the notifications beyond the newest [`MAX_NOTIFICATIONS`](super::MAX_NOTIFICATIONS) of the next few recipients
     /// after one, in an order that the adapter chooses. Returns how many rows were deleted and the last of these recipients,

@@ -100,7 +100,7 @@ impl NotificationSweep {
         let before = self.clock.now().plus_millis(-RETENTION_MILLIS);
         let mut deleted = 0;
         loop {
-            match self.notifications.delete_made_before(before).await? {
+            match self.notifications.delete_created_before(before).await? {
                 0 => break,
                 rows => deleted += rows,
             }

@@ -87,7 +87,7 @@ async fn the_sweep_continues_until_nothing_is_left() {
     let mut sequence = Sequence::new();
     let before = Timestamp::from_unix_millis(1_000);
     for rows in [500, 20, 0] {
-        mock.expect_delete_made_before()
+        mock.expect_delete_created_before()
             .once()
             .in_sequence(&mut sequence)
             .with(eq(before))

@@ -127,13 +127,13 @@ impl Person {
 
     /// Returns what a viewer sees of the user in lists; `None` if there is nothing to see, and if a block separates the two.
     pub fn listed_for(self, viewer: &Member) -> Option<Profile> {
-        let is_apart = self.audience(viewer) == Audience::Blocked;
-        self.seen_by(viewer).filter(|_| !is_apart)
+        let is_blocked = self.audience(viewer) == Audience::Blocked;
+        self.seen_by(viewer).filter(|_| !is_blocked)
     }
 
     fn audience(&self, viewer: &Member) -> Audience {
-        let are_apart = self.relationship.blocking || self.blocks_viewer;
-        Audience::of(viewer, self.id, Standing::of(self.relationship.following, are_apart))
+        let is_blocked = self.relationship.blocking || self.blocks_viewer;
+        Audience::of(viewer, self.id, Standing::of(self.relationship.following, is_blocked))
     }
 
     /// Returns what a viewer sees of the user, provided that the viewer may see the user at all.

@@ -27,7 +27,8 @@ pub trait PeopleRepository: Send + Sync {
     /// descending.
     ///
     /// This list and the next two leave out disabled accounts, and people [separated](crate::relation::Standing::Blocked) from
-    /// the viewer by a block. A viewer who sees all gets both in the next two, and in this one the latter alone.
+    /// the viewer by a block. For a viewer who sees all, the next two leave out nobody, and this one only disabled
+    /// accounts.
     async fn list_discoverable(&self, viewer: Viewer, page: PageRequest) -> Result<Page<Person>>;
 
     /// Returns the followers of a user, newest relation first.

@@ -211,8 +211,8 @@ impl PostAccess {
     /// Ensures that the post exists as far as `viewer` can tell. Callers check this before anything else (`contract`: Safety).
     ///
     /// # Errors
-    /// [`Error::NotFound`] when a block separates the viewer from the author, or when the post is hidden and the viewer is
-    /// neither its author nor an ADMIN.
+    /// [`Error::NotFound`], unless the viewer is an ADMIN, when a block separates the viewer from the author, or when the post
+    /// is hidden and the viewer is not its author.
     pub fn ensure_there(&self, viewer: &Member) -> Result<()> {
         self.ensure_shown(viewer)?;
         self.ensure_not_blocked(viewer)

@@ -344,6 +344,6 @@ impl Posts {
     fn new_like(&self, liker: &Member, post: PostAccess) -> NewRelation {
         let (id, at) = (RelationId::new(self.ids.generate()), self.clock.now());
         let act = Act { actor: liker.id(), subject: Subject::Post(post.id), at };
-        NewRelation { id, at, notice: act.tell(&*self.ids, post.author, NotificationKind::Like) }
+        NewRelation { id, at, notice: act.notice(&*self.ids, post.author, NotificationKind::Like) }
     }
 }

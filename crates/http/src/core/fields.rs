@@ -62,7 +62,7 @@ spellings! {
     PageSize "size",
     Position "cursor",
     Order "order",
-    MadeBefore "createAt",
+    CreatedBefore "createAt",
     Kind "type",
     SearchAuthor "from",
     UpTo "upTo",

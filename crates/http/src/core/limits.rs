@@ -32,7 +32,7 @@ pub struct LoadLimits {
     /// 503 if none becomes available in time. It keeps its memory until the client has read it.
     pub answer_bytes: usize,
     /// How long a client may take to send the head of a request, from its first byte or from the start of the connection. After
-    /// that it is disconnected, and answered 408 before if it has sent anything.
+    /// that it is answered 408, if it has sent anything, and disconnected.
     pub head_time: Duration,
     /// How long a client may take to send the body of a request. After that it is answered 408 and disconnected.
     pub body_time: Duration,

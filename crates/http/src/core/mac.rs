@@ -18,7 +18,7 @@ pub(crate) enum Purpose {
     Response = 3,
 }
 
-/// The keys of message authentication codes, derive_key one-way from the secret that the nodes of a service share.
+/// The keys of message authentication codes, derived one-way from the secret that the nodes of a service share.
 #[derive(Clone)]
 pub struct MacKeys {
     own: Hmac<Sha256>,

@@ -19,16 +19,16 @@ pub(crate) struct MatchedRoute {
 }
 
 impl MatchedRoute {
-    /// Returns the target of a request, if its path matched one.
+    /// Returns the route that the path of a request matched, if it matched one.
     pub(crate) fn of(request: &HttpRequest) -> Option<Self> {
         request.extensions().get::<Self>().copied()
     }
 
     /// Returns the name of the path's parameter and its decoded value; both empty if the path has none.
     pub(crate) fn parameter(request: &HttpRequest) -> (&'static str, Cow<'_, str>) {
-        let Some(target) = Self::of(request) else { return Default::default() };
-        let value = normalized_path(request).get(target.begin..target.end).unwrap_or_default();
-        (parameter_name(target.path).unwrap_or_default(), percent_decode_str(value).decode_utf8_lossy())
+        let Some(route) = Self::of(request) else { return Default::default() };
+        let value = normalized_path(request).get(route.begin..route.end).unwrap_or_default();
+        (parameter_name(route.path).unwrap_or_default(), percent_decode_str(value).decode_utf8_lossy())
     }
 }
 
@@ -65,8 +65,8 @@ impl Paths {
         let &(number, path) = found.value;
         let begin = path.find('{').unwrap_or_default();
         let end = begin + found.params.iter().next().map_or(0, |(_, value)| value.len());
-        let target = MatchedRoute { number, path, begin, end };
-        request.extensions_mut().insert(target);
-        Some(target)
+        let route = MatchedRoute { number, path, begin, end };
+        request.extensions_mut().insert(route);
+        Some(route)
     }
 }

@@ -60,7 +60,7 @@ pub(crate) fn boolean(description: &str) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Boolean).description(Some(description))
 }
 
-/// Returns the schema of a boolean that constant has this value.
+/// Returns the schema of a boolean that always has this value.
 fn constant(value: bool, description: &str) -> ObjectBuilder {
     boolean(description).enum_values(Some([value]))
 }
@@ -246,7 +246,7 @@ schemas! {
     updated_notification_at =
         instant("When an actor was last added to it; initially, when it was created. Notifications are ordered by this.");
     read_updated_at = instant(
-        "The `updatedAt` of that notification as it was shown: what has changed since stays unread, this one included.",
+        "The `updatedAt` of the notification `upTo`, as the client showed it. Notifications that changed since then stay unread, also `upTo` itself.",
     );
     muted_until = nullable(instant("When the mute ends; null if it has no end."));
     hidden = boolean("Whether it is hidden: then only administrators and its author can see it.");

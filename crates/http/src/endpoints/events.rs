@@ -101,9 +101,9 @@ pub(crate) async fn stream(
         connection.begin_stream();
     }
     // Without this check, a client that has disconnected would be noticed only at the next write.
-    let is_disconnected = move || connection.as_ref().is_some_and(|connection| connection.is_disconnected());
+    let has_closed_input = move || connection.as_ref().is_some_and(|connection| connection.has_closed_input());
     let mut chunks = Box::pin(chunks(state, subscription, queue, messages));
-    let chunks = poll_fn(move |cx| if is_disconnected() { Poll::Ready(None) } else { chunks.as_mut().poll_next(cx) });
+    let chunks = poll_fn(move |cx| if has_closed_input() { Poll::Ready(None) } else { chunks.as_mut().poll_next(cx) });
     let mut response = headers(HttpResponse::Ok()).streaming(chunks);
     if request.version() < Version::HTTP_11 {
         // HTTP/1.0 has no chunked encoding: the stream ends with the connection.

@@ -28,7 +28,7 @@ const QUEUE_TIMEOUT: Duration = Duration::from_secs(15);
 const MULTIPART: &[u8] = b"multipart/";
 
 /// Limits how many requests of one account are in progress at once: reads to half the number of worker threads, writes to as
-/// many besides if the database executes them in parallel, and uploads to a few. Others wait in the order of await_body.
+/// many besides if the database executes them in parallel, and uploads to a few. Others wait in the order of arrival.
 ///
 /// So the requests of a busy account wait for each other, and those of other accounts do not queue behind all of them. The
 /// other half of the workers is left to other accounts: a read keeps a core busy, here or at the database, and so does a

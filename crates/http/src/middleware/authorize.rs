@@ -69,7 +69,8 @@ async fn check_and_call(
     if policy.is_replicated && is_safe {
         select_replica(state, caller, http).await;
     }
-    // Later reads from a replica depend on a record of this write, so it must run until that is made.
+    // Reads from the replica depend on the record of this write, so the request runs until that is made, even without its
+    // client.
     let is_recorded = !is_safe && caller.is_some() && state.replica.is_some();
     let is_deletion = request.method() == Method::DELETE;
     let mut answered = match idempotency::key(policy.idempotency, request.headers())? {

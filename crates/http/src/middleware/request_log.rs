@@ -40,7 +40,7 @@ pub(crate) async fn observe(
     let given = request.headers().get(REQUEST_ID).filter(|_| state.trusted_proxies.is_forwarded(request.request()));
     let context = RequestContext::begin(given.and_then(RequestId::parse), state.services.ids.as_ref());
     request.extensions_mut().insert(context);
-    let route = shared::<Paths>(request.request())?.find(request.request()).map(|target| target.path);
+    let route = shared::<Paths>(request.request())?.find(request.request()).map(|route| route.path);
     let span = request_log.span(request.request(), route, context);
     let mut response = next.call(request).instrument(span.clone()).await?;
     let (status, id) = (response.status(), context.id());
@@ -185,7 +185,7 @@ impl Drop for CancelledRequestGuard<'_> {
 /// Writes a line of the access log: the caller, the endpoint and the status, or that the client disconnected. It has the route
 /// instead of the URI, which may contain confidential data.
 fn log_access(state: &State, request: &HttpRequest, id: RequestId, status: Option<StatusCode>, time: Duration) {
-    let (method, route) = (request.method(), MatchedRoute::of(request).map_or("-", |target| target.path));
+    let (method, route) = (request.method(), MatchedRoute::of(request).map_or("-", |route| route.path));
     let (status, abandoned) = (status.map(|status| status.as_u16()), status.is_none().then_some(true));
     let milliseconds = (time.as_secs_f64() * 1000.0 * 1000.0).round() / 1000.0;
     let user = request.extensions().get::<Caller>().map(|caller| tracing::field::display(caller.user.uuid()));

@@ -1,6 +1,7 @@
 //! The deadlines of receiving a request body, and of the work on the request.
 //!
-//! The whole body must arrive in its time, even if some of it keeps arriving. The time for the work begins afterwards.
+//! The whole body must arrive within its time, which bytes that keep arriving do not extend. The time for the work begins
+//! afterwards.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;

@@ -51,7 +51,7 @@ impl Query {
         self.get_all(field).next()
     }
 
-    /// Parses `size` and `cursor` of a list. Without `size`, the list is returned as a whole up to its default size.
+    /// Parses `size` and `cursor` of a list. Without `size`, the page has up to [`PageSize::LIST_DEFAULT`] entries.
     pub(crate) fn page(&self, list: List) -> Result<PageRequest, ApiError> {
         self.page_with(list, FieldErrors::default())
     }
@@ -64,9 +64,10 @@ impl Query {
     /// Parses `size`, `cursor` and `createAt` of the following feed. Its posts were made before `createAt`.
     pub(crate) fn feed_page(&self) -> Result<FeedRequest, ApiError> {
         let mut errors = FieldErrors::default();
-        let created_before = errors.check_optional(FieldName::MadeBefore, self.get(FieldName::MadeBefore), |given| {
-            parse_instant(given).ok_or_else(|| invalid("createAt must be an RFC 3339 time or a date"))
-        });
+        let created_before =
+            errors.check_optional(FieldName::CreatedBefore, self.get(FieldName::CreatedBefore), |given| {
+                parse_instant(given).ok_or_else(|| invalid("createAt must be an RFC 3339 time or a date"))
+            });
         Ok(FeedRequest { page: self.short_page_with(List::Posts, errors)?, created_before })
     }
 

@@ -43,7 +43,7 @@ macro_rules! groups {
 groups! {
     /// The page of a list.
     Paging = [size(&format!("Without it, all entries up to {}.", PageSize::LIST_DEFAULT.get()), None), cursor()];
-    /// The page of a list that is never returned as a whole.
+    /// The page of a list that has short pages by default.
     ShortPaging = [size("", Some(PageSize::SHORT_DEFAULT.get())), cursor()];
     /// The page of a post's comments.
     CommentPaging = [

@@ -1,7 +1,7 @@
 //! Entity tags: the `ETag` of responses.
 //!
 //! The tag of something that can be edited begins with its version, which only an edit changes. The rest is a digest of the
-//! body, which also changes with likes and the like. Caches compare whole tags (`If-None-Match`), edits only the versions
+//! body, which other things change as well, such as likes. Caches compare whole tags (`If-None-Match`), edits only the versions
 //! (`If-Match`), so that a like in the meantime does not make an edit fail.
 
 use agora_domain::clock::Timestamp;

@@ -69,7 +69,7 @@ pub(crate) struct Connection {
     /// Whether a response is not rendered yet, or not sent yet.
     owes_answer: Cell<bool>,
     /// Whether the client closed its sending side before it was answered.
-    is_disconnected: Cell<bool>,
+    has_closed_input: Cell<bool>,
     /// Whether the response is an event stream, which ends only when the client disconnects.
     is_stream: Cell<bool>,
     /// The waker of the reader, woken when the response was sent.
@@ -92,7 +92,7 @@ impl Connection {
             body: Cell::new(Body::Over),
             is_unread: Cell::new(false),
             owes_answer: Cell::new(false),
-            is_disconnected: Cell::new(false),
+            has_closed_input: Cell::new(false),
             is_stream: Cell::new(false),
             reader: Cell::new(None),
             stalled: Cell::new(None),
@@ -152,14 +152,14 @@ impl Connection {
     }
 
     /// Records that the client closed its sending side.
-    pub(crate) fn mark_left(&self) {
-        self.is_disconnected.set(true);
+    pub(crate) fn mark_input_closed(&self) {
+        self.has_closed_input.set(true);
     }
 
-    /// Returns whether the client closed its sending side. It may still read: whether it does is unknown until a response was
-    /// sent to its end.
-    pub(crate) fn is_disconnected(&self) -> bool {
-        self.is_disconnected.get()
+    /// Returns whether the client closed its sending side. It may still be reading; that is only known after a whole
+    /// response was sent.
+    pub(crate) fn has_closed_input(&self) -> bool {
+        self.has_closed_input.get()
     }
 
     /// Returns whether the body of the current request is malformed, so that nothing after it can be parsed.

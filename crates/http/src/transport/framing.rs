@@ -1,9 +1,9 @@
 //! Finds the end of each request, so that the next one reaches actix-http only after the response was sent.
 //!
-//! actix-http reads ahead. It keeps the version, whether the response has a body (HEAD) and whether the connection is kept
-//! alive of the head that it parsed last, and uses these for the response to the request before. The response to a HEAD
-//! would have a body, which the client would take for the next response. So actix-http gets one request at a time. It alone
-//! parses requests: this module decides when it gets the bytes, never which.
+//! actix-http reads ahead. Of the head that it parsed last, it keeps the version, whether the response has a body (HEAD) and
+//! whether the connection is kept alive, and it uses these for the response to the request before. So the response to a HEAD
+//! with another request behind it could have a body, which the client would take for the next response. Therefore actix-http
+//! gets one request at a time. It alone parses requests: this module decides when it gets the bytes, never which.
 
 use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::http::header::HeaderMap;

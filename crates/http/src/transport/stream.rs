@@ -134,7 +134,7 @@ impl Stream {
             let before = buf.filled().len();
             ready!(Pin::new(&mut self.tcp).poll_read(cx, buf))?;
             if buf.filled().len() == before {
-                self.connection.mark_left();
+                self.connection.mark_input_closed();
                 return Poll::Ready(Ok(()));
             }
             self.pipelined = BytesMut::from(&buf.filled()[before..]);
@@ -156,7 +156,7 @@ impl Stream {
                 }
             }
             if buf.filled().len() == before {
-                self.connection.mark_left();
+                self.connection.mark_input_closed();
             }
             let consumed = self.connection.consume(&buf.filled()[before..]);
             self.pipelined.extend_from_slice(&buf.filled()[before + consumed..]);

@@ -5,8 +5,8 @@ use std::num::NonZeroU64;
 use ::gif::{DecodeOptions, Decoder, Encoder, MemoryLimit};
 use image::metadata::Orientation;
 
+use super::downscale::{Darkness, Downscaler, RowPosition, ThumbnailAndPreview, opaque};
 use super::pixels::PixelMemory;
-use super::shrink::{Darkness, Downscaler, RowPosition, ThumbnailAndPreview, opaque};
 use super::{ImageLimits, Result, output_buffer, undecodable};
 
 /// Writes the file again with only its frames, palettes and timing. The compressed pixels are copied as they are, so that

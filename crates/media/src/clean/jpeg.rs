@@ -12,9 +12,9 @@ use image::codecs::jpeg::{JpegDecoder, JpegEncoder};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageEncoder};
 
+use super::downscale::{ThumbnailAndPreview, downscale};
 use super::orientation::{OrientedView, encode_upright, max_encoded_bytes, orientation_of, profile_fits};
 use super::pixels::PixelMemory;
-use super::shrink::{ThumbnailAndPreview, downscale};
 use super::{ImageLimits, Result, icc, output_buffer, take, take_array, undecodable};
 
 /// The quality of an image that is encoded again, with hardly any visible loss.

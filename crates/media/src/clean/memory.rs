@@ -8,7 +8,7 @@
 use agora_domain::media::ImageFormat;
 use image::metadata::Orientation;
 
-use super::{ImageLimits, Result, gif, jpeg, png, shrink, webp};
+use super::{ImageLimits, Result, downscale, gif, jpeg, png, webp};
 
 /// The bytes allocated besides the pixels and the file: tables, rows, the state of the encoder.
 const FIXED_OVERHEAD: u64 = 2 * 1024 * 1024;
@@ -30,6 +30,6 @@ pub(super) fn estimate(format: ImageFormat, upload: &[u8], limits: &ImageLimits)
     let reorienting = if orientation == Orientation::NoTransforms { 0 } else { pixels.reorienting };
     let file = (upload.len() as u64).saturating_mul(FILE_COPIES);
     // The thumbnail is in memory as well while the orientation is applied.
-    let downscaling = shrink::estimate_memory(pixels.size);
+    let downscaling = downscale::estimate_memory(pixels.size);
     Ok(pixels.decoding.max(reorienting).saturating_add(downscaling).saturating_add(file).saturating_add(FIXED_OVERHEAD))
 }

@@ -4,6 +4,7 @@
 //! of what rendering needs, so that anything unknown is left out. The result is then decoded in full, so that exactly what
 //! was checked is stored. The thumbnail and the preview are made from the pixels as they are decoded.
 
+mod downscale;
 mod gif;
 mod icc;
 mod jpeg;
@@ -12,7 +13,6 @@ mod memory;
 mod orientation;
 mod pixels;
 mod png;
-mod shrink;
 #[cfg(test)]
 mod tests;
 mod vp8l;
@@ -104,7 +104,7 @@ fn reject_on_panic<T>(format: ImageFormat, work: impl FnOnce() -> Result<T>) -> 
 }
 
 pub(crate) fn clean(format: ImageFormat, upload: Bytes, limits: &ImageLimits) -> Result<CleanImage> {
-    let (bytes, shrink::ThumbnailAndPreview { preview, thumbnail }) = match format {
+    let (bytes, downscale::ThumbnailAndPreview { preview, thumbnail }) = match format {
         ImageFormat::Jpeg => jpeg::clean(upload, limits),
         ImageFormat::Png => png::clean(&upload, limits),
         ImageFormat::Gif => gif::clean(&upload, limits),

@@ -8,9 +8,9 @@ use std::io::{Cursor, Write as _};
 
 use image::metadata::Orientation;
 
+use super::downscale::{Downscaler, RowPosition, ThumbnailAndPreview};
 use super::orientation::{encode_upright, max_encoded_bytes, orientation_of, oriented_size, stored_position};
 use super::pixels::PixelMemory;
-use super::shrink::{Downscaler, RowPosition, ThumbnailAndPreview};
 use super::{ImageLimits, Result, icc, output_buffer, push_chunk, take, take_array, undecodable};
 
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";

@@ -11,9 +11,9 @@ use image::codecs::webp::{WebPDecoder, WebPEncoder};
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageEncoder};
 
+use super::downscale::{Downscaler, ThumbnailAndPreview, downscale};
 use super::orientation::{orientation_of, profile_fits};
 use super::pixels::PixelMemory;
-use super::shrink::{Downscaler, ThumbnailAndPreview, downscale};
 use super::{ImageLimits, Result, icc, push_chunk, take, take_array, undecodable, vp8l};
 
 /// The most bytes of memory that the prefix codes of a lossless picture may take. Those of a screenshot with 35 megapixels take

@@ -44,7 +44,7 @@ pub enum ProductsCommand {
     Export {
         /// The file to write, which must not exist; standard output if omitted or -
         file: Option<PathBuf>,
-        /// The format of the file, if its extension is not one of these; jsonl by default on standard output
+        /// The format of the file, if its extension is not .json, .jsonl, .ndjson or .csv; jsonl by default on standard output
         #[arg(long, value_enum)]
         format: Option<Format>,
     },

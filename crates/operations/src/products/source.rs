@@ -14,7 +14,7 @@ use super::{json, table};
 use crate::background::Background;
 use crate::progress::{INTERRUPTED, Interrupt};
 
-/// A batch of rows ends once it has as many bytes.
+/// A batch of rows ends once it has this many bytes.
 const BATCH_BYTES: u64 = MAX_ROW;
 
 /// The size of the buffer that copies an input into a temporary file.
@@ -139,7 +139,7 @@ impl<R: Read> Read for CountingReader<'_, R> {
 /// Reads the rows of a file and passes each to `take`, until that returns `false`.
 ///
 /// # Errors
-/// When cannot read the file, or is not a file of products at all.
+/// When the file cannot be read, or is not a file of products at all.
 pub(super) fn read(
     format: Format,
     mut input: impl Read,

@@ -211,9 +211,9 @@ fn an_error_after_which_reading_cannot_continue_is_reported_with_its_line() {
 #[test]
 fn a_row_without_an_end_is_not_held_in_memory() {
     let huge = "x".repeat(usize::try_from(3 * MAX_ROW).unwrap());
-    let told = "it is longer than 1 MiB";
+    let expected_reason = "it is longer than 1 MiB";
     let lines = format!("{{\"sku\":\"A\"}}\n{{\"sku\":\"{huge}\"}}\n{{\"sku\":\"B\"}}\n");
-    assert_eq!(skus(Jsonl, lines.as_bytes()), expected(&[(1, "A"), (2, told), (3, "B")]));
+    assert_eq!(skus(Jsonl, lines.as_bytes()), expected(&[(1, "A"), (2, expected_reason), (3, "B")]));
     for (format, text) in [
         (Json, format!("[{{\"sku\":\"A\"}},\n{{\"sku\":\"{huge}\"}}]")),
         (Json, format!("[{{\"sku\":\"A\"}},\n{}", " ".repeat(huge.len()))),
@@ -222,7 +222,10 @@ fn a_row_without_an_end_is_not_held_in_memory() {
     ] {
         let found = skus(format, text.as_bytes());
         let [(_, first), (_, reason)] = found.as_slice() else { panic!("{format:?}: {} rows", found.len()) };
-        assert!(first == "A" && reason.starts_with(told) && reason.contains("not read"), "{format:?}: {reason}");
+        assert!(
+            first == "A" && reason.starts_with(expected_reason) && reason.contains("not read"),
+            "{format:?}: {reason}"
+        );
     }
     // Just within the limit.
     let most = " ".repeat(usize::try_from(MAX_ROW - 20).unwrap());
@@ -244,7 +247,7 @@ fn a_file_of_another_kind_is_refused_with_a_reason() {
     for other in [&b"{\"sku\":\"A\"}"[..], b"7", b"sku,name", b"\"[]\""] {
         assert!(refusal(Json, other).contains("it must begin with ["), "{other:?}");
     }
-    for (table, told) in [
+    for (table, expected_reason) in [
         ("sku,colour,weight\nA,1,2", "unknown columns \"colour\", \"weight\""),
         ("sku;name\nA;x", "unknown columns \"sku;name\""),
         ("SKU\nA", "\"SKU\""),
@@ -253,7 +256,7 @@ fn a_file_of_another_kind_is_refused_with_a_reason() {
         ("sku,\u{1b}[2J\n", "\\u{1b}"),
     ] {
         let refused = refusal(Csv, table.as_bytes());
-        assert!(refused.contains(told), "{table:?}: {refused}");
+        assert!(refused.contains(expected_reason), "{table:?}: {refused}");
     }
     // A file without products is valid.
     assert!(rows(Json, b" [ ] ").unwrap().is_empty() && rows(Csv, b"name,sku").unwrap().is_empty());

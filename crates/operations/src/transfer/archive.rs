@@ -5,7 +5,7 @@
 //! | `agora-backup.json` | [`Header`]: what the archive is |
 //! | `jwt-secret` | the secret that signs tokens, unless it is left out |
 //! | `images/KEY` | an image |
-//! | `unnamed-images` | the keys of images that no row references any more, a line each: deleted while the backup was made |
+//! | `unnamed-images` | the keys of saved images, a line each, whose rows were deleted or changed while the backup was made |
 //! | `rows/TABLE-N.jsonl` | rows, a line each, in the order of the primary key |
 //! | `summary.json` | [`Summary`]: the counts and checksums of all of it |
 //! | `sha256` | the SHA-256 of every byte of the file before this entry |

@@ -47,21 +47,21 @@ pub async fn backup(
     let (summary, warning) = save(&database, &store, secret, archive, allow_missing_images, &mut progress).await?;
     let (images, total) = (summary.images, summary.rows.values().map(|sum| sum.rows).sum::<u64>());
     let target = file.as_deref().unwrap_or(Path::new("standard output")).display();
-    let mut told = format!("Saved {total} rows and {images} images in {target}.");
-    told += &rows::in_words(&summary.rows);
-    told += if secret.is_some() {
+    let mut report = format!("Saved {total} rows and {images} images in {target}.");
+    report += &rows::in_words(&summary.rows);
+    report += if secret.is_some() {
         "\nIt contains the signing secret and all password hashes: protect it like the service itself."
     } else {
         "\nWarning: neither AGORA_JWT_SECRET nor the data directory has a signing secret, so the backup has none: after a \
          restore, all users have to log in again."
     };
-    told += &warning.map(|warning| format!("\n{warning}")).unwrap_or_default();
+    report += &warning.map(|warning| format!("\n{warning}")).unwrap_or_default();
     if file.is_none() {
         // Standard output is the backup itself.
-        writeln!(io::stderr(), "{told}")?;
+        writeln!(io::stderr(), "{report}")?;
         return Ok(String::new());
     }
-    Ok(told)
+    Ok(report)
 }
 
 /// Writes everything to an archive; returns its summary, and a warning for the operator if images are missing.

@@ -95,7 +95,7 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
         None => None,
     };
     let mut progress = Progress::new(interrupt);
-    let mut told = Vec::new();
+    let mut report = Vec::new();
     if let Some((from, to)) = &stores {
         if databases.is_none() {
             images::refuse_empty(from).await?;
@@ -103,7 +103,7 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
         if !replace {
             images::refuse_others(from, to).await?;
         }
-        told.push(images::copy(from, to, &mut progress).await?.in_words("Copied"));
+        report.push(images::copy(from, to, &mut progress).await?.in_words("Copied"));
     }
     if let Some((snapshot, load, _)) = &mut databases {
         if replace {
@@ -112,12 +112,12 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
         let sums = rows::copy(snapshot, load, &mut progress).await?;
         rows::verify(load.contents(), &sums, &mut progress).await?;
         let total: u64 = sums.values().map(|sum| sum.rows).sum();
-        told.push(format!("Copied {total} rows; counts and checksums agree.{}", rows::in_words(&sums)));
+        report.push(format!("Copied {total} rows; counts and checksums agree.{}", rows::in_words(&sums)));
         if let Some((_, to)) = &stores {
             let lost = images::lost(load.contents(), to, &mut progress).await?;
-            told.extend(images::report_missing(&lost, allow_missing_images)?);
+            report.extend(images::report_missing(&lost, allow_missing_images)?);
         }
-        told.push(
+        report.push(
             "Tokens stay valid if the same secret signs them: keep AGORA_JWT_SECRET, or copy the file jwt-secret of the \
              data directory."
                 .to_owned(),
@@ -126,5 +126,5 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
     if let Some((_, load, _databases)) = databases {
         load.commit().await.operator_context(rows::TARGET)?;
     }
-    Ok(told.join("\n"))
+    Ok(report.join("\n"))
 }

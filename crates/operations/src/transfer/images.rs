@@ -233,11 +233,11 @@ pub(crate) fn report_missing(lost: &[ImageKey], allowed: bool) -> anyhow::Result
     }
     let names: Vec<&str> = lost.iter().take(10).map(ImageKey::as_str).collect();
     let more = if lost.len() > names.len() { ", ..." } else { "" };
-    let told = format!("{} referenced images are missing: {}{more}", lost.len(), names.join(", "));
+    let text = format!("{} referenced images are missing: {}{more}", lost.len(), names.join(", "));
     if !allowed {
-        bail!("{told}\nIs this the right store? --allow-missing-images continues without them.");
+        bail!("{text}\nIs this the right store? --allow-missing-images continues without them.");
     }
-    Ok(Some(format!("Warning: {told}")))
+    Ok(Some(format!("Warning: {text}")))
 }
 
 /// Fails if the target has images that the source lacks. Those of an interrupted copy are in both.

@@ -32,7 +32,7 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
     let is_secret = saved.as_ref().is_none_or(|secret| secret.expose().len() >= Config::MIN_SECRET_BYTES);
     ensure!(is_secret, "the signing secret in the archive is too short");
     let kept = data_dir::existing_secret(&config.data_dir)?;
-    let told = match (&saved, &config.jwt_secret) {
+    let text = match (&saved, &config.jwt_secret) {
         (None, _) => "The backup has no signing secret: all users have to log in again.",
         (Some(saved), Some(set)) if saved == set => "AGORA_JWT_SECRET is the secret of the backup: tokens stay valid.",
         (Some(_), Some(_)) => {
@@ -112,7 +112,7 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
         data_dir::store_secret(&data_dir, &saved)?;
     }
     load.commit().await.operator_context(TARGET)?;
-    Ok(format!("{restored}\n{told}"))
+    Ok(format!("{restored}\n{text}"))
 }
 
 /// What has been read of an archive.
@@ -150,7 +150,7 @@ impl Contents {
             lost.len()
         );
         let total: u64 = summary.rows.values().map(|sum| sum.rows).sum();
-        let told = format!(
+        let text = format!(
             "Restored {total} rows; counts and checksums agree.{}\n{}",
             rows::in_words(&summary.rows),
             self.images.in_words("Restored")
@@ -161,7 +161,7 @@ impl Contents {
                 format!(" {unnamed} were deleted again: they were no longer referenced at the end of the backup.")
             }
         };
-        Ok(told + &unnamed + &warning.map(|warning| format!("\n{warning}")).unwrap_or_default())
+        Ok(text + &unnamed + &warning.map(|warning| format!("\n{warning}")).unwrap_or_default())
     }
 }
 

@@ -49,11 +49,11 @@ pub async fn each_image_of_a_post_is_referenced_and_recorded_when_released(db: R
     let four: Vec<Attachment> = [(); 4].map(|()| described(w.new_image())).into();
     let post = w.post_with(ada, |post| post.attachments.clone_from(&four)).await;
     let named = async || {
-        let named = db.named_images.referenced_of(&keys(&four).into_iter().collect::<Vec<_>>()).await.unwrap();
+        let named = db.image_references.referenced_of(&keys(&four).into_iter().collect::<Vec<_>>()).await.unwrap();
         let mut folders = HashSet::new();
         for key in keys(&four) {
             let folder = u8::from_str_radix(&key.as_str()[..2], 16).unwrap();
-            folders.extend(db.named_images.referenced_in(folder).await.unwrap());
+            folders.extend(db.image_references.referenced_in(folder).await.unwrap());
         }
         folders.retain(|(key, _)| keys(&four).contains(key));
         let owners: HashSet<UserId> = folders.iter().map(|(_, owner)| *owner).collect();
@@ -68,7 +68,7 @@ pub async fn each_image_of_a_post_is_referenced_and_recorded_when_released(db: R
     let edited = db.posts.edit(post.id, ANYBODY, &set(&three), w.now()).await.unwrap();
     assert_eq!(edited.replaced_images, [four[1].key.clone()]);
     assert_eq!((stored(&db, &post).await.attachments, named().await), (three.to_vec(), keys(&three)));
-    assert_eq!(w.recorded_images().await, [four[1].key.clone()].into());
+    assert_eq!(w.mark_recorded_images().await, [four[1].key.clone()].into());
     // Adds an image, hides the post with copies of the images, and deletes it.
     let more = described(w.image().await);
     let two = [four[3].clone(), more];
@@ -79,7 +79,7 @@ pub async fn each_image_of_a_post_is_referenced_and_recorded_when_released(db: R
     assert_eq!((stored(&db, &post).await.attachments, named().await), (copies.to_vec(), HashSet::new()));
     assert_eq!(db.posts.delete(post.id, w.now()).await.unwrap().attachments, copies);
     let given_up = [keys(&four), keys(&two), keys(&copies)].into_iter().flatten().collect();
-    assert_eq!(w.recorded_images().await, given_up);
+    assert_eq!(w.mark_recorded_images().await, given_up);
 }
 
 pub async fn a_post_with_an_unrecorded_image_is_refused_entirely(db: Repositories) {
@@ -101,7 +101,7 @@ pub async fn a_post_with_an_unrecorded_image_is_refused_entirely(db: Repositorie
         refused(db.posts.edit(post.id, ANYBODY, &set(&images), w.now()).await.unwrap_err());
         assert_eq!(stored(&db, &post).await, post);
     }
-    assert_eq!(w.recorded_images().await, keys(&known));
+    assert_eq!(w.mark_recorded_images().await, keys(&known));
 }
 
 pub async fn an_upload_is_found_by_its_owner_until_used_or_marked(db: Repositories) {
@@ -143,7 +143,7 @@ pub async fn concurrent_posts_with_one_upload_succeed_once(db: Repositories) {
     }))
     .await;
     assert_eq!(outcomes.into_iter().filter(|has_it| *has_it).count(), 1);
-    assert_eq!(w.recorded_images().await, HashSet::new());
+    assert_eq!(w.mark_recorded_images().await, HashSet::new());
 }
 
 pub async fn previews_are_added_newest_first_without_a_new_version_of_the_post(db: Repositories) {
@@ -174,7 +174,7 @@ pub async fn previews_are_added_newest_first_without_a_new_version_of_the_post(d
         assert_eq!(stored(&db, post).await, Post { attachments, ..post.clone() });
     }
     assert_eq!(next(None).await, Some((posts[0].id, key(&posts[0]))));
-    assert_eq!(w.recorded_images().await, HashSet::new());
+    assert_eq!(w.mark_recorded_images().await, HashSet::new());
 }
 
 pub async fn a_late_preview_records_the_image_if_no_row_references_it(db: Repositories) {
@@ -199,7 +199,7 @@ pub async fn a_late_preview_records_the_image_if_no_row_references_it(db: Reposi
         late(post, &image.key).await;
     }
     assert_eq!(stored(&db, &posts[0]).await.attachments, [first, moved], "it is still referenced");
-    assert_eq!(w.recorded_images().await, keys(&[replaced, deleted]));
+    assert_eq!(w.mark_recorded_images().await, keys(&[replaced, deleted]));
 }
 
 pub async fn thumbnails_of_pictures_are_added_newest_user_first(db: Repositories) {
@@ -231,7 +231,7 @@ pub async fn thumbnails_of_pictures_are_added_newest_user_first(db: Repositories
         db.accounts.update_profile(account.id, &words, w.now()).await.unwrap();
     }
     assert_eq!(next(None).await, None);
-    assert_eq!(w.recorded_images().await, HashSet::new());
+    assert_eq!(w.mark_recorded_images().await, HashSet::new());
 }
 
 pub async fn a_late_thumbnail_records_the_picture_if_no_row_references_it(db: Repositories) {
@@ -244,5 +244,5 @@ pub async fn a_late_thumbnail_records_the_picture_if_no_row_references_it(db: Re
     db.images.forget(std::slice::from_ref(&old)).await.unwrap();
     db.previews.store_small(ada.id, &old, Rendition::Thumbnail, w.now()).await.unwrap();
     assert_eq!(db.accounts.find(ada.id).await.unwrap().unwrap().profile_picture, Some(new));
-    assert_eq!(w.recorded_images().await, HashSet::from([old]));
+    assert_eq!(w.mark_recorded_images().await, HashSet::from([old]));
 }

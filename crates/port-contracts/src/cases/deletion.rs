@@ -63,7 +63,7 @@ pub async fn deleting_an_account_removes_it_revokes_its_sessions_and_releases_it
     db.outbox.create(std::slice::from_ref(&mail)).await.unwrap();
     assert_eq!(db.deletions.next_unerased().await.unwrap(), None);
     assert_eq!(db.deletions.delete(&w.confirmed(ada.id).await, w.now()).await.unwrap(), Some(picture.clone()));
-    assert_eq!(w.recorded_images().await, [picture].into());
+    assert_eq!(w.mark_recorded_images().await, [picture].into());
     assert_eq!(db.accounts.find(ada.id).await.unwrap(), None);
     assert_eq!(db.accounts.list(PageRequest::FIRST).await.unwrap().items, std::slice::from_ref(&bob));
     for name in [ada.username.as_str(), ada.email.as_str(), &format!("DELETED {}", ada.id)] {
@@ -390,7 +390,7 @@ pub async fn erasure_undoes_the_acts_of_an_account_and_leaves_nothing(db: Reposi
     assert_eq!(notifications, [(NotificationKind::Follow, 1), (NotificationKind::Like, 1)]);
     assert_eq!(db.notifications.count_unread(member(bob.id)).await.unwrap(), 2);
     assert_eq!(db.notifications.list(member(cleo.id), &[], PageRequest::FIRST).await.unwrap().items, []);
-    assert_eq!(w.recorded_images().await, [image.clone()].into());
+    assert_eq!(w.mark_recorded_images().await, [image.clone()].into());
     for kind in RelationKind::ALL {
         assert_eq!(pages(9, async |page| db.exports.list_relations(ada.id, kind, page).await).await, [], "{kind:?}");
     }

@@ -138,7 +138,7 @@ pub async fn hiding_a_post_replaces_its_image_by_a_copy(db: Repositories) {
     assert_eq!(db.posts.find(post.id, ANYBODY).await.unwrap().unwrap().view.post, post, "nothing has changed");
     assert!(hide(Some(shown.clone()), Some(copy.clone())).await.unwrap());
     assert_eq!(
-        w.recorded_images().await,
+        w.mark_recorded_images().await,
         [shown, other].into(),
         "images that must not be served are marked for deletion"
     );

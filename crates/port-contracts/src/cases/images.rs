@@ -76,9 +76,9 @@ pub async fn images_are_forgotten_by_key_and_format(db: Repositories) {
     // Forgetting unrecorded keys, or none at all, is no error.
     db.images.forget(&[webp, w.new_image()]).await.unwrap();
     db.images.forget(&[]).await.unwrap();
-    assert_eq!(w.recorded_images().await.len(), 301);
+    assert_eq!(w.mark_recorded_images().await.len(), 301);
     db.images.forget(&keys).await.unwrap();
-    assert_eq!(w.recorded_images().await, set(&[&png]));
+    assert_eq!(w.mark_recorded_images().await, set(&[&png]));
 }
 
 pub async fn referencing_an_image_removes_it_from_the_record(db: Repositories) {
@@ -90,7 +90,7 @@ pub async fn referencing_an_image_removes_it_from_the_record(db: Repositories) {
     let post = w.post(ada).await.id;
     db.posts.edit(post, ANYBODY, &replace(&w.image().await), w.now()).await.unwrap();
     db.accounts.update_profile(bob, &picture(&w.image().await), w.now()).await.unwrap();
-    assert_eq!(w.recorded_images().await, set(&[&left]));
+    assert_eq!(w.mark_recorded_images().await, set(&[&left]));
 }
 
 /// Rows with and without images.
@@ -140,16 +140,16 @@ pub async fn referencing_an_unrecorded_image_is_refused(db: Repositories) {
     for key in [w.new_image(), forgotten] {
         rows.expect_refusals(&db, &w, &key).await;
     }
-    assert_eq!(w.recorded_images().await, set(&[&left]), "no image was released");
+    assert_eq!(w.mark_recorded_images().await, set(&[&left]), "no image was released");
 }
 
 pub async fn referencing_a_marked_image_is_refused(db: Repositories) {
     let w = World::new(&db);
     let rows = Rows::new(&w).await;
     let key = w.image().await;
-    assert_eq!(w.recorded_images().await, set(&[&key]));
+    assert_eq!(w.mark_recorded_images().await, set(&[&key]));
     rows.expect_refusals(&db, &w, &key).await;
-    assert_eq!(w.recorded_images().await, set(&[&key]), "it is still marked");
+    assert_eq!(w.mark_recorded_images().await, set(&[&key]), "it is still marked");
 }
 
 pub async fn referencing_a_released_image_is_refused(db: Repositories) {
@@ -160,7 +160,7 @@ pub async fn referencing_a_released_image_is_refused(db: Repositories) {
     db.posts.delete(post, w.now()).await.unwrap();
     // Its file is about to be deleted.
     rows.expect_refusals(&db, &w, &key).await;
-    assert_eq!(w.recorded_images().await, set(&[&key]));
+    assert_eq!(w.mark_recorded_images().await, set(&[&key]));
 }
 
 pub async fn a_released_image_is_recorded_with_the_time_of_the_change(db: Repositories) {
@@ -188,7 +188,7 @@ pub async fn a_released_image_is_recorded_with_the_time_of_the_change(db: Reposi
         assert_eq!(marked, [given_up]);
         db.images.forget(&marked).await.unwrap();
     }
-    assert_eq!(w.recorded_images().await, set(&[]));
+    assert_eq!(w.mark_recorded_images().await, set(&[]));
 }
 
 pub async fn changes_to_other_fields_leave_the_record_unchanged(db: Repositories) {
@@ -205,7 +205,7 @@ pub async fn changes_to_other_fields_leave_the_record_unchanged(db: Repositories
         db.accounts.update_profile(ada.id, &changes, w.now()).await.unwrap();
     }
     db.posts.delete(other.id, w.now()).await.unwrap();
-    assert_eq!(w.recorded_images().await, set(&[&left]));
+    assert_eq!(w.mark_recorded_images().await, set(&[&left]));
 }
 
 pub async fn an_image_is_never_referenced_by_two_rows(db: Repositories) {
@@ -224,7 +224,7 @@ pub async fn an_image_is_never_referenced_by_two_rows(db: Repositories) {
     }))
     .await;
     assert_eq!(outcomes.into_iter().filter(|named| *named).count(), 1);
-    assert_eq!(w.recorded_images().await, set(&[]));
+    assert_eq!(w.mark_recorded_images().await, set(&[]));
 }
 
 pub async fn an_image_is_either_referenced_or_marked(db: Repositories) {
@@ -250,7 +250,7 @@ pub async fn an_image_is_either_referenced_or_marked(db: Repositories) {
         marked.extend(taken);
     }
     assert!(named.is_disjoint(&marked));
-    assert_eq!(w.recorded_images().await, marked);
+    assert_eq!(w.mark_recorded_images().await, marked);
     assert_eq!(named.len() + marked.len(), keys.len(), "refused images were marked");
 }
 
@@ -288,7 +288,7 @@ pub async fn concurrent_references_and_releases_lose_no_image(db: Repositories) 
     );
     assert_eq!(named.len(), 2);
     assert_eq!(db.posts.find(posts[0], Viewer::ordinary(ada)).await.unwrap(), None);
-    let unnamed = w.recorded_images().await;
+    let unnamed = w.mark_recorded_images().await;
     assert!(named.is_disjoint(&unnamed));
     assert_eq!(named.union(&unnamed).cloned().collect::<HashSet<_>>(), keys.into_iter().collect());
 }
@@ -318,7 +318,7 @@ pub async fn referenced_images_are_found_by_key_prefix_with_their_owners(db: Rep
         (0xa0, vec![]),
         (0xff, vec![(first.clone(), ada), (last.clone(), ben)]),
     ] {
-        let mut named = db.named_images.referenced_in(folder).await.unwrap();
+        let mut named = db.image_references.referenced_in(folder).await.unwrap();
         named.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
         assert_eq!(named, expected, "{folder:x}");
     }
@@ -332,11 +332,11 @@ pub async fn referenced_and_recorded_keys_are_distinguished(db: Repositories) {
     let post = w.post(ada).await;
     db.posts.edit(post.id, ANYBODY, &replace(&posted), w.now()).await.unwrap();
     db.accounts.update_profile(ada, &picture(&shown), w.now()).await.unwrap();
-    assert_eq!(w.recorded_images().await, set(&[&marked]));
+    assert_eq!(w.mark_recorded_images().await, set(&[&marked]));
     w.announce(Some(&recorded)).await;
     let unknown = w.new_image();
     let keys = [&posted, &shown, &marked, &recorded, &unknown].map(Clone::clone);
     let keys_of = |keys: Vec<ImageKey>| keys.into_iter().collect::<HashSet<_>>();
-    assert_eq!(keys_of(db.named_images.referenced_of(&keys).await.unwrap()), set(&[&posted, &shown]));
+    assert_eq!(keys_of(db.image_references.referenced_of(&keys).await.unwrap()), set(&[&posted, &shown]));
     assert_eq!(keys_of(db.images.recorded(&keys).await.unwrap()), set(&[&marked, &recorded]));
 }

@@ -335,7 +335,7 @@ pub async fn old_notifications_are_deleted_in_batches(db: Repositories) {
     assert_eq!(list_all(&db, ada).await.len(), 3);
     let mut deleted = vec![];
     loop {
-        match db.notifications.delete_made_before(at(DAY)).await.unwrap() {
+        match db.notifications.delete_created_before(at(DAY)).await.unwrap() {
             0 => break,
             rows => deleted.push(rows),
         }

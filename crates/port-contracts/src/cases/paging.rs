@@ -30,7 +30,7 @@ async fn fill(lists: &Lists, list: List, places: &[Keyset]) -> Vec<Uuid> {
     lists.read(list, PageRequest::FIRST).await.unwrap().items
 }
 
-/// Returns the keyset with an id.
+/// Returns the one of these keysets that has the given id.
 fn place_of(places: &[Keyset], id: Uuid) -> Keyset {
     *places.iter().find(|place| place.id == id).unwrap()
 }

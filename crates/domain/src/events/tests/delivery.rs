@@ -112,7 +112,7 @@ async fn new_posts_by_muted_users_are_not_delivered() {
     for roles in [Roles::USER, ADMIN] {
         assert_eq!(received(muted, roles, "feed,public", CREATED).await, []);
         let of_post = received(muted, roles, &post_topic(), Event::Liked(POST)).await;
-        assert_eq!(of_post, [Message::Like(POST, 3)], "what happens to a post is told as before");
+        assert_eq!(of_post, [Message::Like(POST, 3)], "changes of the post itself are still delivered");
     }
 }
 

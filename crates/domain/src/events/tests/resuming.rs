@@ -99,7 +99,7 @@ async fn events_already_delivered_by_another_node_are_not_repeated() {
     assert_eq!(missed, []);
     world.live.heartbeat(0);
     world.live.heartbeat(1);
-    assert_eq!(outlet.take(), [], "its place would be before what was told");
+    assert_eq!(outlet.take(), [], "its position would be before what was delivered");
     world.dispatch().await;
     assert_eq!(outlet.received.lock().unwrap().iter().map(|it| it.position.number).collect::<Vec<_>>(), [3]);
 }

@@ -339,9 +339,9 @@ fn a_thumbnail_takes_at_most_the_estimated_memory() {
     let cleaned = super::super::clean(ImageFormat::Png, Bytes::from(file), &ImageLimits::default()).unwrap();
     // While the file is written, it may be in memory twice besides the picture, once with double capacity.
     let needed = 3 * (cleaned.thumbnail.len() as u64) + 400 * 400 * 3;
-    assert!(needed <= shrink::estimate_memory((400, 400)), "{needed}");
-    let largest = shrink::estimate_memory((400, 400));
+    assert!(needed <= downscale::estimate_memory((400, 400)), "{needed}");
+    let largest = downscale::estimate_memory((400, 400));
     for size in [(401, 400), (399, 1_000_000), (40_000, 1), (1, 40_000), (6_325, 6_325), (u32::MAX, 1), (1, 1)] {
-        assert!((16..=largest).contains(&shrink::estimate_memory(size)), "{size:?}");
+        assert!((16..=largest).contains(&downscale::estimate_memory(size)), "{size:?}");
     }
 }

@@ -153,7 +153,7 @@ pub async fn concurrent_unconditional_edits_all_take_effect(db: Repositories) {
     assert_eq!((text, visibility), (post_text("Edited"), Visibility::Private));
     // Each picture except the last was referenced once and released once, so that none is lost.
     assert_eq!(replaced.len(), pictures.len() - 1);
-    assert_eq!(w.recorded_images().await, replaced.iter().cloned().collect());
+    assert_eq!(w.mark_recorded_images().await, replaced.iter().cloned().collect());
     let all: HashSet<_> = replaced.into_iter().chain(last.into_iter().map(|last| last.key)).collect();
     assert_eq!(all, pictures.into_iter().collect());
 }
@@ -249,7 +249,7 @@ pub async fn a_large_deleted_post_disappears_at_once_and_is_erased_in_batches(db
     }
     let deleted = db.posts.delete(post.id, w.now()).await.unwrap();
     assert_eq!(deleted, post, "the post before the deletion");
-    assert!(w.recorded_images().await.contains(&post.attachments[0].key), "its image is recorded");
+    assert!(w.mark_recorded_images().await.contains(&post.attachments[0].key), "its image is recorded");
 
     // Before and after the rows are erased.
     for is_erased in [false, true] {
