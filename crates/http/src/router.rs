@@ -62,7 +62,7 @@ pub(crate) fn dispatch()
         Ok(fn_service(move |request: ServiceRequest| {
             match MatchedRoute::of(request.request()).and_then(|route| paths.get(route.number)) {
                 Some(methods) => methods.call(request),
-                None => refuse(request, &ApiError::UnknownRoute),
+                None => respond_with_error(request, &ApiError::UnknownRoute),
             }
         }))
     })
@@ -79,12 +79,12 @@ impl Methods {
         let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
         match self.services.iter().find(|(it, _)| it == method) {
             Some((_, service)) => service.call(request),
-            None => refuse(request, &ApiError::MethodNotAllowed(self.allowed.clone())),
+            None => respond_with_error(request, &ApiError::MethodNotAllowed(self.allowed.clone())),
         }
     }
 }
 
-fn refuse(request: ServiceRequest, error: &ApiError) -> Response {
+fn respond_with_error(request: ServiceRequest, error: &ApiError) -> Response {
     let response = error.error_response();
     Box::pin(ready(Ok(request.into_response(response))))
 }

@@ -34,7 +34,7 @@ impl<T, F> Work<T> for F where F: for<'a, 'c> Fn(&'a mut Conn<'c>) -> BoxFuture<
 /// The key of the advisory lock under which one transaction at a time changes which accounts have ADMIN.
 const ADMINS_LOCK: i64 = 0x61_64_6d_69_6e_73;
 
-/// The condition that the database is of the distributed flavor: its posts have no transaction numbers.
+/// The condition that the database is of the distributed flavor: its posts have no transaction ids.
 pub(super) const IS_DISTRIBUTED: &str = "NOT EXISTS (SELECT FROM pg_attribute \
     WHERE attrelid = to_regclass('posts') AND attname = 'transaction' AND NOT attisdropped)";
 

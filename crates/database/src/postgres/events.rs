@@ -136,13 +136,13 @@ pub(super) async fn delete_old(conn: &mut Conn<'_>) -> Outcome<bool> {
         let before = event_log::table.filter(event_log::trimmed.lt(deleted));
         diesel::update(before).set(event_log::trimmed.eq(deleted)).execute(conn).await?;
     }
-    let unheard: i64 = DeleteUnnumbered { kept }.get_result(conn).await?;
-    if unheard > 0 {
+    let unnumbered: i64 = DeleteUnnumbered { kept }.get_result(conn).await?;
+    if unnumbered > 0 {
         let gap = last + 1;
         let skip = (event_log::last_number.eq(gap), event_log::trimmed.eq(gap));
         diesel::update(event_log::table).set(skip).execute(conn).await?;
     }
-    Ok(count.max(unheard) == BATCH)
+    Ok(count.max(unnumbered) == BATCH)
 }
 
 /// Returns the next events after a number, each with its age.

@@ -38,11 +38,11 @@ const MIGRATION: &str = "migration";
 const CREATE_TABLE: &str =
     "CREATE TABLE IF NOT EXISTS leases (name text PRIMARY KEY, holder uuid NOT NULL, expires_at timestamptz NOT NULL)";
 
-/// Removes the transaction numbers of posts, which only a single server can provide.
+/// Removes the transaction ids of posts, which only a single server can provide.
 pub(super) const DROP_TRANSACTION_IDS: &str = "DROP TRIGGER IF EXISTS posts_shown ON posts; \
     DROP FUNCTION IF EXISTS renew_post_transaction(); ALTER TABLE posts DROP COLUMN IF EXISTS transaction";
 
-/// The migration that adds transaction numbers to posts.
+/// The migration that adds transaction ids to posts.
 const TRANSACTION_IDS_MIGRATION: &str = "20261122000000";
 
 /// Checks that a database with these applied migrations is of the flavor, or of none yet.

@@ -138,11 +138,11 @@ impl Explained {
     async fn connect(url: &str) -> Self {
         let (client, mut connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
         let plans = Arc::<Mutex<Vec<String>>>::default();
-        let told = Arc::clone(&plans);
+        let sink = Arc::clone(&plans);
         tokio::spawn(async move {
             while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
                 if let AsyncMessage::Notice(notice) = message {
-                    told.lock().unwrap().push(notice.message().to_owned());
+                    sink.lock().unwrap().push(notice.message().to_owned());
                 }
             }
         });

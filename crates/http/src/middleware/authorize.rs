@@ -39,9 +39,9 @@ pub(crate) async fn authorize(
     unanswered.disarm();
     match outcome {
         Some(Ok(Ok(response))) => response,
-        Some(Ok(Err(error))) => Ok(error_response(http, &error)),
-        Some(Err(_panic)) => Ok(error_response(http, &ApiError::Panicked)),
-        None => Ok(error_response(http, &ApiError::TimedOut)),
+        Some(Ok(Err(error))) => Ok(respond_with_error(http, &error)),
+        Some(Err(_panic)) => Ok(respond_with_error(http, &ApiError::Panicked)),
+        None => Ok(respond_with_error(http, &ApiError::TimedOut)),
     }
 }
 
@@ -152,7 +152,7 @@ async fn select_replica(state: &State, caller: Option<Caller>, request: &HttpReq
     }
 }
 
-fn error_response(request: HttpRequest, error: &ApiError) -> ServiceResponse<BoxBody> {
+fn respond_with_error(request: HttpRequest, error: &ApiError) -> ServiceResponse<BoxBody> {
     ServiceResponse::new(request, error.error_response())
 }
 
