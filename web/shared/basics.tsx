@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Loaded, LoadedList } from "./load";
+import { type Loaded, type LoadedList, useIsMounted } from "./load";
 import { at } from "./router";
 import { ago, exactly, errorMessage, nameOf, type Named } from "./words";
 
@@ -169,7 +169,7 @@ export function text(fields: FormData, name: string): string {
 /** Returns a file field of a form, if a file was chosen. */
 export function file(fields: FormData, name: string): File | undefined {
   const value = fields.get(name);
-  return value instanceof File && value.size > 0 ? value : undefined;
+  return value instanceof File && value.name !== "" ? value : undefined;
 }
 
 interface InputProps {
@@ -290,11 +290,12 @@ export function More({ label, children, isLazy = false }: { label: string; child
 
 /** A button that creates a file, and a link to save it. */
 export function Download(props: { label: string; save: string; name: string; make: () => Promise<Blob | undefined> }) {
+  const isMounted = useIsMounted();
   const [address, setAddress] = useState("");
   useEffect(() => () => URL.revokeObjectURL(address), [address]);
   async function make() {
     const file = await props.make();
-    if (file) setAddress(URL.createObjectURL(file));
+    if (file && isMounted.current) setAddress(URL.createObjectURL(file));
   }
   return (
     <>

@@ -190,7 +190,8 @@ export function newSendOnce(): SendOnce {
   return async (content, send) => {
     if (last.content !== content) last = { content, key: newIdempotencyKey() };
     const sent = await send({ "Idempotency-Key": last.key });
-    last = { content: "", key: "" };
+    // Other content may have been sent meanwhile.
+    if (last.content === content) last = { content: "", key: "" };
     return sent;
   };
 }

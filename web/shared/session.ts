@@ -58,9 +58,10 @@ export async function readMe(): Promise<void> {
 }
 
 export async function logOut(): Promise<void> {
-  // Even if the request fails, forget the token here.
-  await agora.post("/api/auth/logout").catch(() => undefined);
+  const headers = { Authorization: `Bearer ${token.value}` };
+  // First, so that the token is forgotten here even if the service does not respond.
   end("");
+  await agora.post("/api/auth/logout", { headers, keepalive: true }).catch(() => undefined);
 }
 
 /** Forgets a session that has ended by itself. */

@@ -176,6 +176,75 @@ test("drafts are kept until they are sent", async (context) => {
   assert.equal(await comment.inputValue(), "Chapter one and two");
 });
 
+test("an edit is kept when the session ends, and changes only what was edited", async (context) => {
+  const { client } = await join("editor");
+  const { id: postId } = (await client.post("/api/posts/create", { body: { text: "First" } })).data;
+  await say(client, postId, ["One"]);
+  const page = await windowOf(context, "editor", `#/post/${postId}`);
+  const post = page.getByRole("article", { name: "Post by editor" });
+  const comment = page.getByRole("article", { name: "Comment by editor" });
+  await post.getByRole("button", { name: "Edit" }).click();
+  await post.getByLabel("Text").fill("First and second");
+  await comment.getByRole("button", { name: "Edit" }).click();
+  await comment.getByLabel("Edit this comment").last().fill("One and two");
+  await client.delete("/api/users/me/sessions");
+  await page.getByText("Your session has ended").waitFor();
+  await logIn(page, "editor");
+  await comment.getByRole("button", { name: "Edit" }).click();
+  assert.equal(await comment.getByLabel("Edit this comment").last().inputValue(), "One and two");
+  await post.getByRole("button", { name: "Edit" }).click();
+  assert.equal(await post.getByLabel("Text").inputValue(), "First and second");
+  await post.getByRole("button", { name: "Cancel" }).click();
+
+  // Another client changes the text while this one changes the visibility.
+  await post.getByRole("button", { name: "Edit" }).click();
+  assert.equal(await post.getByLabel("Text").inputValue(), "First");
+  await post.getByLabel("Who may see it").selectOption("PRIVATE");
+  await client.put("/api/posts/update/{postId}", { params: { path: { postId } }, body: { text: "Changed elsewhere" } });
+  await post.getByRole("button", { name: "Save" }).click();
+  await post.getByText("Changed elsewhere").waitFor();
+  const { data } = await client.get("/api/posts/by-id/{postId}", { params: { path: { postId } } });
+  assert.deepEqual([data.content, data.visibility], ["Changed elsewhere", "PRIVATE"]);
+});
+
+test("a post whose picture is still being uploaded is published once", async (context) => {
+  const { client, id: userId } = await join("hasty");
+  const page = await windowOf(context, "hasty", "#/");
+  const to = (place) => page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: place }).click();
+  const send = () => page.getByRole("button", { name: "Post", exact: true }).click();
+  await page.getByLabel("What is new?").fill("A picture");
+  await page.getByLabel("Add pictures").setInputFiles(PICTURE);
+  const uploads = [];
+  page.on("request", (request) => request.url().endsWith("/api/media") && uploads.push(request));
+  const release = await hold(page, "**/api/media", "POST");
+  await send();
+  await to("Public");
+  await heading(page, "Public");
+  await to("Home");
+  await send();
+  release();
+  await page.waitForFunction(() => document.querySelector("main textarea")?.value === "");
+  const { data } = await client.get("/api/posts/user/{userId}", { params: { path: { userId } } });
+  assert.deepEqual([data.length, uploads.length], [1, 1]);
+});
+
+test("older notifications below a newest one that was read are marked as read", async (context) => {
+  const [ada, ben, cleo] = await Promise.all(["marker", "liker", "critic"].map(join));
+  const { id: postId } = (await ada.client.post("/api/posts/create", { body: { text: "Read me" } })).data;
+  const path = { params: { path: { postId } } };
+  await ben.client.put("/api/posts/like/{postId}", path);
+  await ben.client.delete("/api/posts/like/{postId}", path);
+  await say(cleo.client, postId, ["A comment"]);
+  const { data } = await ada.client.get("/api/notifications");
+  await ada.client.put("/api/notifications/read", { body: { upTo: data[0].id, updatedAt: data[0].updatedAt } });
+  // Counted again at its place of before, unread.
+  await ben.client.put("/api/posts/like/{postId}", path);
+  assert.equal((await ada.client.get("/api/notifications/unread")).data.count, 1);
+  const page = await windowOf(context, "marker", "#/notifications");
+  assert.equal((await page.waitForResponse("**/api/notifications/read")).status(), 200);
+  assert.equal((await ada.client.get("/api/notifications/unread")).data.count, 0);
+});
+
 test("live updates resume after the stream was refused once", async (context) => {
   const { client, id } = await join("watcher");
   const friend = await join("watched");

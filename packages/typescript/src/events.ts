@@ -37,7 +37,10 @@ export interface EventOptions {
   topics: Topic[];
   /** Resumes after this event, of a stream that was read before. */
   lastEventId?: string;
-  /** Is called with the position from which another reader may resume, also while there are no events for this one. */
+  /**
+   * Is called with the position from which another reader may resume: after an event, when the next one is requested, and also
+   * while there are no events for this reader.
+   */
   onPosition?: (lastEventId: string) => void;
   /** Ends the stream when it is aborted. */
   signal?: AbortSignal;
@@ -86,22 +89,22 @@ export async function* listen(options: EventOptions): AsyncGenerator<LiveEvent, 
         for await (const block of blocks(response.body)) {
           if (signal?.aborted) return;
           // A block may consist of an id alone: there was no event for this stream up to that position.
-          if (block.id !== undefined) {
-            lastEventId = block.id;
-            onPosition?.(lastEventId);
-          }
+          if (block.id !== undefined) lastEventId = block.id;
           if (block.retry !== undefined) {
             // The first block of a stream.
             wait = retry = Number(block.retry);
             yield { event: "open", data: { resumed }, lastEventId };
           }
-          if (block.event === undefined || block.data === undefined) continue;
-          const event = { event: block.event, data: JSON.parse(block.data), lastEventId } as LiveEvent;
-          yield event;
-          if (event.event !== "end") continue;
+          const event = block.event !== undefined && block.data !== undefined && JSON.parse(block.data);
+          const live = event && ({ event: block.event, data: event, lastEventId } as LiveEvent);
+          if (live) yield live;
+          // Only now, when the event was handled.
+          if (block.id !== undefined) onPosition?.(lastEventId);
+          if (!live || live.event !== "end") continue;
           // The token may have been renewed meanwhile.
-          const isExpired = event.data.reason === "token_expired" && read(token) === current;
-          if (isExpired || event.data.reason === "session_ended") return;
+          const renewed = read(token);
+          const isExpired = live.data.reason === "token_expired" && (renewed === undefined || renewed === current);
+          if (isExpired || live.data.reason === "session_ended") return;
         }
       } else if (response) {
         const body = await response.text().catch(() => "");

@@ -25,7 +25,7 @@ export function retrying(retries: number, fetch: typeof globalThis.fetch): (requ
         .then(request.method === "POST" ? buffer : undefined)
         .catch(() => undefined);
       if (response !== undefined && !isTemporary(response)) return response;
-      const backoff = FIRST_WAIT * 2 ** attempt * (0.5 + Math.random() / 2);
+      const backoff = Math.min(MAX_WAIT, FIRST_WAIT * 2 ** attempt) * (0.5 + Math.random() / 2);
       const wait = Math.max(backoff, 1_000 * ((response && retryAfter(response)) ?? 0));
       if (response !== undefined && wait > MAX_WAIT) return response;
       await response?.body?.cancel();

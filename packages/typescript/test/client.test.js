@@ -276,6 +276,32 @@ test("onPosition is called also while there are no events", async (context) => {
   assert.deepEqual(positions, ["1", "2", "3"]);
 });
 
+test("the position of an event is given only after the event was handled", async (context) => {
+  const like = 'id: 7\nevent: like\ndata: {"postId":"1","likeCount":2}\n\n';
+  const stream = answer(200, { "Content-Type": "text/event-stream" }, `retry: 1\n\n${like}`);
+  const { service } = await serve(context, [stream, failure(403, "forbidden")]);
+  const positions = [];
+  const onPosition = (position) => positions.push(position);
+  const events = createClient({ service, token: "secret" }).events({ topics: ["public"], onPosition });
+  await events.next();
+  assert.equal((await events.next()).value.event, "like");
+  assert.deepEqual(positions, []);
+  await assert.rejects(events.next(), ({ status }) => status === 403);
+  assert.deepEqual(positions, ["7"]);
+});
+
+test("live updates end when the token has expired and the user has logged out", async (context) => {
+  const expired = 'retry: 1\n\nevent: end\ndata: {"reason":"token_expired"}\n\n';
+  const { service, asked } = await serve(context, [answer(200, { "Content-Type": "text/event-stream" }, expired)]);
+  let token = "first";
+  const seen = [];
+  for await (const event of createClient({ service, token: () => token }).events({ topics: ["public"] })) {
+    seen.push(event.event);
+    token = undefined;
+  }
+  assert.deepEqual([seen, asked.length], [["open", "end"], 1]);
+});
+
 test("a response that is not a stream of events throws, and so does a token that no header can contain", async (context) => {
   const page = answer(200, { "Content-Type": "text/html" }, "<h1>Log in to this network</h1>");
   const { service } = await serve(context, [page]);

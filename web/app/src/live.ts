@@ -77,10 +77,10 @@ async function listen(topics: Topic[], ending: AbortSignal): Promise<void> {
       }
     }
   } catch (error) {
-    // If the post was deleted, continue with the other topics.
+    // If the post was deleted, or its id is malformed, continue with the other topics.
     const others = topics.filter((topic) => !topic.startsWith("post:"));
     const status = error instanceof StreamRefused ? error.status : undefined;
-    const isForPost = status === 403 || status === 404;
+    const isForPost = status === 400 || status === 403 || status === 404;
     if (isForPost && 0 < others.length && others.length < topics.length) await listen(others, ending);
     // A proxy may have refused it. A random wait, so that not all clients reconnect at once.
     else if (status !== 401) setTimeout(() => void (ending.aborted || listen(topics, ending)), RETRY_WAIT * (1 + Math.random()));
@@ -120,6 +120,8 @@ export function useCounts(): void {
         void readUnread();
         break;
       case "notification":
+        // Newer than the response to a request that was sent before.
+        requests++;
         unread.value = event.data.unread;
         break;
       case "feed":

@@ -104,8 +104,8 @@ export async function importRow(row: Row): Promise<Change | Refusal> {
     const { product } = await agora.put("/api/products/{id}", { params, body: row.fields });
     return product.updatedAt === found.updatedAt ? "unchanged" : "updated";
   } catch (error) {
-    // Stop if the service is unavailable, or the session has ended: the other rows would fail too.
-    if (!(error instanceof AgoraError) || error.status === 401 || error.status >= 500) throw error;
+    // Stop if the service is unavailable or refuses any request of this user: the other rows would fail too.
+    if (!(error instanceof AgoraError) || [401, 403, 429].includes(error.status) || error.status >= 500) throw error;
     return refusal(row.number, row.sku, errorMessage(error));
   }
 }

@@ -3,6 +3,7 @@
 import type { components } from "@agora/client";
 import { Action, List, Time, Title } from "../../shared/basics";
 import { useList } from "../../shared/load";
+import { count } from "../../shared/words";
 import { agora } from "../../shared/session";
 
 type Mail = components["schemas"]["Mail"];
@@ -55,7 +56,7 @@ function Queue({ status }: { status: Status }) {
             <span class="faint">
               requested <Time of={mail.createdAt} />
             </span>
-            {status !== "sent" && <span class="faint">tried {mail.attempts} times</span>}
+            {status !== "sent" && <span class="faint">tried {count(mail.attempts, "time")}</span>}
             {mail.failure && <p class="faint">“{mail.failure}”</p>}
             {status !== "sent" && (
               <Action

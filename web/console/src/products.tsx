@@ -61,7 +61,7 @@ export function ProductPage({ id }: { id: string }) {
   const path = { id };
   const product = useLoaded(async () => (await agora.get("/api/products/{id}", { params: { path } })).product, [id]);
   return (
-    <Show of={product}>
+    <Show of={product} title="Product">
       {(data) => (
         <>
           <Title>{data.name}</Title>

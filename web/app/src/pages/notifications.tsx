@@ -25,19 +25,14 @@ export function Notifications() {
   const notifications = useList(() => agora.list("/api/notifications"), []);
   const newest = notifications.items[0];
   const [isMarked, setMarked] = useState(false);
-  useEffect(() => {
+  function mark() {
     if (newest === undefined) return;
-    // Mark those shown as read. Later ones stay unread.
+    // Mark those shown as read, also older ones below a newest one that was read. Later ones stay unread.
     const shown = { upTo: newest.id, updatedAt: newest.updatedAt };
-    const marking = newest.read ? Promise.resolve() : agora.put("/api/notifications/read", { body: shown });
-    marking.then(
-      () => {
-        setMarked(true);
-        return readUnread();
-      },
-      () => undefined,
-    );
-  }, [newest?.id, newest?.updatedAt]);
+    // After a failure, the button tries again.
+    void agora.put("/api/notifications/read", { body: shown }).then(readUnread, () => undefined).finally(() => setMarked(true));
+  }
+  useEffect(mark, [newest?.id, newest?.updatedAt]);
   return (
     <>
       <Title>Notifications</Title>
@@ -47,8 +42,8 @@ export function Notifications() {
             class="main wide"
             onClick={() => {
               notifications.reload();
-              // The new notifications may have been withdrawn meanwhile.
-              void readUnread();
+              // The newest one may still be the same.
+              mark();
             }}
           >
             Show what is new

@@ -8,7 +8,7 @@ import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
 import { Action, Avatar, Form, moveFocusFrom, List, More, takeFocus, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
-import { type Draft, draftOf, newDraft } from "./draft";
+import { type Draft, draftOf } from "./draft";
 import { Report } from "./report";
 import { Text } from "../../../shared/text";
 
@@ -153,18 +153,23 @@ function Replies({ comment: thread, postId, authorId, turn, answer, onAnswer, on
 
 function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }) {
   const { comment, postId, authorId, onChange } = props;
-  const [isEdited, setEdited] = useState(false);
-  const [edited] = useState(() => newDraft(""));
+  /** The version of the comment that is being edited. The draft is of this version, which may be changed elsewhere. */
+  const [version, setVersion] = useState<string>();
+  const isEdited = version !== undefined;
+  const draft = (version?: string) => draftOf(`edit of ${comment.id} ${version}`, "");
   const path = { commentId: comment.id };
   const isMine = comment.author.id === me.value?.id;
   const card = useRef<HTMLElement>(null);
 
   function edit() {
-    edited.content.value = comment.content;
-    setEdited(true);
+    const { content } = draft(comment.updatedAt);
+    // Keep what the user has written.
+    content.value ||= comment.content;
+    setVersion(comment.updatedAt);
   }
   function stopEditing() {
-    setEdited(false);
+    draft(version).content.value = "";
+    setVersion(undefined);
     card.current?.focus();
   }
   async function toggleLike() {
@@ -186,7 +191,7 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
       {isEdited ? (
         <Reply
           label="Edit this comment"
-          draft={edited}
+          draft={draft(version)}
           onCancel={stopEditing}
           onSend={async (content) => {
             await agora.put("/api/comments/update", { body: { commentId: comment.id, content } });
@@ -203,7 +208,7 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
         <Action does={toggleLike} isPressed={comment.likedByMe} label={`Like, ${count(comment.likeCount, "like")}`}>
           <Icon name="like" isFull={comment.likedByMe} /> {comment.likeCount}
         </Action>
-        <More label="Reply">
+        <More label="Reply" isLazy>
           <Reply
             label={`Reply to ${comment.author.username}`}
             draft={draftOf(`reply to ${comment.id}`, "")}

@@ -1,4 +1,4 @@
-// Drafts, which are kept while the user visits other pages, and until the next login.
+// Drafts, which are kept by user until the page is closed: while the user visits other pages, and when the session ends.
 
 import { type Signal, signal } from "@preact/signals";
 import { type SendOnce, newSendOnce } from "../../../shared/load";
@@ -11,16 +11,12 @@ export interface Draft<T> {
   sendOnce: SendOnce;
 }
 
-export function newDraft<T>(content: T): Draft<T> {
-  return { content: signal(content), sendOnce: newSendOnce() };
-}
-
 const drafts = new Map<string, Draft<never>>();
 
 /** Returns the user's draft in a form. All drafts of a form have the same type. */
 export function draftOf<T>(form: string, empty: T): Draft<T> {
   const key = `${me.value?.id} ${form}`;
-  const draft = (drafts.get(key) as Draft<T> | undefined) ?? newDraft(empty);
+  const draft = (drafts.get(key) as Draft<T> | undefined) ?? { content: signal(empty), sendOnce: newSendOnce() };
   drafts.set(key, draft as Draft<never>);
   return draft;
 }

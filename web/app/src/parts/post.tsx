@@ -31,13 +31,17 @@ function visibilityOf(value: string): Visibility {
 /** A post with its buttons. */
 export function PostCard<P extends Post>(props: { post: P; onChange: (change: Change<P>) => void; onDelete: () => void }) {
   const { post, onChange } = props;
-  const [isEdited, setEdited] = useState(false);
+  /** The version of the post that is being edited. The draft is of this version, which may be changed elsewhere. */
+  const [version, setVersion] = useState<string>();
+  const isEdited = version !== undefined;
+  const edited = () => draftOf(`edit of ${post.id} ${version}`, post.content).content;
   const path = { postId: post.id };
   const isMine = post.author.id === me.value?.id;
   const card = useRef<HTMLElement>(null);
 
-  function stopEditing() {
-    setEdited(false);
+  function stopEditing(content: string) {
+    edited().value = content;
+    setVersion(undefined);
     card.current?.focus();
   }
   async function toggleLike() {
@@ -74,21 +78,29 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
           label="Edit this post"
           submit="Save"
           does={async (fields) => {
-            const visibility = visibilityOf(text(fields, "visibility"));
-            // Send the visibility only if it was changed: it may have been changed elsewhere.
-            const body = { text: text(fields, "text"), ...(visibility !== post.visibility && { visibility }) };
+            const [content, visibility] = [edited().value, visibilityOf(text(fields, "visibility"))];
+            // Send only what was changed here: the rest may have been changed elsewhere.
+            const body = {
+              ...(content !== post.content && { text: content }),
+              ...(visibility !== post.visibility && { visibility }),
+            };
             const { data } = await agora.put("/api/posts/update/{postId}", { params: { path }, body });
-            const { content, entities, visibility: saved } = data;
-            onChange((now) => ({ ...now, content, entities, visibility: saved }));
-            stopEditing();
+            const { entities } = data;
+            onChange((now) => ({ ...now, content: data.content, entities, visibility: data.visibility }));
+            stopEditing(data.content);
           }}
         >
           <label>
             Text
-            <textarea ref={takeFocus} name="text" rows={4} defaultValue={post.content} />
+            <textarea
+              ref={takeFocus}
+              rows={4}
+              value={edited().value}
+              onInput={({ currentTarget }) => (edited().value = currentTarget.value)}
+            />
           </label>
           <Choice label="Who may see it" name="visibility" value={post.visibility} of={VISIBILITIES} />
-          <button type="button" onClick={stopEditing}>
+          <button type="button" onClick={() => stopEditing(post.content)}>
             Cancel
           </button>
         </Form>
@@ -106,7 +118,7 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
         <Action does={toggleBookmark} isPressed={post.bookmarkedByMe} label="Bookmark">
           <Icon name="bookmarks" isFull={post.bookmarkedByMe} />
         </Action>
-        {isMine && !isEdited && !post.hidden && <button onClick={() => setEdited(true)}>Edit</button>}
+        {isMine && !isEdited && !post.hidden && <button onClick={() => setVersion(post.updatedAt)}>Edit</button>}
         {isMine ? (
           <More label="Delete">
             <Action
@@ -128,20 +140,25 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
   );
 }
 
-/** Uploads a picture, and returns its id. */
-async function upload({ file, alt }: Chosen): Promise<string> {
-  const { data } = await agora.post("/api/media", { body: { image: file, alt } }).catch((failure: unknown) => {
-    if (failure instanceof AgoraError) failure.message = `${file.name}: ${failure.message}`;
-    throw failure;
-  });
-  return data.id;
+/** Uploads a picture unless it was uploaded already or is being uploaded, and returns the id of the upload. */
+function upload(picture: Chosen): Promise<string> {
+  const { file, alt } = picture;
+  picture.upload ??= agora.post("/api/media", { body: { image: file, alt } }).then(
+    ({ data }) => data.id,
+    (failure: unknown) => {
+      delete picture.upload;
+      if (failure instanceof AgoraError) failure.message = `${file.name}: ${failure.message}`;
+      throw failure;
+    },
+  );
+  return picture.upload;
 }
 
-/** A picture that was chosen for a new post, with the id of its upload. */
+/** A picture that was chosen for a new post, with its upload. */
 interface Chosen {
   file: File;
   alt: string;
-  id?: string;
+  upload?: Promise<string>;
 }
 
 const MAX_PICTURES = 4;
@@ -159,7 +176,7 @@ function ChosenPictures({ of: chosen, onChange }: { of: Chosen[]; onChange: (cho
               maxLength={1500}
               onInput={(event) => {
                 const alt = event.currentTarget.value;
-                // The text is part of the upload: drop the id to upload again.
+                // The text is part of the upload: drop it to upload again.
                 onChange(chosen.map((it) => (it === picture ? { file: it.file, alt } : it)));
               }}
             />
@@ -189,20 +206,16 @@ export function Composer({ onPost }: { onPost: (post: Schemas["Post"]) => void }
       does={async () => {
         const { text, visibility } = draft.value;
         const mediaIds: string[] = [];
-        for (const picture of pictures) {
-          // Only once, however often the user tries to post.
-          picture.id ??= await upload(picture);
-          mediaIds.push(picture.id);
-        }
+        for (const picture of pictures) mediaIds.push(await upload(picture));
         const body = { text, visibility, mediaIds };
         const send = (header: { "Idempotency-Key": string }) => agora.post("/api/posts/create", { params: { header }, body });
         const { data } = await sendOnce(JSON.stringify(body), send).catch((failure: unknown) => {
           // The service deletes unused uploads after an hour: upload again.
-          if (failure instanceof AgoraError && failure.failure?.codes?.mediaIds) for (const picture of pictures) delete picture.id;
+          if (failure instanceof AgoraError && failure.failure?.codes?.mediaIds) for (const picture of pictures) delete picture.upload;
           throw failure;
         });
         // Keep what the user added meanwhile.
-        const left = draft.value.pictures.filter((picture) => !pictures.includes(picture));
+        const left = draft.value.pictures.filter(({ file }) => !pictures.some((sent) => sent.file === file));
         change({ ...(draft.value.text === text && EMPTY), pictures: left });
         if (isMounted.current) onPost(data);
       }}
