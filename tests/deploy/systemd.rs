@@ -127,8 +127,8 @@ fn a_shell_parses_the_environment_file_like_systemd() {
 
 /// Runs `agora-run` with a fake systemd that has these units. Returns whether it succeeded, and the arguments of `systemd-run`.
 fn agora_run(units: &str, arguments: &[&str]) -> (bool, Vec<String>) {
-    // Written by another process. Otherwise a process that another thread spawns could inherit the open file, and executing it would
-    // fail (ETXTBSY).
+    // Written by another process. Otherwise a process that another thread spawns could inherit the open file, and executing it
+    // would fail (ETXTBSY).
     const SYSTEMD: &str = r#"
 printf '%s\n' '#!/bin/sh' '[ "$*" = "cat agora.service" ] && cat units' >systemctl
 printf '%s\n' '#!/bin/sh' 'printf "%s\n" "$@"' >systemd-run

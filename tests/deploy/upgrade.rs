@@ -1,8 +1,8 @@
-//! Upgrades: this binary on databases of every earlier schema, the statements of earlier releases on this schema, and this binary on
-//! what the next release may add.
+//! Upgrades: this binary on databases of every earlier schema, the statements of earlier releases on this schema, and this binary
+//! on what the next release may add.
 //!
-//! `fixtures/` has a file for each migration, with statements of a release with that schema, in SQL that both databases accept. Each
-//! new migration needs one.
+//! `fixtures/` has a file for each migration, with statements of a release with that schema, in SQL that both databases accept.
+//! Each new migration needs one.
 
 use std::collections::BTreeSet;
 

@@ -153,8 +153,8 @@ async fn if_the_disk_of_the_database_is_full_writes_are_refused_and_leave_nothin
     expect_complete_posts(api, &root).await;
     service.stop();
 
-    // Images whose rows were refused are recorded, and the sweep deletes them. Copies the database, because SQLite cannot open it on
-    // the disk from outside the mount namespace.
+    // Images whose rows were refused are recorded, and the sweep deletes them. Copies the database, because SQLite cannot open it
+    // on the disk from outside the mount namespace.
     let (inside, outside) = (disk.path("agora.db"), home.path("agora.db"));
     fs::copy(&inside, &outside).unwrap();
     let age = format!("UPDATE unnamed_images SET since = {}", Backend::LONG_AGO);

@@ -138,7 +138,7 @@ macro_rules! on_sqlite {
 /// | `search_catalog` | searches of the catalog, which have a share of the `search` lane |
 /// | `statement` | writes that are a single statement on PostgreSQL |
 /// | `write` | writes, as one transaction |
-/// | `write_idempotent` | idempotent writes, which may be carried out twice |
+/// | `write_idempotent` | writes whose repetition changes nothing, such as `set_like`: repeated if the connection was lost. For an `Idempotency-Key` see `once!` |
 macro_rules! call {
     ($database:expr, $lane:ident $module:ident::$query:ident $($rest:tt)*) => {{
         let call = $database.calls.begin(concat!(stringify!($module), ".", stringify!($query)));

@@ -1,4 +1,4 @@
-//! Audit entries: the records of administrative acts (`contract`: Safety).
+//! Audit entries: the records of administrative acts (`contract`: Reports and administration).
 //!
 //! A use case hands its entry to the repository together with the change. The repository stores both in one transaction, and no
 //! entry if nothing changed. [`audit_log`](crate::audit_log) lists them.
@@ -177,7 +177,7 @@ text_types! {
     Reason(1000, required "Reason");
 }
 
-/// A decision to hide something or to show it again, with the reason (`contract`: Safety).
+/// A decision to hide something or to show it again, with the reason (`contract`: Reports and administration).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hiding {
     /// Whether it is hidden from now on.

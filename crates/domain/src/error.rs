@@ -42,8 +42,8 @@ pub enum Error {
     /// The request conflicts with the stored state.
     #[error("{0}")]
     Conflict(Conflict),
-    /// The change was based on a state of the thing that is no longer the current one: an older version, other images, or a replaced
-    /// password hash.
+    /// The change was based on a state of the thing that is no longer the current one: an older version, other images, or a
+    /// replaced password hash.
     #[error("It was changed in the meantime")]
     Stale,
     /// The idempotency key was used before, for a different request.

@@ -35,9 +35,10 @@
 //! | [`search`] | the words of texts and queries, and searching |
 //! | [`media`] | images: stored before the row that refers to them, deleted once no row does |
 //!
-//! Each feature has `model` (entities, values, pure rules), `ports` (what an adapter must do) and `service` (the
-//! use cases); `entities` looks users up through the port of [`accounts`]. All of them use [`error`], [`page`], [`clock`],
-//! [`id`], [`relation`], [`text`] and [`version`].
+//! A feature with use cases has `ports` (what an adapter must do), `service` (the use cases) and, if it has entities or rules of
+//! its own, `model`. A module without use cases is one file. In comments, (`contract`: NAME) stands for the section NAME of
+//! `docs/api.md`, which clients rely on. `entities` looks users up through the port of [`accounts`]. All of them use [`error`],
+//! [`page`], [`clock`], [`id`], [`relation`], [`text`] and [`version`].
 //!
 //! # Invariants
 //!

@@ -1,17 +1,17 @@
 //! The HTTP/JSON interface: turns each request into a call of one use case, and its result into a response.
 //!
-//! The modules are layers, each of which uses only itself and those above it in this table:
+//! The modules are layers, each of which uses only itself and those below it in this table:
 //!
 //! | layer | contents |
 //! |---|---|
-//! | `core` | errors, services and settings, the identity of requests and clients, limits |
-//! | `transport` | what actix-http lacks |
-//! | `request` | extractors and parsers: bodies, parameters, paging, preconditions |
-//! | `response` | envelopes, lists, entity tags, the JSON of the domain's values |
-//! | `middleware` | what happens before and after every handler |
 //! | `endpoints` | the handlers |
+//! | `middleware` | what happens before and after every handler |
+//! | `response` | envelopes, lists, entity tags, the JSON of the domain's values |
+//! | `request` | extractors and parsers: bodies, parameters, paging, preconditions |
+//! | `transport` | what actix-http lacks |
+//! | `core` | errors, services and settings, the identity of requests and clients, limits |
 //!
-//! On top of them, [`routes`] declares every endpoint in one table, `router` calls the endpoint of a request, and `openapi`
+//! Above them, [`routes`] declares every endpoint in one table, `router` calls the endpoint of a request, and `openapi`
 //! generates the OpenAPI document that is committed and served.
 //!
 //! # The middleware stack

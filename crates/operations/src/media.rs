@@ -66,7 +66,7 @@ async fn compare(
     if delete && report.deletable.images > 0 {
         // Most likely these are the images of another database.
         ensure!(
-            report.named.images > 0,
+            report.referenced.images > 0,
             "no row references any of the {} stored images: are these the right database and store? Nothing was \
              deleted",
             report.unknown.images
@@ -99,9 +99,9 @@ impl Check {
     }
 
     async fn summary(&self, report: &MediaReport) -> Result<String> {
-        let MediaReport { named, users, on_record, unknown, deletable, deleted, lost, .. } = report;
+        let MediaReport { referenced, users, on_record, unknown, deletable, deleted, lost, .. } = report;
         let mut lines = vec![
-            format!("Referenced images in the store: {}", in_words(*named)),
+            format!("Referenced images in the store: {}", in_words(*referenced)),
             format!("Images recorded for the sweep: {}", in_words(*on_record)),
         ];
         let young = Usage { images: unknown.images - deletable.images, bytes: unknown.bytes - deletable.bytes };

@@ -121,7 +121,7 @@ impl Adapters {
             smtp,
             passwords: Arc::new(BcryptHasher::new(config.bcrypt_cost, parallel, parallel * QUEUED_HASHES)),
             backups: Arc::new(BackupDownloads::new(database.clone(), store.clone())),
-            images: ImagePorts { cleaner: cleaner.clone(), store: store.clone(), unnamed: database.clone() },
+            images: ImagePorts { cleaner: cleaner.clone(), store: store.clone(), unreferenced: database.clone() },
             cleaner,
             store,
             clock,
@@ -294,8 +294,8 @@ impl Adapters {
 
     /// Returns the use case that deletes images that no row references.
     pub(crate) fn media_sweep(&self) -> MediaSweep {
-        let ImagePorts { store, unnamed, .. } = self.images.clone();
-        MediaSweep::new(store, unnamed, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS)
+        let ImagePorts { store, unreferenced, .. } = self.images.clone();
+        MediaSweep::new(store, unreferenced, Arc::clone(&self.clock), Sweep::MIN_AGE_MILLIS)
     }
 
     pub(crate) fn sweep(&self, interval: Duration) -> Sweep {

@@ -260,8 +260,8 @@ impl Attacker {
         .await
     }
 
-    /// Runs slow clients until the service closes their connections: a silent one, one with an unfinished head, and one that sends its
-    /// body byte by byte.
+    /// Runs slow clients until the service closes their connections: a silent one, one with an unfinished head, and one that
+    /// sends its body byte by byte.
     pub(super) async fn slow(&self) -> usize {
         let head = format!(
             "POST /api/posts/create HTTP/1.1\r\nHost: agora\r\n{}{JSON}Content-Length: 99\r\n\r\n",

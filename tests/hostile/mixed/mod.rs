@@ -32,8 +32,8 @@ async fn memory_does_not_grow_during_mixed_attacks() {
         ("AGORA_REQUESTS_PER_ADDRESS", "600"),
         ("AGORA_REQUESTS_PER_ACCOUNT", "1000000"),
         ("AGORA_CLIENT_TIMEOUT", "2s"),
-        // As in docs/operations.md: large blocks are returned to the system when they are freed. By default, glibc keeps more and more
-        // of them, which would be most of the growth here.
+        // As in docs/operations.md: large blocks are returned to the system when they are freed. By default, glibc keeps more and
+        // more of them, which would be most of the growth here.
         ("MALLOC_MMAP_THRESHOLD_", "131072"),
     ]);
     let attacker = Arc::new(attacker(&service).await);

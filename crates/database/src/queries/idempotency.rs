@@ -46,7 +46,7 @@ pub(crate) async fn begin(
             return Ok(Begun::First);
         }
         let is_done = record.outcome.is_some();
-        if let Some(lookup) = record.meet(fingerprints, now) {
+        if let Some(lookup) = record.lookup(fingerprints, now) {
             return Ok(Begun::Found(lookup));
         }
         // An attempt that seems lost may complete at the last moment: then its record stays.

@@ -1,8 +1,7 @@
 //! The queries, each written once and compiled for every database that mounts this folder.
 //!
 //! A query function takes a connection and values of rows. It neither begins nor ends a transaction; its caller does.
-//! The few steps that differ between databases are functions of the same names in each database's own `dialect`,
-//! `statements`, `likers` and `feeds`.
+//! The few steps that differ between databases are functions of the same names in each database's own folder, re-exported below.
 
 pub(crate) use super::comments::list_comments;
 pub(crate) use super::dialect::{

@@ -53,7 +53,7 @@ pub struct PasswordChange {
     pub entry: Option<AuditEntry>,
 }
 
-/// Keeps accounts. Each method is one atomic change or one consistent read. A change that adds a picture to a profile, or
+/// Stores accounts. Each method is one atomic change or one consistent read. A change that adds a picture to a profile, or
 /// removes one from it, MUST update [`UnreferencedImages`](crate::media::UnreferencedImages) as documented there.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
@@ -114,7 +114,7 @@ pub trait AccountRepository: Send + Sync {
     async fn renew_password_hash(&self, user: UserId, verified: &PasswordHash, new: &PasswordHash) -> Result<()>;
 }
 
-/// Keeps sessions. An adapter may cache what it read for at most 5 seconds, so that a change made on another node is
+/// Stores sessions. An adapter may cache what it read for at most 5 seconds, so that a change made on another node is
 /// seen in time; a change made through it is seen at once.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]

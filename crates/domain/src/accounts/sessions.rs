@@ -67,7 +67,7 @@ impl Drop for InvalidateSessionsOnDrop<'_> {
 /// Checks the passwords of accounts, and counts the wrong ones.
 #[derive(Clone)]
 pub struct PasswordChecks {
-    /// Keeps accounts.
+    /// Stores accounts.
     pub accounts: Arc<dyn AccountRepository>,
     /// Hashes passwords.
     pub passwords: Arc<dyn PasswordHasher>,
@@ -123,7 +123,7 @@ impl PasswordChecks {
 pub struct Authentication {
     /// Checks passwords.
     pub checks: PasswordChecks,
-    /// Keeps sessions.
+    /// Stores sessions.
     pub sessions: Arc<dyn SessionRepository>,
     /// Issues and verifies tokens and tickets.
     pub tokens: Arc<dyn TokenIssuer>,

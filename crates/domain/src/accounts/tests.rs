@@ -67,7 +67,7 @@ struct Ports {
     tokens: MockTokenIssuer,
     cleaner: MockImageCleaner,
     images: MockImageStore,
-    unnamed: MockUnreferencedImages,
+    unreferenced: MockUnreferencedImages,
 }
 
 impl Ports {
@@ -97,7 +97,7 @@ impl Ports {
             ImagePorts {
                 cleaner: Arc::new(self.cleaner),
                 store: Arc::new(self.images),
-                unnamed: Arc::new(self.unnamed),
+                unreferenced: Arc::new(self.unreferenced),
             },
             Arc::new(clock(NOW)),
             Arc::new(ids()),

@@ -10,7 +10,7 @@ use crate::id::UserId;
 use crate::page::{Page, PageRequest};
 use crate::people::Person;
 
-/// Keeps who blocks and who mutes whom. Each method is one atomic change or one consistent read, and the number of queries of
+/// Stores who blocks and who mutes whom. Each method is one atomic change or one consistent read, and the number of queries of
 /// a read does not depend on how many blocks and mutes there are.
 ///
 /// A block [separates](crate::relation::Standing::Blocked) two users, whichever of them blocks the other. Lists leave out people

@@ -14,7 +14,7 @@ const NO_USER: Error = Error::NotFound(Resource::User);
 
 /// Blocks, unblocks, mutes and unmutes users.
 pub struct Blocks {
-    /// Keeps blocks and mutes.
+    /// Stores blocks and mutes.
     pub blocks: Arc<dyn BlockRepository>,
     /// Reads users as others see them.
     pub people: Arc<dyn PeopleRepository>,
@@ -129,7 +129,7 @@ impl Blocks {
 
 /// Removes mutes that have ended.
 pub struct MuteExpiry {
-    /// Keeps the mutes.
+    /// Stores the mutes.
     pub blocks: Arc<dyn BlockRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,

@@ -8,7 +8,7 @@ use crate::page::{Page, PageRequest};
 use crate::posts::{PostView, VisibleTo};
 use crate::relation::NewRelation;
 
-/// Keeps bookmarks. Each method is one atomic change or one consistent read, and the number of queries of a read does not
+/// Stores bookmarks. Each method is one atomic change or one consistent read, and the number of queries of a read does not
 /// depend on how many bookmarks there are.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]

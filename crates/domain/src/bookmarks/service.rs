@@ -13,9 +13,9 @@ use crate::relation::NewRelation;
 
 /// Sets, removes and lists bookmarks.
 pub struct Bookmarks {
-    /// Keeps bookmarks.
+    /// Stores bookmarks.
     pub bookmarks: Arc<dyn BookmarkRepository>,
-    /// Keeps posts.
+    /// Stores posts.
     pub posts: Arc<dyn PostRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,
@@ -35,8 +35,8 @@ impl Bookmarks {
         self.bookmarks.set(post, caller.id(), bookmark).await
     }
 
-    /// Removes the caller's bookmark from a post, whether or not the caller may still view it (`contract`: People and
-    /// discovery); nothing happens when there is none.
+    /// Removes the caller's bookmark from a post, whether or not the caller may still view it (`contract`: Posts); nothing
+    /// happens when there is none.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is no such post, and when a block separates the caller from its author and there is no

@@ -32,12 +32,16 @@ fn alice() -> Caller {
 
 /// Ports of images that expect exactly these to be deleted.
 fn images(dropped: &[ImageKey]) -> ImagePorts {
-    let (mut store, mut unnamed) = (MockImageStore::new(), MockUnreferencedImages::new());
+    let (mut store, mut unreferenced) = (MockImageStore::new(), MockUnreferencedImages::new());
     for key in dropped {
         store.expect_delete().once().with(eq(key.clone())).returning(|_| Ok(()));
     }
-    unnamed.expect_forget().times(dropped.len()).returning(|_| Ok(()));
-    ImagePorts { cleaner: Arc::new(MockImageCleaner::new()), store: Arc::new(store), unnamed: Arc::new(unnamed) }
+    unreferenced.expect_forget().times(dropped.len()).returning(|_| Ok(()));
+    ImagePorts {
+        cleaner: Arc::new(MockImageCleaner::new()),
+        store: Arc::new(store),
+        unreferenced: Arc::new(unreferenced),
+    }
 }
 
 /// The use case with "right" as the password of every account; it expects exactly these images to be deleted.

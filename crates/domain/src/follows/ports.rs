@@ -9,7 +9,7 @@ use crate::idempotency::AttemptId;
 use crate::page::{Page, PageRequest};
 use crate::relation::{NewRelation, Standing};
 
-/// Keeps who follows whom. Each method is one atomic change or one consistent read.
+/// Stores who follows whom. Each method is one atomic change or one consistent read.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait FollowRepository: Send + Sync {

@@ -43,7 +43,7 @@ pub(crate) fn ensure_may_list(caller: &Member, user: UserId, standing: Option<St
 
 /// Follows and unfollows users, and lists followers and followed users.
 pub struct Follows {
-    /// Keeps who follows whom.
+    /// Stores who follows whom.
     pub follows: Arc<dyn FollowRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,

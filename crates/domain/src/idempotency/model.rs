@@ -164,7 +164,7 @@ impl Record {
 
     /// Returns what a request with these fingerprints finds at `now`: the rule of what a retry gets. `None` means that the
     /// record no longer counts, and the request replaces it.
-    pub fn meet(self, fingerprints: Fingerprints, now: Timestamp) -> Option<Lookup> {
+    pub fn lookup(self, fingerprints: Fingerprints, now: Timestamp) -> Option<Lookup> {
         let is_older_than = |millis| self.begun_at.plus_millis(millis) <= now;
         // Begun when the clock was far ahead: it would seem to be in progress until that time.
         let is_from_the_future = now.plus_millis(Self::ATTEMPT_TIMEOUT_MILLIS) <= self.begun_at;

@@ -15,7 +15,7 @@ pub enum Begun {
     Found(Lookup),
 }
 
-/// Keeps the records of requests that may be sent again. Each method is one atomic change.
+/// Stores the records of requests that may be sent again. Each method is one atomic change.
 ///
 /// A repository that is given an attempt with a write MUST store its [`Outcome`](super::Outcome) in the transaction of the
 /// write. If the attempt is no longer on record, since another one has replaced it, the repository MUST write nothing and
@@ -23,10 +23,10 @@ pub enum Begun {
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait IdempotencyRepository: Send + Sync {
-    /// Records an attempt, under its own fingerprint, unless [`Record::meet`](super::Record::meet) finds something under
-    /// the name. If this very attempt is on record already, as after a lost acknowledgement, it is the first again. Of concurrent attempts, on any nodes, exactly
-    /// one is the first. Of one account, the newest [`Record::MAX_PER_CALLER`](super::Record::MAX_PER_CALLER) records that
-    /// have an outcome are kept, or somewhat more.
+    /// Records an attempt, under its own fingerprint, unless [`Record::lookup`](super::Record::lookup) finds something under the
+    /// name. If this very attempt is on record already, as after a lost acknowledgement, it is the first again. Of concurrent
+    /// attempts, on any nodes, exactly one is the first. Of one account, the newest
+    /// [`Record::MAX_PER_CALLER`](super::Record::MAX_PER_CALLER) records that have an outcome are kept, or somewhat more.
     async fn begin(
         &self,
         name: &RequestName,

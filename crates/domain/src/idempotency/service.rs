@@ -9,7 +9,7 @@ use crate::id::IdGenerator;
 
 /// Recognizes requests that are sent again.
 pub struct Idempotency {
-    /// Keeps the records of requests.
+    /// Stores the records of requests.
     pub records: Arc<dyn IdempotencyRepository>,
     /// The time.
     pub clock: Arc<dyn Clock>,

@@ -32,18 +32,18 @@ fn a_key_is_1_to_255_visible_ascii_characters() {
 fn a_retry_finds_the_outcome_for_a_day() {
     let day = Record::RETENTION_MILLIS;
     for age in [0, 1, Record::ATTEMPT_TIMEOUT_MILLIS, day - 1] {
-        assert_eq!(record(age, Some(DONE)).meet(ONE, NOW), Some(Lookup::Done(DONE)), "{age}");
+        assert_eq!(record(age, Some(DONE)).lookup(ONE, NOW), Some(Lookup::Done(DONE)), "{age}");
     }
-    assert_eq!(record(day, Some(DONE)).meet(ONE, NOW), None);
+    assert_eq!(record(day, Some(DONE)).lookup(ONE, NOW), None);
 }
 
 #[test]
 fn a_different_request_under_the_name_is_detected_for_a_day_whatever_the_outcome_of_the_first() {
     for outcome in [None, Some(DONE)] {
         for age in [0, Record::ATTEMPT_TIMEOUT_MILLIS, Record::RETENTION_MILLIS - 1] {
-            assert_eq!(record(age, outcome).meet(OTHER, NOW), Some(Lookup::Differs), "{age}");
+            assert_eq!(record(age, outcome).lookup(OTHER, NOW), Some(Lookup::Differs), "{age}");
         }
-        assert_eq!(record(Record::RETENTION_MILLIS, outcome).meet(OTHER, NOW), None);
+        assert_eq!(record(Record::RETENTION_MILLIS, outcome).lookup(OTHER, NOW), None);
     }
 }
 
@@ -51,7 +51,7 @@ fn a_different_request_under_the_name_is_detected_for_a_day_whatever_the_outcome
 fn a_request_is_recognized_by_either_of_its_fingerprints() {
     let lookup = |own, accepted| {
         let fingerprints = Fingerprints { own: Fingerprint([own; 32]), accepted: Some(Fingerprint([accepted; 32])) };
-        record(0, Some(DONE)).meet(fingerprints, NOW)
+        record(0, Some(DONE)).lookup(fingerprints, NOW)
     };
     assert_eq!(lookup(1, 2), Some(Lookup::Done(DONE)));
     assert_eq!(lookup(2, 1), Some(Lookup::Done(DONE)), "recorded before the key changed");
@@ -61,14 +61,14 @@ fn a_request_is_recognized_by_either_of_its_fingerprints() {
 #[test]
 fn an_attempt_without_an_outcome_runs_until_it_is_given_up_for_lost() {
     let lost = Record::ATTEMPT_TIMEOUT_MILLIS;
-    assert_eq!(record(0, None).meet(ONE, NOW), Some(Lookup::Running));
-    assert_eq!(record(lost - 1, None).meet(ONE, NOW), Some(Lookup::Running));
-    assert_eq!(record(-5, None).meet(ONE, NOW), Some(Lookup::Running), "begun by a node whose clock is ahead");
-    assert_eq!(record(1 - lost, None).meet(ONE, NOW), Some(Lookup::Running), "the furthest ahead");
-    assert_eq!(record(-lost, None).meet(ONE, NOW), None, "begun before the clock was put back");
-    assert_eq!(record(-lost, None).meet(OTHER, NOW), Some(Lookup::Differs));
-    assert_eq!(record(-lost, Some(DONE)).meet(ONE, NOW), Some(Lookup::Done(DONE)));
-    assert_eq!(record(lost, None).meet(ONE, NOW), None);
+    assert_eq!(record(0, None).lookup(ONE, NOW), Some(Lookup::Running));
+    assert_eq!(record(lost - 1, None).lookup(ONE, NOW), Some(Lookup::Running));
+    assert_eq!(record(-5, None).lookup(ONE, NOW), Some(Lookup::Running), "begun by a node whose clock is ahead");
+    assert_eq!(record(1 - lost, None).lookup(ONE, NOW), Some(Lookup::Running), "the furthest ahead");
+    assert_eq!(record(-lost, None).lookup(ONE, NOW), None, "begun before the clock was put back");
+    assert_eq!(record(-lost, None).lookup(OTHER, NOW), Some(Lookup::Differs));
+    assert_eq!(record(-lost, Some(DONE)).lookup(ONE, NOW), Some(Lookup::Done(DONE)));
+    assert_eq!(record(lost, None).lookup(ONE, NOW), None);
 }
 
 fn name() -> RequestName {

@@ -3,7 +3,7 @@
 use super::{Counted, Window};
 use crate::clock::Timestamp;
 
-/// Keeps the windows of all events that are counted. MUST bound how many it keeps; it may evict the least recently counted
+/// Stores the windows of all events that are counted. MUST bound how many it stores; it may evict the least recently counted
 /// ones for that. Nodes need not share their counts.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 pub trait Counters: Send + Sync {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// Counts events and refuses those beyond their limits.
 #[derive(Clone)]
 pub struct Limits {
-    /// Keeps the counts.
+    /// Stores the counts.
     pub counters: Arc<dyn Counters>,
     /// The time.
     pub clock: Arc<dyn Clock>,

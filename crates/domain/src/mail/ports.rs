@@ -77,14 +77,15 @@ pub trait TokenRedemption: Send + Sync {
     async fn reset_password(&self, token: &TokenDigest, new: &PasswordHash, now: Timestamp) -> Result<bool>;
 
     /// Redeems a token that was sent to the address of an account, which marks that address as verified, or to a new address,
-    /// which becomes the verified address of the account; the latter invalidates all other tokens of the account, and its
-    /// unsent mails that would contain one. Returns whether the token was valid; it is not once the account has changed to another address. MUST fail with
-    /// [`Conflict::Email`](crate::error::Conflict) when another account has the address, without using up the token.
+    /// which becomes the verified address of the account; the latter invalidates all other tokens of the account, and its unsent
+    /// mails that would contain one. Returns whether the token was valid; it is not once the account has changed to another
+    /// address. MUST fail with [`Conflict::Email`](crate::error::Conflict) when another account has the address, without using up
+    /// the token.
     async fn verify_email(&self, token: &TokenDigest, now: Timestamp) -> Result<bool>;
 
-    /// Changes the address of an account to an unverified one, and invalidates all tokens of the account and its
-    /// unsent mails that would contain one. MUST fail with [`Conflict::Email`](crate::error::Conflict) when another account has the address, and with
-    /// [`Error::Stale`](crate::Error::Stale) when the password has changed since it was confirmed.
+    /// Changes the address of an account to an unverified one, and invalidates all tokens of the account and its unsent mails
+    /// that would contain one. MUST fail with [`Conflict::Email`](crate::error::Conflict) when another account has the address,
+    /// and with [`Error::Stale`](crate::Error::Stale) when the password has changed since it was confirmed.
     async fn set_email(&self, account: &ConfirmedPassword, email: &Email, now: Timestamp) -> Result<()>;
 }
 

@@ -52,7 +52,7 @@ impl StoredFiles {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MediaReport {
     /// The images that rows reference and that the store has.
-    pub named: Usage,
+    pub referenced: Usage,
     /// The same for each user's posts and profile.
     pub users: HashMap<UserId, Usage>,
     /// The images that no row references and that are on record: the sweep deletes them.
@@ -117,7 +117,7 @@ impl MediaCheck {
         for (key, owner) in referenced {
             match unreferenced.remove(&key).filter(|files| files.has_original) {
                 Some(files) => {
-                    report.named.add(files.bytes);
+                    report.referenced.add(files.bytes);
                     report.users.entry(owner).or_default().add(files.bytes);
                 }
                 None => missing.push((key, owner)),
@@ -146,7 +146,7 @@ impl MediaCheck {
         for object in objects {
             if referenced.contains(&object.key) {
                 // A row has come to reference it since. The next check finds out its owner.
-                report.named.add(object.bytes);
+                report.referenced.add(object.bytes);
             } else if on_record.contains(&object.key) {
                 report.on_record.add(object.bytes);
             } else {

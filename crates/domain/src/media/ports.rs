@@ -135,5 +135,5 @@ pub struct ImagePorts {
     /// Stores their files.
     pub store: Arc<dyn ImageStore>,
     /// Records those that no row references.
-    pub unnamed: Arc<dyn UnreferencedImages>,
+    pub unreferenced: Arc<dyn UnreferencedImages>,
 }

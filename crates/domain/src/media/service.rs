@@ -101,7 +101,7 @@ impl Images {
     pub(crate) async fn put(&self, image: Option<CleanImage>) -> Result<Option<Attachment>> {
         let Some(image) = image else { return Ok(None) };
         let attachment = Attachment::of(self.ports.store.new_key(image.format)?, &image, None);
-        self.ports.unnamed.announce(&attachment.key, self.clock.now()).await?;
+        self.ports.unreferenced.announce(&attachment.key, self.clock.now()).await?;
         self.put_files(&attachment.key, image.bytes, Some(image.thumbnail)).await?;
         Ok(Some(attachment))
     }
@@ -109,7 +109,7 @@ impl Images {
     /// Stores an image in the same way as an upload that its owner may attach to a post.
     async fn put_upload(&self, owner: UserId, image: CleanImage, alt: Option<AltText>) -> Result<Attachment> {
         let attachment = Attachment::of(self.ports.store.new_key(image.format)?, &image, alt);
-        self.ports.unnamed.announce_upload(owner, &attachment, self.clock.now()).await?;
+        self.ports.unreferenced.announce_upload(owner, &attachment, self.clock.now()).await?;
         self.put_files(&attachment.key, image.bytes, Some(image.thumbnail)).await?;
         Ok(attachment)
     }
@@ -127,7 +127,7 @@ impl Images {
         if ids.as_slice().is_empty() {
             return Ok(Vec::new());
         }
-        self.ports.unnamed.find_uploads(owner, ids.as_slice()).await
+        self.ports.unreferenced.find_uploads(owner, ids.as_slice()).await
     }
 
     /// Copies the files of images to new keys, which are put on record first, and returns the copies. An image that is missing,
@@ -147,7 +147,7 @@ impl Images {
         let Some(Some(original)) = if_available(self.read(key, Rendition::Original).await)? else { return Ok(None) };
         let Some(thumbnail) = if_available(self.read(key, Rendition::Thumbnail).await)? else { return Ok(None) };
         let copy = Attachment { key: self.ports.store.new_key(key.format())?, ..attachment.clone() };
-        self.ports.unnamed.announce(&copy.key, self.clock.now()).await?;
+        self.ports.unreferenced.announce(&copy.key, self.clock.now()).await?;
         Ok(if_available(self.put_files(&copy.key, original, thumbnail).await)?.map(|()| copy))
     }
 
@@ -171,7 +171,7 @@ impl Images {
     pub(crate) async fn delete_unreferenced(&self, keys: impl Keys) {
         let dropped = keys.into_iter().map(async |key| {
             if self.ports.store.delete(&key).await.is_ok() {
-                let _ = self.ports.unnamed.forget(&[key]).await;
+                let _ = self.ports.unreferenced.forget(&[key]).await;
             }
         });
         // All at once: a store that does not answer delays all of them by a single timeout.

@@ -71,8 +71,8 @@ fn ranges_are_clamped_to_the_size_of_the_image() {
 }
 
 /// Returns a sweep at the instant 10,000 with a minimum age of 1,000.
-fn sweep(store: MockImageStore, unnamed: MockUnreferencedImages) -> MediaSweep {
-    MediaSweep::new(Arc::new(store), Arc::new(unnamed), clock(Timestamp::from_unix_millis(10_000)), 1_000)
+fn sweep(store: MockImageStore, unreferenced: MockUnreferencedImages) -> MediaSweep {
+    MediaSweep::new(Arc::new(store), Arc::new(unreferenced), clock(Timestamp::from_unix_millis(10_000)), 1_000)
 }
 
 /// Returns a record that marks these batches for deletion, one after the other.
@@ -81,34 +81,34 @@ fn record_marking(batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
 }
 
 fn record_marking_before(cutoff: i64, batches: Vec<Vec<ImageKey>>) -> MockUnreferencedImages {
-    let mut unnamed = MockUnreferencedImages::new();
+    let mut unreferenced = MockUnreferencedImages::new();
     let mut batches = batches.into_iter();
-    unnamed
+    unreferenced
         .expect_mark_for_deletion()
         .withf(move |before, now, limit| (before.unix_millis(), now.unix_millis(), *limit) == (cutoff, 10_000, 100))
         .returning(move |_, _, _| Ok(batches.next().expect("no further batch is asked for")));
-    unnamed
+    unreferenced
 }
 
 #[tokio::test]
 async fn the_sweep_deletes_the_images_on_record_without_listing_the_store() {
     let mut order = Sequence::new();
     let mut store = MockImageStore::new();
-    let mut unnamed = record_marking(vec![vec![key(1)], vec![key(2)], vec![]]);
+    let mut unreferenced = record_marking(vec![vec![key(1)], vec![key(2)], vec![]]);
     for n in [1, 2] {
         store.expect_delete().once().in_sequence(&mut order).withf(move |k| *k == key(n)).returning(|_| Ok(()));
-        unnamed.expect_forget().once().in_sequence(&mut order).withf(move |k| k == [key(n)]).returning(|_| Ok(()));
+        unreferenced.expect_forget().once().in_sequence(&mut order).withf(move |k| k == [key(n)]).returning(|_| Ok(()));
     }
-    assert_eq!(sweep(store, unnamed).run().await.unwrap(), 2);
+    assert_eq!(sweep(store, unreferenced).run().await.unwrap(), 2);
 }
 
 #[tokio::test]
 async fn delete_marked_deletes_only_marked_images_regardless_of_age() {
     let mut store = MockImageStore::new();
     store.expect_delete().once().withf(|k| *k == key(1)).returning(|_| Ok(()));
-    let mut unnamed = record_marking_before(0, vec![vec![key(1)], vec![]]);
-    unnamed.expect_forget().once().returning(|_| Ok(()));
-    assert_eq!(sweep(store, unnamed).delete_marked().await.unwrap(), 1);
+    let mut unreferenced = record_marking_before(0, vec![vec![key(1)], vec![]]);
+    unreferenced.expect_forget().once().returning(|_| Ok(()));
+    assert_eq!(sweep(store, unreferenced).delete_marked().await.unwrap(), 1);
 }
 
 #[tokio::test]
@@ -116,11 +116,11 @@ async fn a_failed_deletion_stays_on_record_and_does_not_stop_the_sweep() {
     let mut store = MockImageStore::new();
     store.expect_delete().withf(|k| *k == key(1)).once().returning(|_| Err(Error::unavailable("locked")));
     store.expect_delete().times(2).returning(|_| Ok(()));
-    let mut unnamed = record_marking(vec![vec![key(1), key(2)], vec![key(3)], vec![]]);
+    let mut unreferenced = record_marking(vec![vec![key(1), key(2)], vec![key(3)], vec![]]);
     for n in [2, 3] {
-        unnamed.expect_forget().once().withf(move |k| k == [key(n)]).returning(|_| Ok(()));
+        unreferenced.expect_forget().once().withf(move |k| k == [key(n)]).returning(|_| Ok(()));
     }
-    let Err(Error::Unavailable(cause)) = sweep(store, unnamed).run().await else {
+    let Err(Error::Unavailable(cause)) = sweep(store, unreferenced).run().await else {
         panic!("the failure was not returned")
     };
     assert_eq!(cause.to_string(), "locked");
@@ -130,19 +130,19 @@ async fn a_failed_deletion_stays_on_record_and_does_not_stop_the_sweep() {
 async fn an_unavailable_store_ends_the_sweep() {
     let mut store = MockImageStore::new();
     store.expect_delete().times(2).returning(|_| Err(Error::unavailable("no answer")));
-    let unnamed = record_marking(vec![vec![key(1), key(2)]]);
-    assert!(matches!(sweep(store, unnamed).run().await, Err(Error::Unavailable(_))));
+    let unreferenced = record_marking(vec![vec![key(1), key(2)]]);
+    assert!(matches!(sweep(store, unreferenced).run().await, Err(Error::Unavailable(_))));
 }
 
 const NOW: Timestamp = Timestamp::from_unix_millis(5_000);
 
-fn images(store: MockImageStore, unnamed: MockUnreferencedImages) -> Images {
-    images_in(Arc::new(store), unnamed)
+fn images(store: MockImageStore, unreferenced: MockUnreferencedImages) -> Images {
+    images_in(Arc::new(store), unreferenced)
 }
 
-fn images_in(store: Arc<dyn ImageStore>, unnamed: MockUnreferencedImages) -> Images {
+fn images_in(store: Arc<dyn ImageStore>, unreferenced: MockUnreferencedImages) -> Images {
     let cleaner = Arc::new(MockImageCleaner::new());
-    let ports = ImagePorts { cleaner, store, unnamed: Arc::new(unnamed) };
+    let ports = ImagePorts { cleaner, store, unreferenced: Arc::new(unreferenced) };
     Images::new(ports, clock(NOW))
 }
 
@@ -166,9 +166,10 @@ fn expect_files_stored(store: &mut MockImageStore, order: &mut Sequence) {
 
 #[tokio::test]
 async fn an_image_is_on_record_before_it_is_stored() {
-    let (mut store, mut unnamed, mut order) = (MockImageStore::new(), MockUnreferencedImages::new(), Sequence::new());
+    let (mut store, mut unreferenced, mut order) =
+        (MockImageStore::new(), MockUnreferencedImages::new(), Sequence::new());
     store.expect_new_key().once().in_sequence(&mut order).returning(|format| Ok(ImageKey::new([1; 16], format)));
-    unnamed
+    unreferenced
         .expect_announce()
         .once()
         .in_sequence(&mut order)
@@ -176,25 +177,25 @@ async fn an_image_is_on_record_before_it_is_stored() {
         .returning(|_, _| Ok(()));
     expect_files_stored(&mut store, &mut order);
     let stored = Attachment { key: key(1), preview: Some(clean().preview), alt: None };
-    assert_eq!(images(store, unnamed).put(Some(clean())).await.unwrap(), Some(stored));
+    assert_eq!(images(store, unreferenced).put(Some(clean())).await.unwrap(), Some(stored));
 }
 
 #[tokio::test]
 async fn an_image_that_cannot_be_recorded_is_not_stored() {
-    let (mut store, mut unnamed) = (MockImageStore::new(), MockUnreferencedImages::new());
+    let (mut store, mut unreferenced) = (MockImageStore::new(), MockUnreferencedImages::new());
     store.expect_new_key().returning(|format| Ok(ImageKey::new([1; 16], format)));
-    unnamed.expect_announce().returning(|_, _| Err(Error::unavailable("no connection")));
-    assert!(matches!(images(store, unnamed).put(Some(clean())).await, Err(Error::Unavailable(_))));
+    unreferenced.expect_announce().returning(|_, _| Err(Error::unavailable("no connection")));
+    assert!(matches!(images(store, unreferenced).put(Some(clean())).await, Err(Error::Unavailable(_))));
 }
 
 #[tokio::test]
 async fn an_image_is_deleted_only_after_a_definite_rejection_of_its_row() {
-    let (mut store, mut unnamed) = (MockImageStore::new(), MockUnreferencedImages::new());
+    let (mut store, mut unreferenced) = (MockImageStore::new(), MockUnreferencedImages::new());
     for n in [1, 2] {
         store.expect_delete().withf(move |k| *k == key(n)).once().returning(|_| Ok(()));
-        unnamed.expect_forget().withf(move |k| k == [key(n)]).once().returning(|_| Ok(()));
+        unreferenced.expect_forget().withf(move |k| k == [key(n)]).once().returning(|_| Ok(()));
     }
-    let images = images(store, unnamed);
+    let images = images(store, unreferenced);
     images.take_back(Some(key(1)), Error::NotFound(Resource::Post)).await;
     images.take_back(Some(key(2)), Error::unavailable(ImageCollected)).await;
     images.take_back(Some(key(3)), Error::unavailable("connection lost")).await;

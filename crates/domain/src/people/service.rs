@@ -16,7 +16,7 @@ const NO_USER: Error = Error::NotFound(Resource::User);
 pub struct People {
     /// Reads users as others see them.
     pub people: Arc<dyn PeopleRepository>,
-    /// Keeps who follows whom.
+    /// Stores who follows whom.
     pub follows: Arc<dyn FollowRepository>,
 }
 

@@ -30,7 +30,7 @@ string_enum! {
     /// Who may view a post, besides its author and every ADMIN.
     #[derive(Default)]
     Visibility "Visibility must be PUBLIC, FOLLOWERS or PRIVATE" {
-        /// Everybody with a token.
+        /// Every member whom no block separates from the author.
         #[default]
         Public = "PUBLIC",
         /// The author's followers.
@@ -133,7 +133,8 @@ impl Post {
         }
     }
 
-    /// Returns the images to show: those of the post, or none if it is hidden (`contract`: Safety).
+    /// Returns the images to show: those of the post, or none if it is hidden (`contract`: Reports and
+    /// administration).
     pub fn shown_attachments(&self) -> &[Attachment] {
         if self.is_hidden { &[] } else { &self.attachments }
     }

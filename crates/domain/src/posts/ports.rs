@@ -71,8 +71,9 @@ pub struct PostHiding {
 /// as documented there.
 ///
 /// Lists of posts are sorted newest first: by [`Post::created_at`], then by id, both descending. Lists over all or several
-/// authors leave out those whom the viewer mutes and, unless the viewer sees everything, those separated from the viewer by
-/// a [block](Standing::Blocked). Lists of likers leave out the latter, with the same exception.
+/// authors, except [`list_all`](Self::list_all), leave out those whom the viewer mutes and, unless the viewer sees everything,
+/// those separated from the viewer by a [block](Standing::Blocked). Lists of likers leave out the latter, with the same
+/// exception.
 #[cfg_attr(any(test, feature = "mocks"), mockall::automock)]
 #[async_trait]
 pub trait PostRepository: Send + Sync {
@@ -85,7 +86,7 @@ pub trait PostRepository: Send + Sync {
     /// Returns the facts that decide what `viewer` may do with the post; `None` when there is no such post.
     async fn find_access(&self, id: PostId, viewer: UserId) -> Result<Option<PostAccess>>;
 
-    /// Returns all posts of all authors.
+    /// Returns all posts of all authors, for an administrator: mutes and blocks do not apply.
     async fn list_all(&self, viewer: Viewer, page: PageRequest) -> Result<Page<PostView<Account>>>;
 
     /// Returns the posts of `author` with one of these visibilities.

@@ -33,7 +33,7 @@ pub struct Posts {
     ids: Arc<dyn IdGenerator>,
 }
 
-/// Proof that the caller may edit this post: it exists, and the caller is its author.
+/// Proof that the caller may edit this post: it exists, the caller is its author, and it is not hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnPost(PostId, Viewer);
 
@@ -134,7 +134,8 @@ impl Posts {
         self.posts.list_by_author(author, audience.may_view(), viewer.viewer(), page).await
     }
 
-    /// Returns the PUBLIC posts of all accounts that are not disabled, newest first.
+    /// Returns the PUBLIC posts of all accounts, newest first, except those of disabled accounts, of those that the viewer mutes,
+    /// and of those that a block separates from the viewer.
     ///
     /// # Errors
     /// Those of the repository.
@@ -232,7 +233,8 @@ impl Posts {
 
     /// Hides a post, or shows it again; has no effect if the post is in that state already.
     ///
-    /// Hiding gives the images new keys, so that they are no longer served to those who know the old ones (`contract`: Safety).
+    /// Hiding gives the images new keys, so that they are no longer served to those who know the old ones (`contract`: Reports and
+    /// administration).
     /// Images that the store cannot copy now keep their keys; returns how many these are.
     ///
     /// # Errors

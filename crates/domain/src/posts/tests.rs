@@ -124,7 +124,7 @@ struct Ports {
     follows: MockFollowRepository,
     cleaner: MockImageCleaner,
     images: MockImageStore,
-    unnamed: MockUnreferencedImages,
+    unreferenced: MockUnreferencedImages,
 }
 
 impl Ports {
@@ -144,7 +144,7 @@ impl Ports {
     /// Expects the clean image to be put on record, then to be stored.
     fn expect_image_stored(&mut self, order: &mut Sequence) {
         self.images.expect_new_key().withf(|format| *format == clean().format).returning(|_| Ok(new_image()));
-        self.unnamed
+        self.unreferenced
             .expect_announce()
             .once()
             .in_sequence(order)
@@ -163,7 +163,7 @@ impl Ports {
     /// Expects an image to be deleted, then its record, this number of times.
     fn expect_image_deleted(&mut self, key: fn() -> ImageKey, times: usize) {
         self.images.expect_delete().times(times).withf(move |dropped| *dropped == key()).returning(|_| Ok(()));
-        self.unnamed.expect_forget().times(times).withf(move |keys| keys == [key()]).returning(|_| Ok(()));
+        self.unreferenced.expect_forget().times(times).withf(move |keys| keys == [key()]).returning(|_| Ok(()));
     }
 
     /// Returns the access facts of the post to this viewer.
@@ -181,7 +181,7 @@ impl Ports {
             ImagePorts {
                 cleaner: Arc::new(self.cleaner),
                 store: Arc::new(self.images),
-                unnamed: Arc::new(self.unnamed),
+                unreferenced: Arc::new(self.unreferenced),
             },
             clock(NOW),
             ids(POST.uuid()),

@@ -131,7 +131,7 @@ pub struct Report {
     pub note: Option<ReportNote>,
 }
 
-/// How many reports an account may make within an hour (`contract`: Safety).
+/// How many reports an account may make within an hour (`contract`: Reports and administration).
 pub const REPORTS_AN_HOUR: Limit = Limit { most: 20, period_seconds: 3600 };
 
 impl Report {

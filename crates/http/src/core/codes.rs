@@ -1,4 +1,4 @@
-//! The error codes by which clients tell failures apart without parsing messages (contract, error codes), and the HTTP status
+//! The error codes by which clients tell failures apart without parsing messages (contract: Errors), and the HTTP status
 //! of each.
 
 use actix_web::http::StatusCode;

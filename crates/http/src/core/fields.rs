@@ -1,4 +1,4 @@
-//! How clients spell the inputs of use cases (contract, field names), in bodies, queries and failures.
+//! How clients spell the inputs of use cases (docs/openapi.json), in bodies, queries and failures.
 
 use agora_domain::error::FieldName;
 

@@ -1,4 +1,6 @@
 //! `/api/posts`: posts and likes.
+//!
+//! Methods and paths are in [`routes`](crate::routes); those in `#[utoipa::path]` are placeholders (see the module above).
 
 use actix_web::web::Data;
 use agora_domain::accounts::{Account, Admin, Member};
@@ -171,7 +173,8 @@ pub(crate) async fn list_by_author(request: ListRequest, caller: Auth<Member>, i
 
 /// Get the public timeline
 ///
-/// The PUBLIC posts of all accounts except disabled ones, newest first.
+/// The PUBLIC posts of all accounts, newest first, except those of disabled accounts, of those that the caller mutes, and of
+/// those that a block separates from the caller.
 #[utoipa::path(get, path = "", operation_id = "listPublicPosts", tag = "Posts", params(ShortPaging),
     responses((status = 200, description = "A page of posts.", body = PostsByPublicAuthorsAnswer)))]
 pub(crate) async fn list_public(request: ListRequest, caller: Auth<Member>) -> HandlerResult {

@@ -97,7 +97,7 @@ impl Ports {
         let images = ImagePorts {
             cleaner: Arc::new(MockImageCleaner::new()),
             store: Arc::new(self.store),
-            unnamed: Arc::new(MockUnreferencedImages::new()),
+            unreferenced: Arc::new(MockUnreferencedImages::new()),
         };
         let media = Media::new(images.clone(), clock.clone());
         let mut counters = MockCounters::new();

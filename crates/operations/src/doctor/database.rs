@@ -120,8 +120,8 @@ fn of_server(server: &ServerProbe, connections: usize) -> Vec<Finding> {
         let advice = "make it the owner of the schema, or GRANT CREATE ON SCHEMA";
         findings.push(failed(format!("the user of AGORA_DATABASE_URL cannot create tables: {advice}")));
     }
-    // Besides the pool: one each for the sweep, the mailer, the erasure of accounts and an operator's command.
-    let (wanted, all) = (connections + 4, server.connections);
+    // Besides the pool: one each for the sweep, the mailer, the erasure of accounts, a downloaded backup and a command.
+    let (wanted, all) = (connections + 5, server.connections);
     if wanted > all {
         findings.push(warning(format!(
             "a node opens up to {wanted} connections, and the server allows {all} in total: lower AGORA_DATABASE_CONNECTIONS, \

@@ -79,13 +79,13 @@ pub(super) async fn save(
     if let Some(secret) = secret {
         archive.append(SECRET, secret.expose().as_bytes()).await?;
     }
-    let SavedImages { mut snapshot, named, unnamed, mut lost, deleted } =
+    let SavedImages { mut snapshot, named, unreferenced, mut lost, deleted } =
         save_images(database, store, &mut archive, progress).await?;
     images::report_missing(&lost, allow_missing_images)?;
     // Images that were deleted during the backup are no fault of the store: a warning suffices.
     lost.extend(deleted);
     let warning = images::report_missing(&lost, true)?;
-    archive.append(UNNAMED, keys_to_lines(&unnamed).as_bytes()).await?;
+    archive.append(UNNAMED, keys_to_lines(&unreferenced).as_bytes()).await?;
     let rows = save_rows(&mut snapshot, &mut archive, progress).await?;
     let missing = lost.iter().map(|key| key.as_str().to_owned()).collect();
     let summary = Summary { rows, images: u64::try_from(named)?, missing };
@@ -99,7 +99,7 @@ struct SavedImages {
     /// The number of saved images that the snapshot references.
     named: usize,
     /// Saved images that the snapshot does not reference any more.
-    unnamed: Vec<ImageKey>,
+    unreferenced: Vec<ImageKey>,
     /// Images that the snapshot references and that the store lacks.
     lost: Vec<ImageKey>,
     /// Images that the snapshot references and that were deleted after it was taken, together with the rows that reference them.
@@ -181,8 +181,8 @@ async fn save_images(
         if let Some(snapshot) = kept.filter(|_| is_settled || round >= MAX_ROUNDS) {
             let total = saved.len();
             saved.retain(|_, referenced_in| *referenced_in != round);
-            let (named, unnamed) = (total - saved.len(), saved.into_keys().collect());
-            return Ok(SavedImages { snapshot, named, unnamed, lost, deleted });
+            let (named, unreferenced) = (total - saved.len(), saved.into_keys().collect());
+            return Ok(SavedImages { snapshot, named, unreferenced, lost, deleted });
         }
         round += 1;
     }

@@ -89,7 +89,7 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
             UNNAMED => {
                 for key in keys_from_lines(&bytes)? {
                     store.delete(&key).await.operator_context(images::TARGET)?;
-                    contents.unnamed += 1;
+                    contents.unreferenced += 1;
                 }
             }
             SUMMARY => contents.summary = Some(serde_json::from_slice(&bytes).context(SUMMARY)?),
@@ -120,7 +120,7 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
 struct Contents {
     images: Tally,
     /// The number of images that no row references.
-    unnamed: u64,
+    unreferenced: u64,
     sums: BTreeMap<String, SumBuilder>,
     summary: Option<Summary>,
 }
@@ -136,7 +136,7 @@ impl Contents {
         let sums: Sums = self.sums.into_iter().map(|(table, builder)| (table, builder.finish())).collect();
         let summary = self.summary.context("the archive has no summary")?;
         let Tally { written, present, .. } = self.images;
-        let has_all = summary.images.checked_add(self.unnamed) == Some(written + present);
+        let has_all = summary.images.checked_add(self.unreferenced) == Some(written + present);
         ensure!(has_all, "the archive lacks some of its images");
         let has_all = summary.rows.iter().filter(|(_, sum)| sum.rows > 0).eq(&sums);
         ensure!(has_all, "the rows of the archive do not match its summary");
@@ -155,13 +155,13 @@ impl Contents {
             rows::in_words(&summary.rows),
             self.images.in_words("Restored")
         );
-        let unnamed = match self.unnamed {
+        let unreferenced = match self.unreferenced {
             0 => String::new(),
-            unnamed => {
-                format!(" {unnamed} were deleted again: they were no longer referenced at the end of the backup.")
+            unreferenced => {
+                format!(" {unreferenced} were deleted again: they were no longer referenced at the end of the backup.")
             }
         };
-        Ok(text + &unnamed + &warning.map(|warning| format!("\n{warning}")).unwrap_or_default())
+        Ok(text + &unreferenced + &warning.map(|warning| format!("\n{warning}")).unwrap_or_default())
     }
 }
 

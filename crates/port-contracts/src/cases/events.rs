@@ -82,8 +82,8 @@ pub async fn calls_that_change_nothing_append_no_event(db: Repositories) {
     assert_fails!(db.posts.toggle_like(gone, bob, w.new_relation(), None).await, Error::NotFound(Resource::Post));
     assert_fails!(db.posts.delete(gone, w.now()).await, Error::NotFound(Resource::Post));
     assert_fails!(db.comments.create(&w.new_comment(gone, bob), None).await, Error::NotFound(Resource::Post));
-    let unnamed = w.new_post(ada);
-    let with_unknown_image = agora_domain::posts::Post { attachments: attached(Some(w.new_image())), ..unnamed };
+    let unreferenced = w.new_post(ada);
+    let with_unknown_image = agora_domain::posts::Post { attachments: attached(Some(w.new_image())), ..unreferenced };
     assert!(db.posts.create(&with_unknown_image, &[], None).await.is_err());
     db.follows.set(bob, ada, w.new_relation()).await.unwrap();
     assert_eq!(since(&db, at).await, []);

@@ -288,9 +288,9 @@ pub async fn concurrent_references_and_releases_lose_no_image(db: Repositories) 
     );
     assert_eq!(named.len(), 2);
     assert_eq!(db.posts.find(posts[0], Viewer::ordinary(ada)).await.unwrap(), None);
-    let unnamed = w.mark_recorded_images().await;
-    assert!(named.is_disjoint(&unnamed));
-    assert_eq!(named.union(&unnamed).cloned().collect::<HashSet<_>>(), keys.into_iter().collect());
+    let unreferenced = w.mark_recorded_images().await;
+    assert!(named.is_disjoint(&unreferenced));
+    assert_eq!(named.union(&unreferenced).cloned().collect::<HashSet<_>>(), keys.into_iter().collect());
 }
 
 pub async fn referenced_images_are_found_by_key_prefix_with_their_owners(db: Repositories) {

@@ -256,7 +256,7 @@ fn ports_storing_picture() -> Ports {
 fn expect_picture_stored(ports: &mut Ports, order: &mut Sequence) {
     ports.images.expect_new_key().withf(|format| *format == clean().format).returning(|_| Ok(key(NEW)));
     ports
-        .unnamed
+        .unreferenced
         .expect_announce()
         .once()
         .in_sequence(order)
@@ -406,7 +406,7 @@ async fn a_new_picture_is_stored_before_and_the_old_one_deleted_after_the_change
             .withf(|old| *old == key(OLD))
             .returning(move |_| if deletion_fails { Err(Error::unavailable("no answer")) } else { Ok(()) });
         ports
-            .unnamed
+            .unreferenced
             .expect_forget()
             .times(usize::from(!deletion_fails))
             .in_sequence(&mut order)
@@ -440,7 +440,7 @@ async fn a_new_picture_is_deleted_only_if_the_change_was_certainly_refused() {
         let mut ports = ports_storing_picture();
         ports.accounts.expect_update_profile().once().returning(move |_, _, _| Err(failure()));
         ports.images.expect_delete().times(deletions).withf(|new| *new == key(NEW)).returning(|_| Ok(()));
-        ports.unnamed.expect_forget().times(deletions).withf(|keys| keys == [key(NEW)]).returning(|_| Ok(()));
+        ports.unreferenced.expect_forget().times(deletions).withf(|keys| keys == [key(NEW)]).returning(|_| Ok(()));
         let failed = ports.accounts().update_profile(&member(), &requester(), with_picture()).await.unwrap_err();
         assert_eq!(matches!(failed, Error::NotFound(Resource::User)), deletions == 1, "row {i}: {failed:?}");
     }

@@ -49,7 +49,7 @@ struct Scenario {
 impl Scenario {
     /// Runs a check at the instant 10,000, for which images stored since 9,000 may belong to uploads in flight.
     async fn check(self, delete: bool) -> MediaReport {
-        let (mut store, mut named, mut unnamed) =
+        let (mut store, mut named, mut unreferenced) =
             (MockImageStore::new(), MockImageReferences::new(), MockUnreferencedImages::new());
         let Self { listed, named: first, named_later, on_record, found_later, deleted } = self;
         store
@@ -71,9 +71,9 @@ impl Scenario {
             move |keys: &[ImageKey]| Ok(keys.iter().filter(|key| among.contains(key)).cloned().collect())
         };
         named.expect_referenced_of().returning(of(named_later));
-        unnamed.expect_recorded().returning(of(on_record));
+        unreferenced.expect_recorded().returning(of(on_record));
         let clock = clock(Timestamp::from_unix_millis(10_000));
-        let check = MediaCheck::new(Arc::new(store), Arc::new(named), Arc::new(unnamed), &*clock, 1_000);
+        let check = MediaCheck::new(Arc::new(store), Arc::new(named), Arc::new(unreferenced), &*clock, 1_000);
         let mut report = MediaReport::default();
         check.folder(FOLDER, delete, &mut report).await.unwrap();
         report
@@ -89,7 +89,7 @@ async fn images_are_counted_in_total_and_by_owner() {
     };
     let report = place.check(true).await;
     let users = HashMap::from([(ADA, usage(3, 11)), (BEN, usage(1, 4))]);
-    assert_eq!(report, MediaReport { named: usage(4, 15), users, ..MediaReport::default() });
+    assert_eq!(report, MediaReport { referenced: usage(4, 15), users, ..MediaReport::default() });
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn only_old_unknown_images_are_deleted_and_only_on_request() {
         ..Scenario::default()
     };
     let expected = MediaReport {
-        named: usage(2, 9),
+        referenced: usage(2, 9),
         users: HashMap::from([(ADA, usage(1, 1))]),
         on_record: usage(1, 16),
         unknown: usage(3, 38),
@@ -158,7 +158,7 @@ async fn a_thumbnail_is_counted_and_deleted_with_its_image() {
         ..Scenario::default()
     };
     let expected = MediaReport {
-        named: usage(1, 2),
+        referenced: usage(1, 2),
         users: HashMap::from([(ADA, usage(1, 2))]),
         unknown: usage(3, 20),
         deletable: usage(2, 12),

@@ -41,7 +41,7 @@ async fn process_post_image(is_there: bool, checked: fn() -> Checked, stored: Op
     let ports = ImagePorts {
         cleaner: Arc::new(cleaner),
         store: Arc::new(store),
-        unnamed: Arc::new(MockUnreferencedImages::new()),
+        unreferenced: Arc::new(MockUnreferencedImages::new()),
     };
     let backfill = PreviewBackfill::new(Arc::new(backlog), ports, clock(NOW));
     let processed = backfill.run(Some(ShownBy::Post(NEWER))).await.unwrap().unwrap();
@@ -96,8 +96,8 @@ async fn process_picture(last: Option<ShownBy>, checked: fn() -> Checked, small:
         .in_sequence(&mut order)
         .withf(move |user, k, it, at| (*user, k, Some(*it), *at) == (USER, &key(1), small, NOW))
         .returning(|_, _, _, _| Ok(()));
-    let unnamed = Arc::new(MockUnreferencedImages::new());
-    let ports = ImagePorts { cleaner: Arc::new(cleaner), store: Arc::new(store), unnamed };
+    let unreferenced = Arc::new(MockUnreferencedImages::new());
+    let ports = ImagePorts { cleaner: Arc::new(cleaner), store: Arc::new(store), unreferenced };
     let processed = PreviewBackfill::new(Arc::new(backlog), ports, clock(NOW)).run(last).await.unwrap().unwrap();
     assert_eq!(processed.by, ShownBy::User(USER));
     processed.outcome
@@ -126,7 +126,7 @@ async fn the_backfill_ends_when_no_image_lacks_a_preview() {
     let ports = ImagePorts {
         cleaner: Arc::new(MockImageCleaner::new()),
         store: Arc::new(MockImageStore::new()),
-        unnamed: Arc::new(MockUnreferencedImages::new()),
+        unreferenced: Arc::new(MockUnreferencedImages::new()),
     };
     let previews = PreviewBackfill::new(Arc::new(backlog), ports, Arc::new(MockClock::new()));
     assert!(previews.run(None).await.unwrap().is_none());

@@ -20,8 +20,8 @@ fn requester() -> Requester {
     Requester { account: Some(OWNER), address: ClientAddress::of(std::net::Ipv4Addr::new(192, 0, 2, 1).into()) }
 }
 
-fn media(cleaner: MockImageCleaner, store: MockImageStore, unnamed: MockUnreferencedImages) -> Media {
-    let ports = ImagePorts { cleaner: Arc::new(cleaner), store: Arc::new(store), unnamed: Arc::new(unnamed) };
+fn media(cleaner: MockImageCleaner, store: MockImageStore, unreferenced: MockUnreferencedImages) -> Media {
+    let ports = ImagePorts { cleaner: Arc::new(cleaner), store: Arc::new(store), unreferenced: Arc::new(unreferenced) };
     Media::new(ports, clock(NOW))
 }
 
@@ -34,7 +34,7 @@ fn fields(image: Option<&'static str>, alt: &str) -> UploadFields {
 async fn an_upload_is_recorded_with_owner_and_description_before_it_is_stored() {
     let mut order = Sequence::new();
     let (mut cleaner, mut store) = (MockImageCleaner::new(), MockImageStore::new());
-    let mut unnamed = MockUnreferencedImages::new();
+    let mut unreferenced = MockUnreferencedImages::new();
     cleaner
         .expect_clean()
         .once()
@@ -44,7 +44,7 @@ async fn an_upload_is_recorded_with_owner_and_description_before_it_is_stored() 
     store.expect_new_key().once().in_sequence(&mut order).returning(|_| Ok(key(1)));
     let expected = Attachment { key: key(1), preview: Some(clean().preview), alt: AltText::parse("a cat").unwrap() };
     let recorded = expected.clone();
-    unnamed
+    unreferenced
         .expect_announce_upload()
         .once()
         .in_sequence(&mut order)
@@ -52,7 +52,7 @@ async fn an_upload_is_recorded_with_owner_and_description_before_it_is_stored() 
         .returning(|_, _, _| Ok(()));
     expect_files_stored(&mut store, &mut order);
     let uploaded =
-        media(cleaner, store, unnamed).upload(&owner(), &requester(), fields(Some("upload"), " a cat ")).await;
+        media(cleaner, store, unreferenced).upload(&owner(), &requester(), fields(Some("upload"), " a cat ")).await;
     assert_eq!(uploaded.unwrap(), expected);
 }
 

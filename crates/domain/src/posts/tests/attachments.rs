@@ -26,7 +26,7 @@ fn with_media(text: Option<&str>, numbers: &[u8]) -> PostFields {
 /// Returns ports that find the requested ones among these uploads of the author.
 fn with_uploads(numbers: &'static [u8]) -> Ports {
     let mut ports = Ports::default();
-    ports.unnamed.expect_find_uploads().returning(|owner, asked| {
+    ports.unreferenced.expect_find_uploads().returning(|owner, asked| {
         assert_eq!(owner, AUTHOR);
         Ok(images(numbers).into_iter().rev().filter(|image| asked.contains(&image.id())).collect())
     });

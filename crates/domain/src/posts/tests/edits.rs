@@ -232,7 +232,7 @@ async fn a_new_image_is_stored_before_and_the_old_one_deleted_after_the_edit() {
             .withf(|key| *key == old_image())
             .returning(move |_| if deletion_fails { Err(Error::unavailable("no answer")) } else { Ok(()) });
         ports
-            .unnamed
+            .unreferenced
             .expect_forget()
             .times(usize::from(!deletion_fails))
             .in_sequence(&mut order)
@@ -285,7 +285,7 @@ async fn the_image_is_deleted_after_its_post() {
             .withf(|key| *key == old_image())
             .returning(|_| Ok(()));
         ports
-            .unnamed
+            .unreferenced
             .expect_forget()
             .times(usize::from(image.is_some()))
             .in_sequence(&mut order)

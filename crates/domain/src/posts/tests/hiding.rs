@@ -124,7 +124,7 @@ fn expect_image_copied(ports: &mut Ports, times: usize) {
         .times(times)
         .withf(|format| *format == ImageFormat::Png)
         .returning(|_| Ok(new_image()));
-    ports.unnamed.expect_announce().times(times).withf(|key, _| *key == new_image()).returning(|_, _| Ok(()));
+    ports.unreferenced.expect_announce().times(times).withf(|key, _| *key == new_image()).returning(|_, _| Ok(()));
 }
 
 fn bare(key: fn() -> ImageKey) -> Vec<Attachment> {
@@ -178,7 +178,7 @@ async fn an_image_that_cannot_be_put_on_record_leaves_its_post_shown() {
     let stored = || OpenImage { size: 0, range: Some(0..0), bytes: stream::empty().boxed() };
     ports.images.expect_open().returning(move |_, _, _| Ok(Some(stored())));
     ports.images.expect_new_key().returning(|_| Ok(new_image()));
-    ports.unnamed.expect_announce().once().returning(|_, _| Err(Error::unavailable("no connection")));
+    ports.unreferenced.expect_announce().once().returning(|_, _| Err(Error::unavailable("no connection")));
     assert!(matches!(set_hidden(ports, true).await, Err(Error::Unavailable(_))));
 }
 

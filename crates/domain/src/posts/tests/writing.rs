@@ -220,7 +220,7 @@ async fn a_post_is_not_stored_if_its_image_cannot_be() {
     let mut ports = Ports::default();
     ports.cleaner.expect_clean().returning(|_, _| Ok(clean()));
     ports.images.expect_new_key().returning(|_| Ok(new_image()));
-    ports.unnamed.expect_announce().once().returning(|_, _| Ok(()));
+    ports.unreferenced.expect_announce().once().returning(|_, _| Ok(()));
     ports.images.expect_put().once().returning(|_, _, _| Err(Error::unavailable("no answer")));
     let error = ports.build().create(&author(), &requester(), with_upload(Some("hello")), Attempt::Unnamed).await;
     assert!(matches!(error, Err(Error::Unavailable(_))));
