@@ -31,17 +31,16 @@ function visibilityOf(value: string): Visibility {
 /** A post with its buttons. */
 export function PostCard<P extends Post>(props: { post: P; onChange: (change: Change<P>) => void; onDelete: () => void }) {
   const { post, onChange } = props;
-  /** The version of the post that is being edited. The draft is of this version, which may be changed elsewhere. */
-  const [version, setVersion] = useState<string>();
-  const isEdited = version !== undefined;
-  const edited = () => draftOf(`edit of ${post.id} ${version}`, post.content).content;
+  /** The post as it was when the edit began. It may be changed elsewhere meanwhile. */
+  const [base, setBase] = useState<P>();
+  const edited = (base: P) => draftOf(`edit of ${base.id} ${base.updatedAt}`, base.content).content;
   const path = { postId: post.id };
   const isMine = post.author.id === me.value?.id;
   const card = useRef<HTMLElement>(null);
 
-  function stopEditing(content: string) {
-    edited().value = content;
-    setVersion(undefined);
+  function stopEditing(base: P, content: string) {
+    edited(base).value = content;
+    setBase(undefined);
     card.current?.focus();
   }
   async function toggleLike() {
@@ -73,21 +72,21 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
         )}
         {post.hidden && <span class="tag">Hidden by an administrator</span>}
       </header>
-      {isEdited ? (
+      {base ? (
         <Form
           label="Edit this post"
           submit="Save"
           does={async (fields) => {
-            const [content, visibility] = [edited().value, visibilityOf(text(fields, "visibility"))];
+            const [content, visibility] = [edited(base).value, visibilityOf(text(fields, "visibility"))];
             // Send only what was changed here: the rest may have been changed elsewhere.
             const body = {
-              ...(content !== post.content && { text: content }),
-              ...(visibility !== post.visibility && { visibility }),
+              ...(content !== base.content && { text: content }),
+              ...(visibility !== base.visibility && { visibility }),
             };
             const { data } = await agora.put("/api/posts/update/{postId}", { params: { path }, body });
             const { entities } = data;
             onChange((now) => ({ ...now, content: data.content, entities, visibility: data.visibility }));
-            stopEditing(data.content);
+            stopEditing(base, data.content);
           }}
         >
           <label>
@@ -95,12 +94,12 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
             <textarea
               ref={takeFocus}
               rows={4}
-              value={edited().value}
-              onInput={({ currentTarget }) => (edited().value = currentTarget.value)}
+              value={edited(base).value}
+              onInput={({ currentTarget }) => (edited(base).value = currentTarget.value)}
             />
           </label>
-          <Choice label="Who may see it" name="visibility" value={post.visibility} of={VISIBILITIES} />
-          <button type="button" onClick={() => stopEditing(post.content)}>
+          <Choice label="Who may see it" name="visibility" value={base.visibility} of={VISIBILITIES} />
+          <button type="button" onClick={() => stopEditing(base, base.content)}>
             Cancel
           </button>
         </Form>
@@ -118,7 +117,7 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
         <Action does={toggleBookmark} isPressed={post.bookmarkedByMe} label="Bookmark">
           <Icon name="bookmarks" isFull={post.bookmarkedByMe} />
         </Action>
-        {isMine && !isEdited && !post.hidden && <button onClick={() => setVersion(post.updatedAt)}>Edit</button>}
+        {isMine && !base && !post.hidden && <button onClick={() => setBase(post)}>Edit</button>}
         {isMine ? (
           <More label="Delete">
             <Action
