@@ -4,7 +4,7 @@ import { Action, Input, List, More, Show, Time, Title } from "../../shared/basic
 import { replaced, useList, useLoaded } from "../../shared/load";
 import { QueryForm } from "../../shared/query";
 import { at } from "../../shared/router";
-import { agora, me, readMe, type User } from "../../shared/session";
+import { agora, isAdmin, me, readMe, type User } from "../../shared/session";
 import { nameOf } from "../../shared/words";
 import { Sessions } from "./sessions";
 
@@ -59,9 +59,9 @@ function Account({ user, onChange }: { user: User; onChange: (user: User) => voi
   async function change(role: "ADMIN" | "USER") {
     const body = { roleId: role, action: has(role) ? ("REMOVE" as const) : ("ADD" as const) };
     await agora.put("/api/users/update/{userId}", { params: { path: { userId: user.id } }, body });
-    // Without the role ADMIN, this page is not for the user any more.
     if (isMe) await readMe();
-    else onChange(await read(user.id));
+    // Without the role ADMIN, this page is not for the user any more.
+    if (isAdmin(me.value)) onChange(await read(user.id));
   }
   async function setEnabled(enabled: boolean) {
     await agora.put("/api/users/{userId}/enabled", { params: { path: { userId: user.id } }, body: { enabled } });
