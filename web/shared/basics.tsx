@@ -1,7 +1,7 @@
 // Components that all pages share: links, buttons, forms, lists.
 
-import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import type { ComponentChildren, JSX, RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Loaded, type LoadedList, useIsMounted } from "./load";
 import { at } from "./router";
 import { ago, exactly, errorMessage, nameOf, type Named } from "./words";
@@ -69,6 +69,43 @@ export function Title({ children, small }: { children: ComponentChildren; small?
   );
 }
 
+/**
+ * Returns a ref to an element that may be removed while it has the focus. The focus then moves to the first new entry of a list
+ * right above, to what is left of the element's own entry, to a neighbour of that, or else to the heading.
+ */
+function usePassedFocus<T extends HTMLElement>(): RefObject<T> {
+  const ref = useRef<T>(null);
+  useLayoutEffect(() => {
+    const element = ref.current;
+    return () => element?.contains(document.activeElement) && passFocus(element);
+  }, []);
+  return ref;
+}
+
+function passFocus(element: HTMLElement): void {
+  const last = element.parentElement?.querySelector(":scope > .list > li:last-child");
+  const own = element.closest("li");
+  const near = [own, own?.nextElementSibling, own?.previousElementSibling, own?.parentElement?.closest("li")];
+  // Once the element was removed.
+  queueMicrotask(() => {
+    // Unless something else took the focus.
+    if (document.activeElement !== document.body) return;
+    const entry = [last?.nextElementSibling, last, ...near].find((entry) => entry?.isConnected);
+    const next = entry?.querySelector<HTMLElement>("[tabindex], a, button, summary");
+    (next ?? document.querySelector<HTMLElement>("h1"))?.focus();
+  });
+}
+
+/** A button that may be removed while it has the focus. */
+export function Button(props: Omit<JSX.IntrinsicElements["button"], "ref">) {
+  return <button type="button" {...props} ref={usePassedFocus<HTMLButtonElement>()} />;
+}
+
+/** An entry of a list, which may be removed while something in it has the focus. */
+function Entry({ children }: { children: ComponentChildren }) {
+  return <li ref={usePassedFocus<HTMLLIElement>()}>{children}</li>;
+}
+
 /** A button that calls the service. It shows an error if that fails, and ignores clicks meanwhile. */
 export function Action(props: {
   does: () => Promise<unknown>;
@@ -76,19 +113,25 @@ export function Action(props: {
   label?: string;
   isPressed?: boolean;
   kind?: "plain" | "danger" | "main";
+  /** The message after success. */
+  done?: string;
 }) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState("");
+  const [isDone, setDone] = useState(false);
   async function press() {
     setBusy(true);
     setError("");
-    await props.does().catch((failure: unknown) => setError(errorMessage(failure)));
+    setDone(false);
+    await props.does().then(
+      () => setDone(true),
+      (failure: unknown) => setError(errorMessage(failure)),
+    );
     setBusy(false);
   }
   return (
     <>
-      <button
-        type="button"
+      <Button
         class={props.kind ?? "plain"}
         aria-label={props.label}
         aria-pressed={props.isPressed}
@@ -96,8 +139,9 @@ export function Action(props: {
         onClick={() => void (isBusy || press())}
       >
         {props.children}
-      </button>
+      </Button>
       <Failure>{error}</Failure>
+      {props.done && <p role="status">{isDone ? props.done : ""}</p>}
     </>
   );
 }
@@ -140,9 +184,9 @@ export function Form(props: {
       {props.children}
       <Failure>{error}</Failure>
       <p role="status">{isDone ? props.done : ""}</p>
-      <button class="main" aria-disabled={isBusy}>
+      <Button type="submit" class="main" aria-disabled={isBusy}>
         {props.submit}
-      </button>
+      </Button>
     </form>
   );
 }
@@ -150,14 +194,6 @@ export function Form(props: {
 /** A `ref` that focuses a field when it appears. */
 export function takeFocus(field: HTMLElement | null): void {
   field?.focus();
-}
-
-/** Moves the focus from an entry that is about to be removed to its neighbour or its parent, or else to the heading. */
-export function moveFocusFrom(entry: Element | null): void {
-  if (!entry?.contains(document.activeElement)) return;
-  const row = entry.closest("li");
-  const other = row?.nextElementSibling ?? row?.previousElementSibling ?? row?.parentElement?.closest("li");
-  (other ?? document).querySelector<HTMLElement>("[tabindex]")?.focus();
 }
 
 /** Returns a text field of a form, or an empty string if there is none. */
@@ -238,18 +274,18 @@ export function List<T extends { id: string }>(props: {
     <>
       <ul class="list" aria-label={props.label} aria-busy={list.isReading}>
         {list.items.map((item) => (
-          <li key={item.id}>{props.children(item)}</li>
+          <Entry key={item.id}>{props.children(item)}</Entry>
         ))}
       </ul>
       <div role="status">{note && <p class="empty">{note}</p>}</div>
       <Failure>{failure}</Failure>
       {failure ? (
-        <button onClick={list.reload}>Try again</button>
+        <Button onClick={list.reload}>Try again</Button>
       ) : (
         !list.isEnded && (
-          <button class="more" aria-disabled={list.isReading} onClick={list.more}>
+          <Button class="more" aria-disabled={list.isReading} onClick={list.more}>
             {list.isReading ? "Loading…" : "Show more"}
-          </button>
+          </Button>
         )
       )}
     </>
@@ -272,7 +308,7 @@ export function Show<T>(props: { of: Loaded<T>; title?: string; children: (data:
     <>
       {title && <Title>{title}</Title>}
       <Failure>{of.error}</Failure>
-      <button onClick={of.reload}>Try again</button>
+      <Button onClick={of.reload}>Try again</Button>
     </>
   );
 }

@@ -189,10 +189,17 @@ export function newSendOnce(): SendOnce {
   let last = { content: "", key: "" };
   return async (content, send) => {
     if (last.content !== content) last = { content, key: newIdempotencyKey() };
-    const sent = await send({ "Idempotency-Key": last.key });
-    // Other content may have been sent meanwhile.
-    if (last.content === content) last = { content: "", key: "" };
-    return sent;
+    // Other content may be sent meanwhile.
+    const forget = () => last.content === content && (last = { content: "", key: "" });
+    try {
+      const sent = await send({ "Idempotency-Key": last.key });
+      forget();
+      return sent;
+    } catch (failure) {
+      // What was sent under this key does not exist any more.
+      if (failure instanceof AgoraError && failure.status === 404) forget();
+      throw failure;
+    }
   };
 }
 

@@ -65,6 +65,29 @@ test("the result of one click stays when another one completes", async (context)
   assert.equal(await post.getByRole("button", { name: "Bookmark", pressed: true }).count(), 1);
 });
 
+test("a like by another user during a click is counted", async (context) => {
+  const { client } = await join("liked");
+  const other = await join("quick");
+  const { id: postId } = (await client.post("/api/posts/create", { body: { text: "Like me" } })).data;
+  const page = await windowOf(context, "liked", `#/post/${postId}`);
+  const likes = (count) => page.getByRole("article", { name: "Post by liked" }).getByRole("button", { name: `Like, ${count}` });
+  // Live updates arrive.
+  await other.client.put("/api/posts/like/{postId}", { params: { path: { postId } } });
+  await likes("1 like").waitFor();
+  await other.client.delete("/api/posts/like/{postId}", { params: { path: { postId } } });
+  await likes("0 likes").waitFor();
+  await page.route("**/api/posts/like/*", async (route) => {
+    await other.client.put("/api/posts/like/{postId}", { params: { path: { postId } } });
+    await likes("1 like").waitFor();
+    const response = await route.fetch();
+    await likes("2 likes").waitFor();
+    await route.fulfill({ response });
+  });
+  await likes("0 likes").click();
+  await page.getByRole("button", { name: "Like", pressed: true }).waitFor();
+  assert.equal(await likes("2 likes").count(), 1);
+});
+
 test("new comments appear among many, and drafts stay", async (context) => {
   const talker = await join("talker");
   await join("listener");
@@ -122,6 +145,29 @@ test("a comment whose response was lost is shown once", async (context) => {
   await send.click();
   await page.waitForFunction(() => document.querySelector("textarea").value === "");
   assert.equal(await comments.count(), 1);
+});
+
+test("a comment that was deleted elsewhere, after its response was lost, can be sent again", async (context) => {
+  const { client } = await join("stubborn");
+  const { id: postId } = (await client.post("/api/posts/create", { body: { text: "Quiet" } })).data;
+  const page = await windowOf(context, "stubborn", `#/post/${postId}`);
+  await page.getByText("Nobody has said anything yet.").waitFor();
+  const url = "**/api/posts/*/comments";
+  await page.route(url, async (route) => {
+    const { data } = await (await route.fetch()).json();
+    await client.delete("/api/comments/delete/{commentId}", { params: { path: { commentId: data.id } } });
+    await route.fulfill({ status: 408 });
+  });
+  await page.getByRole("textbox", { name: "Your comment" }).fill("Again");
+  const send = page.getByRole("form", { name: "Your comment" }).getByRole("button", { name: "Send" });
+  await send.click();
+  await page.getByRole("alert").waitFor();
+  await page.unroute(url);
+  const [replayed] = await Promise.all([page.waitForResponse(url), send.click()]);
+  assert.equal(replayed.status(), 404);
+  await page.getByRole("alert").waitFor();
+  await send.click();
+  await page.getByRole("article", { name: "Comment by stubborn" }).waitFor();
 });
 
 test("drafts are kept until they are sent", async (context) => {
@@ -364,6 +410,26 @@ test("the focus stays near the entry that a user of the keyboard works on", asyn
   assert.match(await focused(), /First/);
   await remove("First");
   assert.equal(await focused(), "typist");
+
+  // Buttons that disappear when they are pressed.
+  const { id: postId } = (await client.post("/api/posts/create", { body: { text: "Long" } })).data;
+  await say(client, postId, numbered("Comment", 21));
+  await page.evaluate((id) => (location.hash = `#/post/${id}`), postId);
+  await page.getByRole("button", { name: "Show more" }).press("Enter");
+  await page.getByText("Comment 1", { exact: true }).waitFor();
+  assert.match(await focused(), /Comment 1\D/);
+  for (const blocked of await Promise.all([join("pest"), join("bore")])) {
+    await client.put("/api/users/{userId}/block", { params: { path: { userId: blocked.id } } });
+  }
+  await page.evaluate(() => (location.hash = "#/settings"));
+  await page.getByText("Blocked", { exact: true }).click();
+  const unblock = (name) => page.getByRole("button", { name: `Unblock ${name}` });
+  await unblock("pest").press("Enter");
+  await unblock("pest").waitFor({ state: "detached" });
+  assert.match(await focused(), /bore/);
+  await unblock("bore").press("Enter");
+  await unblock("bore").waitFor({ state: "detached" });
+  assert.equal(await focused(), "Settings");
 });
 
 test("forms are emptied after success, and errors name the refused file", async (context) => {

@@ -48,7 +48,12 @@ function Found({ q }: { q: string }) {
               <HideForm
                 target={{ type: "POST", id: post.id }}
                 hidden={post.hidden ?? false}
-                onDone={() => posts.change((items) => replaced(items, post, (now) => ({ ...now, hidden: !post.hidden })))}
+                onDone={async () => {
+                  // Its pictures have other addresses now.
+                  const path = { postId: post.id };
+                  const { attachments } = (await agora.get("/api/posts/by-id/{postId}", { params: { path } })).data;
+                  posts.change((items) => replaced(items, post, (now) => ({ ...now, hidden: !post.hidden, attachments })));
+                }}
               />
             </More>
             <More label="Comments" isLazy>

@@ -3,7 +3,7 @@
 import type { components } from "@agora/client";
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Action, Failure, Form, Input, moveFocusFrom, List, More, Show, text, Time, Title, UserLink } from "../../shared/basics";
+import { Action, Failure, Form, Input, List, More, Show, text, Time, Title, UserLink } from "../../shared/basics";
 import { type LoadedList, useList, useLoaded, without } from "../../shared/load";
 import { at } from "../../shared/router";
 import { Pictures } from "../../shared/pictures";
@@ -46,10 +46,7 @@ export function Reports({ query }: { query: URLSearchParams }) {
 
 function Queue({ status }: { status: Report["status"] }) {
   const reports = useList(() => agora.list("/api/admin/reports", { params: { query: { status } } }), [status]);
-  const remove = (report: Report) => {
-    moveFocusFrom(document.querySelector(`[data-report="${report.id}"]`));
-    reports.change((items) => without(items, report));
-  };
+  const remove = (report: Report) => reports.change((items) => without(items, report));
   const error = useKeys(reports, status === "OPEN", remove);
   return (
     <>

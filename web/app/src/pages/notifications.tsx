@@ -4,7 +4,7 @@ import type { components } from "@agora/client";
 import { useEffect, useState } from "preact/hooks";
 import { readUnread, unread } from "../live";
 import { useList } from "../../../shared/load";
-import { Avatar, List, Time, Title } from "../../../shared/basics";
+import { Avatar, Button, List, Time, Title } from "../../../shared/basics";
 import { at } from "../../../shared/router";
 import { agora } from "../../../shared/session";
 import { nameOf } from "../../../shared/words";
@@ -38,7 +38,7 @@ export function Notifications() {
       <Title>Notifications</Title>
       <div role="status">
         {unread.value > 0 && (isMarked || notifications.items.length === 0) && (
-          <button
+          <Button
             class="main wide"
             onClick={() => {
               notifications.reload();
@@ -47,7 +47,7 @@ export function Notifications() {
             }}
           >
             Show what is new
-          </button>
+          </Button>
         )}
       </div>
       <List of={notifications} label="Notifications" empty="Nothing has happened yet.">

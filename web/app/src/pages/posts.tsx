@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { missed, news, useEvents } from "../live";
 import { type LoadedList, replaced, useList, useLoaded, without } from "../../../shared/load";
 import { Comments, ownComments } from "../parts/comments";
-import { Avatar, List, More, Show, Title, UserLink } from "../../../shared/basics";
+import { Avatar, Button, List, More, Show, Title, UserLink } from "../../../shared/basics";
 import { Composer, type Post, PostCard } from "../parts/post";
 import { go } from "../../../shared/router";
 import { agora } from "../../../shared/session";
@@ -31,9 +31,9 @@ function News({ of, onShow }: { of: keyof typeof news; onShow: () => void }) {
   return (
     <div role="status">
       {(number > 0 || missed.value) && (
-        <button class="main wide" onClick={onShow}>
+        <Button class="main wide" onClick={onShow}>
           Show {number > 0 ? count(number, "new post") : "what is new"}
-        </button>
+        </Button>
       )}
     </div>
   );
@@ -124,7 +124,7 @@ export function PostPage({ id }: { id: string }) {
             )}
             <div role="status">
               {comments.some((comment) => !ownComments.value.has(comment)) && (
-                <button
+                <Button
                   onClick={() => {
                     setComments([]);
                     setTurn(turn + 1);
@@ -132,7 +132,7 @@ export function PostPage({ id }: { id: string }) {
                   }}
                 >
                   There are new comments: show them
-                </button>
+                </Button>
               )}
             </div>
             <Comments postId={id} authorId={data.author.id} turn={turn} onCount={post.reload} />

@@ -235,7 +235,9 @@ function Account({ user }: { user: User }) {
           <Input label="The code from the mail" name="token" autoComplete="one-time-code" required />
         </Form>
         {!user.emailVerified && (
-          <Action does={() => agora.post("/api/users/me/email/verification")}>Send a code to this address</Action>
+          <Action does={() => agora.post("/api/users/me/email/verification")} done="A code was sent.">
+            Send a code to this address
+          </Action>
         )}
       </More>
       <More label="Export">

@@ -6,9 +6,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { type Change, ignoreNotFound, replaced, useList, without } from "../../../shared/load";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
-import { Action, Avatar, Form, moveFocusFrom, List, More, takeFocus, Time, UserLink } from "../../../shared/basics";
+import { Action, Avatar, Button, Form, List, More, takeFocus, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
 import { type Draft, draftOf } from "./draft";
+import { likeCount } from "./post";
 import { Report } from "./report";
 import { Text } from "../../../shared/text";
 
@@ -96,9 +97,9 @@ function Thread(props: CommentProps & { turn: number; onCount: () => void }) {
         }}
       />
       {comment.replyCount > 0 && (
-        <button class="faint" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Button class="faint" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           {isOpen ? "Hide" : "Show"} {count(comment.replyCount, "reply", "replies")}
-        </button>
+        </Button>
       )}
       {isOpen && <Replies {...props} answer={answer} onAnswer={() => setAnswer(undefined)} onReplies={onReplies} />}
     </>
@@ -176,8 +177,7 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
     const likedByMe = !comment.likedByMe;
     const like = "/api/comments/{commentId}/like";
     await (likedByMe ? agora.put(like, { params: { path } }) : agora.delete(like, { params: { path } }));
-    const likeCount = comment.likeCount + (likedByMe ? 1 : -1);
-    onChange((now) => ({ ...now, likedByMe, likeCount }));
+    onChange((now) => ({ ...now, likedByMe, likeCount: likeCount(now, comment, likedByMe) }));
   }
 
   return (
@@ -224,7 +224,6 @@ function CommentCard(props: CommentProps & { onReply: (reply: Comment) => void }
               kind="danger"
               does={async () => {
                 await ignoreNotFound(agora.delete("/api/comments/delete/{commentId}", { params: { path } }));
-                moveFocusFrom(card.current);
                 props.onDelete();
               }}
             >

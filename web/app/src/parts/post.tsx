@@ -6,7 +6,7 @@ import { type Change, ignoreNotFound, useIsMounted } from "../../../shared/load"
 import { at } from "../../../shared/router";
 import { agora, me } from "../../../shared/session";
 import { count } from "../../../shared/words";
-import { Action, Avatar, Choice, Failure, Form, moveFocusFrom, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
+import { Action, Avatar, Button, Choice, Failure, Form, More, takeFocus, text, Time, UserLink } from "../../../shared/basics";
 import { Icon } from "../../../shared/icon";
 import { Pictures } from "../../../shared/pictures";
 import { draftOf } from "./draft";
@@ -28,6 +28,12 @@ function visibilityOf(value: string): Visibility {
   return VISIBILITIES.map(([it]) => it).find((it) => it === value) ?? "PUBLIC";
 }
 
+/** Returns the number of likes after the user's own click, unless live updates have changed it since `before`. */
+export function likeCount(now: { likeCount: number }, before: { likeCount: number }, likedByMe: boolean): number {
+  if (now.likeCount !== before.likeCount) return now.likeCount;
+  return now.likeCount + (likedByMe ? 1 : -1);
+}
+
 /** A post with its buttons. */
 export function PostCard<P extends Post>(props: { post: P; onChange: (change: Change<P>) => void; onDelete: () => void }) {
   const { post, onChange } = props;
@@ -47,9 +53,7 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
     const likedByMe = !post.likedByMe;
     const like = "/api/posts/like/{postId}";
     await (likedByMe ? agora.put(like, { params: { path } }) : agora.delete(like, { params: { path } }));
-    // From the number before the click: live updates may have counted this like by now.
-    const likeCount = post.likeCount + (likedByMe ? 1 : -1);
-    onChange((now) => ({ ...now, likedByMe, likeCount }));
+    onChange((now) => ({ ...now, likedByMe, likeCount: likeCount(now, post, likedByMe) }));
   }
   async function toggleBookmark() {
     const bookmarkedByMe = !post.bookmarkedByMe;
@@ -124,7 +128,6 @@ export function PostCard<P extends Post>(props: { post: P; onChange: (change: Ch
               kind="danger"
               does={async () => {
                 await ignoreNotFound(agora.delete("/api/posts/delete/{postId}", { params: { path } }));
-                moveFocusFrom(card.current);
                 props.onDelete();
               }}
             >
@@ -180,9 +183,7 @@ function ChosenPictures({ of: chosen, onChange }: { of: Chosen[]; onChange: (cho
               }}
             />
           </label>
-          <button type="button" onClick={() => onChange(chosen.filter((_, other) => other !== n))}>
-            Remove {picture.file.name}
-          </button>
+          <Button onClick={() => onChange(chosen.filter((_, other) => other !== n))}>Remove {picture.file.name}</Button>
         </li>
       ))}
     </ol>
