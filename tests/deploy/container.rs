@@ -9,7 +9,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::files::{lines, read, repository, yaml};
-use crate::process::mode;
+use crate::process::{AGORA, mode};
 
 /// Returns the instructions of the Dockerfile, each on one line.
 fn instructions() -> Vec<String> {
@@ -36,6 +36,11 @@ fn the_image_is_built_with_the_pinned_toolchain_and_runs_as_an_unprivileged_user
     let version = toolchain.split('"').nth(1).unwrap();
     assert!(images[0].starts_with(&format!("rust:{version}-")), "{}", images[0]);
     assert!(instructions.contains(&format!("ENV RUSTUP_TOOLCHAIN={version}")));
+    // `scripts/release` searches the program for the path of its sources, which nothing else in it may contain.
+    let sources = instructions.iter().find_map(|line| line.strip_prefix("WORKDIR ")).unwrap();
+    let found = Command::new("grep").args(["--fixed-strings", "--quiet", &format!("{sources}/")]).arg(AGORA).status();
+    assert_eq!(found.unwrap().code(), Some(1), "every program contains {sources}/");
+
     // Both stages have the C library of the same Debian release.
     assert!(images[0].contains("-bookworm ") && images[1].contains("-debian12:"), "{images:?}");
 
