@@ -81,8 +81,9 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Parses and checks the values.
+    /// Reads the separate files of values, then parses and checks all values.
     pub fn new(mut values: Values, purpose: Purpose) -> Self {
+        values.read_own_files(ALL);
         let mut config = Config::read(&mut values);
         config.check(&mut values);
         if purpose == Purpose::Service {

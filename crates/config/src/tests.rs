@@ -280,6 +280,7 @@ fn a_secret_may_be_read_from_a_separate_file() {
     let url = [("AGORA_DATABASE_URL_FILE", "sqlite:agora.db")];
     let config = load("database_url = 'sqlite:other.db'", &url, &[]).config().cloned().unwrap();
     assert_eq!(config.database_url.unwrap().expose(), "sqlite:agora.db", "without the line's end");
+    assert_eq!(problems("jwt_secret_file = 'missing'", &[("AGORA_JWT_SECRET", SECRET)]), [""; 0], "it is not needed");
 
     let twice = [("AGORA_JWT_SECRET", SECRET), ("AGORA_JWT_SECRET_FILE", SECRET)];
     for (file, variables, problem) in [

@@ -22,7 +22,7 @@ pub enum ValueSource {
 /// A value that was set.
 #[derive(Clone)]
 pub struct SettingValue {
-    /// The value, as a variable would hold it; `None` if its separate file cannot be read.
+    /// The value, as a variable would hold it; `None` if its separate file was not read yet, or cannot be.
     pub text: Option<String>,
     /// Where it was set.
     pub place: ValueSource,
@@ -84,7 +84,8 @@ impl Values {
             return;
         }
         let own_file = is_path.then(|| PathBuf::from(text.trim()));
-        let mut given = SettingValue { text: Some(text.to_owned()), place, own_file };
+        let text = own_file.is_none().then(|| text.to_owned());
+        let given = SettingValue { text, place, own_file };
         let name = given.name(setting);
         if let Some(other) =
             self.given(setting).filter(|other| discriminant(&other.place) == discriminant(&given.place))
@@ -92,18 +93,26 @@ impl Values {
             let other = other.name(setting);
             return self.add_problem(&[setting], format!("{name} and {other} are both set: remove one of them"));
         }
-        if let Some(path) = &given.own_file {
+        self.given.insert(setting.key, given);
+    }
+
+    /// Reads the separate files of the values of these settings that no later source has replaced.
+    pub(crate) fn read_own_files(&mut self, settings: &[&'static Setting]) {
+        for setting in settings.iter().copied() {
+            let Some(path) = self.given(setting).and_then(|given| given.own_file.clone()) else { continue };
             // Files with secrets often end with a line break.
-            let text = (self.read_secret)(path).map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
+            let text = (self.read_secret)(&path).map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
             let problem = match &text {
                 Ok(text) if !text.trim().is_empty() => None,
-                Ok(_) => Some(format!("{name}: {} is empty", path.display())),
-                Err(error) => Some(format!("{name}: cannot read {}: {error}", path.display())),
+                Ok(_) => Some(format!("{} is empty", path.display())),
+                Err(error) => Some(format!("cannot read {}: {error}", path.display())),
             };
-            given.text = text.ok().filter(|_| problem.is_none()).map(|text| setting.trim(&text).to_owned());
-            problem.into_iter().for_each(|problem| self.add_problem(&[setting], problem));
+            if let Some(problem) = problem {
+                self.add_problem(&[setting], format!("{}: {problem}", self.name(setting)));
+            } else if let Some(given) = self.given.get_mut(setting.key) {
+                given.text = text.ok().map(|text| setting.trim(&text).to_owned());
+            }
         }
-        self.given.insert(setting.key, given);
     }
 
     /// Returns the value that was set for a setting.
