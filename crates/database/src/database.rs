@@ -53,6 +53,15 @@ impl Database {
         Self::open_to(Opening::Serve, url, options).await
     }
 
+    /// Opens the database that the URL names to fill it, as [`Self::open_to_serve`] does, unless it has the schema of an earlier
+    /// release: such a database is not empty, and must not be migrated by a command that will refuse it.
+    ///
+    /// # Errors
+    /// [`OpenError`], in words for an operator.
+    pub async fn open_to_fill(url: &str, options: &Options) -> Result<Self, OpenError> {
+        Self::open_to(Opening::Fill, url, options).await
+    }
+
     /// Opens the database that the URL names and brings its schema up to date.
     ///
     /// `sqlite:PATH` and `sqlite://PATH` name a SQLite file, which is created if missing. `postgres://...` names a

@@ -74,6 +74,9 @@ pub struct Migrated {
 pub(crate) enum Opening {
     /// To serve it: it is created if missing, and migrated. On SQLite, only one process may serve it.
     Serve,
+    /// To fill it: it is created if missing, and migrated unless it has the schema of an earlier release, since that is no empty
+    /// database. On SQLite, no other process may serve it meanwhile.
+    Fill,
     /// To change its contents, possibly while a service uses it: it is created if missing, and migrated.
     Change,
     /// To read it: it must exist and have the schema of this program, and is not changed.
@@ -88,7 +91,8 @@ pub(crate) fn check(versions: &[String], opening: Opening) -> Result<(), OpenErr
         return Err(OpenError::Newer { found, ours });
     }
     match versions.last() {
-        _ if opening != Opening::Inspect => Ok(()),
+        _ if matches!(opening, Opening::Serve | Opening::Change) => Ok(()),
+        None if opening == Opening::Fill => Ok(()),
         None => Err(OpenError::Foreign),
         Some(_) if migrations.pending.is_empty() => Ok(()),
         Some(found) => Err(OpenError::Older { found: found.clone(), ours, pending: migrations.pending.len() }),

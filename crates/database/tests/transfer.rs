@@ -19,6 +19,7 @@ use agora_domain::media::{ImageKey, UnreferencedImages};
 use agora_domain::people::{PeopleRepository, PostCounts};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
+use diesel_async::{AsyncConnection, AsyncPgConnection, SimpleAsyncConnection};
 use futures_util::TryStreamExt;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -432,7 +433,7 @@ async fn opening_an_existing_database_does_not_change_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_newer_database_is_rejected_and_an_older_one_is_not_opened_for_inspection() {
+async fn a_newer_database_is_rejected_and_an_older_one_is_neither_inspected_nor_filled() {
     let options = Options::default();
     let target = fresh(Kind::Sqlite).await;
     target.database.close();
@@ -444,7 +445,18 @@ async fn a_newer_database_is_rejected_and_an_older_one_is_not_opened_for_inspect
         assert!(matches!(opened, Err(OpenError::Newer { .. })));
     }
     say("DELETE FROM __diesel_schema_migrations WHERE version > (SELECT min(version) FROM __diesel_schema_migrations)");
-    assert!(matches!(Database::open_existing(&target.url, &options).await, Err(OpenError::Older { .. })));
+    drop(raw);
+    let postgres = fresh(Kind::Postgres).await;
+    let forget = "DELETE FROM __diesel_schema_migrations WHERE version > '20261121000000'";
+    let mut conn = AsyncPgConnection::establish(&postgres.url).await.unwrap();
+    SimpleAsyncConnection::batch_execute(&mut conn, forget).await.unwrap();
+    postgres.database.close();
+    for url in [&target.url, &postgres.url] {
+        for opened in [Database::open_existing(url, &options).await, Database::open_to_fill(url, &options).await] {
+            assert!(matches!(opened, Err(OpenError::Older { .. })), "{:?}", opened.err());
+        }
+        assert_eq!(Database::migrations(url, &options).await.unwrap().applied.len(), 1);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

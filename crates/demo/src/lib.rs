@@ -73,7 +73,7 @@ pub struct SeedArguments {
 pub async fn seed(config: &Config, arguments: SeedArguments, interrupt: Interrupt) -> Result<String> {
     let mut progress = Progress::new(interrupt);
     let data_dir = data_dir::prepare(&config.data_dir)?;
-    let database = open::database_to_serve(config, &data_dir).await?;
+    let database = open::database_to_fill(config, &data_dir).await?;
     let mut load = database.load().await.operator_context(DATABASE)?;
     let is_empty = load.contents().is_empty().await.operator_context(DATABASE)?;
     ensure!(is_empty, "the database is not empty: use a new one (AGORA_DATABASE_URL, AGORA_DATA_DIR)");

@@ -33,14 +33,14 @@ pub async fn database(config: &Config, data_dir: &Path) -> Result<Database> {
     Database::open(database_url(config, data_dir).expose(), &config.database()).await.context(CANNOT_OPEN)
 }
 
-/// Opens the database that the configuration names. An SQLite file that a running service has open is refused, since the caches
-/// of that service would become stale.
+/// Opens the database that the configuration names to fill it. An SQLite file that a running service has open is refused, since
+/// the caches of that service would become stale; and so is a database with the schema of an earlier release, which is not empty.
 ///
 /// # Errors
 /// What could not be opened, in words for an operator.
-pub async fn database_to_serve(config: &Config, data_dir: &Path) -> Result<Database> {
+pub async fn database_to_fill(config: &Config, data_dir: &Path) -> Result<Database> {
     let url = database_url(config, data_dir);
-    Database::open_to_serve(url.expose(), &config.database()).await.context(CANNOT_OPEN)
+    Database::open_to_fill(url.expose(), &config.database()).await.context(CANNOT_OPEN)
 }
 
 /// Opens the database that the configuration names, which must exist. Opening changes nothing in it: no migration is applied.

@@ -64,13 +64,16 @@ fn file_identity(file: &Path) -> io::Result<(u64, u64)> {
 fn prepare(opening: Opening, file: &Path) -> Result<(SqliteConnection, Option<File>, Migrated), OpenError> {
     drop(create(file).map_err(|source| OpenError::Create(file.to_owned(), source))?);
     // Comes first, so that a service that is refused has changed nothing.
-    let service = (opening == Opening::Serve).then(|| lock_service(file)).transpose()?;
+    let is_exclusive = matches!(opening, Opening::Serve | Opening::Fill);
+    let service = is_exclusive.then(|| lock_service(file)).transpose()?;
     let mut connection = connect(file, Access::Write)?;
     let found = applied(&mut connection, file)?;
     version::check(&found, opening)?;
     let migrated = match opening {
         Opening::Inspect => Migrated::default(),
-        Opening::Serve | Opening::Change => migrate::run(&mut connection, file, found.last(), service.is_some())?,
+        Opening::Serve | Opening::Fill | Opening::Change => {
+            migrate::run(&mut connection, file, found.last(), service.is_some())?
+        }
     };
     Ok((connection, service, migrated))
 }

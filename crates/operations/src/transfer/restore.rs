@@ -33,8 +33,17 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
     ensure!(is_secret, "the signing secret in the archive is too short");
     let kept = data_dir::existing_secret(&config.data_dir)?;
     let text = match (&saved, &config.jwt_secret) {
-        (None, _) => "The backup has no signing secret: all users have to log in again.",
+        (None, Some(_)) => {
+            "The backup has no signing secret: tokens stay valid if AGORA_JWT_SECRET is the one of that service."
+        }
+        (None, None) if kept.is_some() => {
+            "The backup has no signing secret: tokens stay valid if the one in the data directory is that of that service."
+        }
+        (None, None) => "The backup has no signing secret: all users have to log in again.",
         (Some(saved), Some(set)) if saved == set => "AGORA_JWT_SECRET is the secret of the backup: tokens stay valid.",
+        (Some(saved), Some(_)) if Some(saved) == config.jwt_accepted_secret.as_ref() => {
+            "AGORA_JWT_ACCEPTED_SECRET is the secret of the backup: tokens stay valid while it is accepted."
+        }
         (Some(_), Some(_)) => {
             "Warning: AGORA_JWT_SECRET is not the secret of the backup: all users have to log in again."
         }
@@ -51,7 +60,7 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
     };
     let data_dir = data_dir::prepare(&config.data_dir)?;
     // Not while a service has it open, whose caches would become stale.
-    let database = open::database_to_serve(config, &data_dir).await?;
+    let database = open::database_to_fill(config, &data_dir).await?;
     let store = &open::images(config, &data_dir).await?;
     let mut load = database.load().await.operator_context(TARGET)?;
     let is_empty = load.contents().is_empty().await.operator_context(TARGET)?;
