@@ -98,7 +98,7 @@ impl From<Failure> for Error {
             }
             Failure::Database(DieselError::DatabaseError(kind, info)) => {
                 if is_constraint(&kind) {
-                    tracing::warn!(?kind, message = info.message(), "unexpected constraint violation");
+                    tracing::warn!(?kind, cause = info.message(), "unexpected constraint violation");
                     Self::Conflict(Conflict::Unforeseen)
                 } else {
                     // Transient conditions: a full disk, a lost connection, a lock held too long.
