@@ -42,17 +42,17 @@ impl FollowRepository for Database {
         relation: NewRelation,
         attempt: Option<AttemptId>,
     ) -> Result<bool> {
-        let (notice, follow) = (relation.notice, follow_record(follower, followed, relation));
-        once!(self, attempt, write follows::toggle(follow, notice), did follows => Outcome::FollowToggled(follows))
+        let (notice, follow, row) = (relation.notice, follow_record(follower, followed, relation), followed.uuid());
+        once!(self, attempt, write follows::toggle(follow, notice), did follows => Outcome::FollowToggled(follows), at row)
     }
 
     async fn set(&self, follower: UserId, followed: UserId, relation: NewRelation) -> Result<()> {
         let (notice, follow) = (relation.notice, follow_record(follower, followed, relation));
-        call!(self, write_idempotent follows::set(follow, notice))
+        call!(self, write_idempotent follows::set(follow, notice), at followed.uuid())
     }
 
     async fn unset(&self, follower: UserId, followed: UserId) -> Result<()> {
-        call!(self, write follows::unset(DbId(follower.uuid()), DbId(followed.uuid())))
+        call!(self, write follows::unset(DbId(follower.uuid()), DbId(followed.uuid())), at followed.uuid())
     }
 
     async fn list_followers(&self, user: UserId, viewer: Viewer, page: PageRequest) -> Result<Page<UserSummary>> {

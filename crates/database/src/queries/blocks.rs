@@ -70,8 +70,9 @@ pub(crate) async fn block(
             }
             let both = [(blocker, blocked), (blocked, blocker)];
             for (one, other) in both {
-                if follows::delete(conn, one, other).await? {
+                if let Some(deleted) = follows::delete(conn, one, other).await? {
                     follows::count_change(conn, one).await?;
+                    follows::withdraw(conn, deleted).await?;
                 }
             }
             // After the counts of the follows have changed: others who unfollow the same people also count before they remove

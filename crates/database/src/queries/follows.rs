@@ -22,10 +22,12 @@ use crate::values::Related;
 pub(crate) async fn toggle(conn: &mut Conn<'_>, follow: FollowRecord, notice: Option<Notice>) -> Outcome<bool> {
     count_change(conn, follow.follower_id).await?;
     loop {
-        if insert(conn, &follow, notice).await? {
+        if insert(conn, &follow).await? {
+            super::gather(conn, follow.id, notice).await?;
             return Ok(true);
         }
-        if delete(conn, follow.follower_id, follow.followed_id).await? {
+        if let Some(deleted) = delete(conn, follow.follower_id, follow.followed_id).await? {
+            withdraw(conn, deleted).await?;
             return Ok(false);
         }
         ensure_not_blocked(conn, follow.follower_id, follow.followed_id).await?;
@@ -43,8 +45,9 @@ pub(crate) async fn find_standing(conn: &mut Conn<'_>, viewer: DbId, other: DbId
 
 pub(crate) async fn set(conn: &mut Conn<'_>, follow: FollowRecord, notice: Option<Notice>) -> Outcome<()> {
     super::lock_user(conn, follow.follower_id).await?;
-    if insert(conn, &follow, notice).await? {
-        return count_change(conn, follow.follower_id).await;
+    if insert(conn, &follow).await? {
+        count_change(conn, follow.follower_id).await?;
+        return super::gather(conn, follow.id, notice).await;
     }
     ensure_not_blocked(conn, follow.follower_id, follow.followed_id).await
 }
@@ -56,8 +59,9 @@ pub(crate) async fn unset(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -
         return Err(NO_USER);
     }
     super::lock_user(conn, follower).await?;
-    if delete(conn, follower, followed).await? {
-        return count_change(conn, follower).await;
+    if let Some(deleted) = delete(conn, follower, followed).await? {
+        count_change(conn, follower).await?;
+        return withdraw(conn, deleted).await;
     }
     ensure_not_blocked(conn, follower, followed).await
 }
@@ -70,8 +74,9 @@ async fn ensure_not_blocked(conn: &mut Conn<'_>, one: DbId, other: DbId) -> Outc
     }
 }
 
-/// Stores the relation. Returns whether it is new; the caller then calls [`count_change`].
-async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord, notice: Option<Notice>) -> Outcome<bool> {
+/// Stores the relation. Returns whether it is new; the caller then calls [`count_change`] and gathers it into its notification,
+/// which is the last change of the transaction: many who follow the same account share that row.
+async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord) -> Outcome<bool> {
     let inserted = diesel::insert_into(follows::table)
         .values(follow)
         .on_conflict((follows::follower_id, follows::followed_id))
@@ -81,7 +86,6 @@ async fn insert(conn: &mut Conn<'_>, follow: &FollowRecord, notice: Option<Notic
         .map_err(Failure::missing(Resource::User))?;
     if inserted > 0 {
         ensure_may_follow(conn, follow.follower_id, follow.followed_id).await?;
-        super::gather(conn, follow.id, notice).await?;
     }
     Ok(inserted > 0)
 }
@@ -104,15 +108,20 @@ async fn ensure_may_follow(conn: &mut Conn<'_>, follower: DbId, followed: DbId) 
     }
 }
 
-/// Deletes the relation. Returns whether it existed; the caller then calls [`count_change`].
-pub(super) async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<bool> {
+/// A follow relation that was deleted: its id, the follower, and the notification that counted it.
+pub(super) struct Deleted(DbId, DbId, Gathered);
+
+/// Deletes the relation and returns it, if it existed; the caller then calls [`count_change`] and [`withdraw`].
+pub(super) async fn delete(conn: &mut Conn<'_>, follower: DbId, followed: DbId) -> Outcome<Option<Deleted>> {
     let there = follows::table.find((follower, followed)).filter(not(is_account_deleted(follows::followed_id)));
     let deleted = diesel::delete(there).returning((follows::id, follows::created_at));
     let deleted: Option<(DbId, DbInstant)> = deleted.get_result(conn).await.optional()?;
-    if let Some((follow, made)) = deleted {
-        super::withdraw(conn, Gathered::new(NotificationKind::Follow, followed, made), follow, follower).await?;
-    }
-    Ok(deleted.is_some())
+    Ok(deleted.map(|(id, made)| Deleted(id, follower, Gathered::new(NotificationKind::Follow, followed, made))))
+}
+
+/// Withdraws a deleted relation from its notification, as the last change of the transaction.
+pub(super) async fn withdraw(conn: &mut Conn<'_>, Deleted(id, follower, gathered): Deleted) -> Outcome<()> {
+    super::withdraw(conn, gathered, id, follower).await
 }
 
 /// Increments the version of the follower's follows and mutes, which invalidates the cached feed.
