@@ -359,6 +359,11 @@ impl Admin {
         self.0.user
     }
 
+    /// Returns the session of the token.
+    pub const fn session(&self) -> Session {
+        self.0.session
+    }
+
     /// Returns the administrator as the viewer of a read.
     pub const fn viewer(&self) -> Viewer {
         Viewer { id: self.id(), sees_all: true }

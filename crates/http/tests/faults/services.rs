@@ -162,7 +162,7 @@ impl Ports {
             },
             exports: Exports {
                 accounts: accounts.clone(),
-                sessions,
+                sessions: sessions.clone(),
                 posts: posts.clone(),
                 exports: Arc::new(MockExportRepository::new()),
                 images: Arc::new(MockImageStore::new()),
@@ -180,6 +180,7 @@ impl Ports {
             audit_log: AuditLog { audit: Arc::new(MockAuditRepository::new()) },
             backups: Backups {
                 source: Arc::new(MockBackupSource::new()),
+                sessions,
                 audit: Arc::new(MockAuditRepository::new()),
                 clock: clock.clone(),
                 ids: ids.clone(),
