@@ -141,7 +141,7 @@ async fn input_of_a_request_cannot_inject_response_headers() {
         });
         service.api.product(&root, product).await;
     }
-    let query = "size=1&q=%0d%0aX-Evil:%201&x=%0d%0aX-Evil:%201&category=things";
+    let query = "size=1&q=a%0d%0aX-Evil:%201&x=%0d%0aX-Evil:%201&category=things";
     let fields = "Host: evil.example\r\nX-Forwarded-Host: evil.example\r\nForwarded: host=evil.example\r\n\
                   X-Request-Id: evil.example\r\nOrigin: https://evil.example\r\nIf-None-Match: \"evil.example\"\r\n\
                   X-Forwarded-Proto: evil.example\r\n";

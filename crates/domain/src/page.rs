@@ -42,11 +42,12 @@ impl PageSize {
     /// # Errors
     /// The violation, in words for the client.
     pub fn parse(size: &str) -> Result<Self, Violation> {
+        let digits = size.strip_prefix('-').unwrap_or(size);
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         match size.parse() {
-            Ok(size @ 1..=Self::MAX) => Ok(Self(size)),
+            // A sign, or leading zeros without end, are no way to write a size.
+            Ok(parsed @ 1..=Self::MAX) if is_number && !size.starts_with('0') => Ok(Self(parsed)),
             _ => {
-                let digits = size.strip_prefix('-').unwrap_or(size);
-                let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
                 let kind = if is_number { OutOfRange } else { InvalidFormat };
                 Err(Violation::new(kind, format!("Size must be a number from 1 to {}", Self::MAX)))
             }
@@ -282,10 +283,10 @@ mod tests {
     fn size_is_1_to_100() {
         assert_eq!(PageSize::parse("1").unwrap().get(), 1);
         assert_eq!(PageSize::parse("100").unwrap().get(), 100);
-        for number in ["0", "101", "-1", "70000", "99999999999999999999"] {
+        for number in ["0", "01", "101", "-1", "70000", "99999999999999999999"] {
             assert_eq!(PageSize::parse(number).unwrap_err().kind(), OutOfRange, "{number}");
         }
-        for other in ["", "-", "ten", "1e1"] {
+        for other in ["", "-", "+5", "ten", "1e1"] {
             assert_eq!(PageSize::parse(other).unwrap_err().kind(), InvalidFormat, "{other}");
         }
     }

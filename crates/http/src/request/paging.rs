@@ -8,6 +8,7 @@ use agora_domain::clock::Timestamp;
 use agora_domain::error::{FieldName, Violation, ViolationKind};
 use agora_domain::page::{Neighbours, PageRequest, PageSize, Position};
 use agora_domain::posts::FeedRequest;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use time::format_description::well_known::Rfc3339;
 use time::macros::format_description;
 use time::{Date, OffsetDateTime};
@@ -106,18 +107,48 @@ impl Query {
         (!links.is_empty()).then(|| links.join(", "))
     }
 
-    /// Returns the URL of the page at a position of the same list. It has all parameters that were used, with a new cursor.
+    /// Returns the URL of the page at a position of the same list. It has all parameters that were used, with a new cursor. The
+    /// white space around them, which parsing drops, is left out: it may be as long as a request.
     fn address(&self, public_url: &str, list: List, position: Position) -> String {
         let cursor = cursor::encode(&self.mac_keys, list, position);
         let used = self.used.borrow();
         let kept = used.iter().filter_map(|index| self.parameters.get(*index)).filter(|(name, _)| name != "cursor");
+        let kept = kept.map(|(name, value)| (name, value.trim()));
         let query = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(kept)
             .extend_pairs(cursor.map(|cursor| ("cursor", cursor)))
             .finish();
         let mark = if query.is_empty() { "" } else { "?" };
-        format!("{public_url}{}{mark}{query}", self.path)
+        format!("{public_url}{}{mark}{query}", without_padding(&self.path))
     }
+}
+
+/// What is percent-encoded in the segments of a path: all but the characters that RFC 3986 allows there (`pchar`).
+const ENCODED: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'/')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// Returns the path with the white space around each segment removed.
+fn without_padding(path: &str) -> String {
+    let segments = path.split('/').map(|segment| {
+        let segment = percent_decode_str(segment).decode_utf8_lossy();
+        utf8_percent_encode(segment.trim(), ENCODED).to_string()
+    });
+    segments.collect::<Vec<_>>().join("/")
 }
 
 fn invalid(message: &str) -> Violation {
@@ -130,6 +161,10 @@ fn invalid(message: &str) -> Violation {
 pub(crate) fn parse_instant(text: &str) -> Option<Timestamp> {
     const DATE: &[time::format_description::BorrowedFormatItem<'_>] = format_description!("[year]-[month]-[day]");
     let text = text.trim();
+    // Longer than any time to the nanosecond: a fraction may have any number of digits.
+    if text.len() > 40 {
+        return None;
+    }
     let instant = match Date::parse(text, DATE) {
         Ok(date) if (0..=9999).contains(&date.year()) => date.midnight().assume_utc(),
         Ok(_) => return None,
@@ -156,9 +191,24 @@ mod tests {
         assert_eq!(millis("2025-07-15T00:24:54.124Z"), Some(1_752_539_094_124));
         assert_eq!(millis("2025-07-15T00:24:54.1240001Z"), Some(1_752_539_094_125));
         assert_eq!(millis("2025-07-15"), Some(1_752_537_600_000));
-        for bad in ["", "yesterday", "2025-07-15T00:24:54", "2025-13-01", "1752539094", "2025-07-15T25:00:00Z"] {
+        assert_eq!(millis("2025-07-15T02:24:54.000000001+02:00"), Some(1_752_539_094_001));
+        let long = format!("2025-07-15T00:24:54.{}Z", "0".repeat(50));
+        for bad in [&*long, "", "yesterday", "2025-07-15T00:24:54", "2025-13-01", "1752539094", "2025-07-15T25:00:00Z"]
+        {
             assert_eq!(millis(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn links_leave_out_the_padding_of_parameters_and_of_the_path() {
+        let padding = "%20%E2%80%83%0A".repeat(1000);
+        let path = format!("/api/products/category/{padding}Caf%C3%A9%2Fbar%20{padding}");
+        let of = Query::new(&path, &format!("q={padding}two%20words{padding}"), MacKeys::new(b"a secret"));
+        of.get(FieldName::SearchText);
+        assert_eq!(
+            of.address("https://agora.example.org", List::Products, Position::Start),
+            "https://agora.example.org/api/products/category/Caf%C3%A9%2Fbar?q=two+words"
+        );
     }
 
     #[test]
@@ -194,7 +244,8 @@ mod tests {
             prop_assert!(address.bytes().all(|byte| byte.is_ascii_graphic() && !b"<>\"".contains(&byte)), "{}", address);
             let (place, given) = address.split_once('?').unwrap_or_default();
             prop_assert_eq!(place, "https://agora.example.org/api/posts/all");
-            let mut expected: Vec<_> = all(&query).into_iter().filter(|(name, _)| name == "q").take(1).collect();
+            let read = all(&query).into_iter().filter(|(name, _)| name == "q").take(1);
+            let mut expected: Vec<_> = read.map(|(name, value)| (name, value.trim().to_owned())).collect();
             expected.extend(all(given).pop().filter(|(name, _)| name == "cursor"));
             prop_assert_eq!(all(given), expected);
         }
