@@ -26,6 +26,8 @@ pub struct Endpoint {
     pub idempotency: IdempotencySupport,
     /// The rate limit per client address, if it has one of its own.
     pub rate_limit: Option<RateLimitClass>,
+    /// Whether its body may be a form, which may have a file.
+    pub takes_form: bool,
     /// Whether it may read from a replica of the database, provided that the replica has all that the caller wrote.
     pub is_replicated: bool,
     /// The name of its handler with its module, such as `posts.create`.
@@ -60,6 +62,7 @@ where
         idempotency,
         operation,
         rate_limit: None,
+        takes_form: false,
         is_replicated: false,
         route: Box::new(route),
         #[cfg(feature = "openapi")]
@@ -92,14 +95,19 @@ impl Endpoint {
         Self { idempotency: IdempotencySupport::Json, ..self }
     }
 
-    /// Does the same for an endpoint whose requests may carry an image.
+    /// Does the same for an endpoint whose body may be a form with an image.
     fn idempotent_with_image(self) -> Self {
-        Self { idempotency: IdempotencySupport::Image, ..self }
+        Self { idempotency: IdempotencySupport::Image, ..self.with_form() }
     }
 
     /// Adds a rate limit per client address.
     fn limited(self, class: RateLimitClass) -> Self {
         Self { rate_limit: Some(class), ..self }
+    }
+
+    /// Marks an endpoint whose body may be a form.
+    fn with_form(self) -> Self {
+        Self { takes_form: true, ..self }
     }
 
     /// Marks a list that may be read from a replica of the database.
@@ -109,8 +117,8 @@ impl Endpoint {
 
     /// Returns its handler as a route, with the authorization that its policy asks for.
     pub(crate) fn route(&self) -> Route {
-        let Self { access, path, operation, idempotency, rate_limit, is_replicated, .. } = *self;
-        (self.route)(EndpointPolicy { access, path, operation, idempotency, rate_limit, is_replicated })
+        let Self { access, path, operation, idempotency, rate_limit, takes_form, is_replicated, .. } = *self;
+        (self.route)(EndpointPolicy { access, path, operation, idempotency, rate_limit, takes_form, is_replicated })
     }
 }
 
@@ -128,7 +136,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(POST,   "/api/auth/email/verify",           Public,  mail::verify_email).limited(RateLimitClass::Recovery),
 
         endpoint!(GET,    "/api/users/me",                    Account, users::me),
-        endpoint!(PUT,    "/api/users/me",                    Member,  users::update_me),
+        endpoint!(PUT,    "/api/users/me",                    Member,  users::update_me).with_form(),
         endpoint!(PUT,    "/api/users/me/password",           Member,  users::change_password),
         endpoint!(POST,   "/api/users/me/delete",             Account, users::delete_me),
         endpoint!(DELETE, "/api/users/me",                    Account, users::delete_me),
@@ -178,7 +186,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         endpoint!(GET,    "/api/posts/{userId}/all",          Member,  posts::list_by_author).replicated(),
         endpoint!(GET,    "/api/posts/user/{userId}",         Member,  posts::list_by_author).replicated(),
         endpoint!(GET,    "/api/posts/by-id/{postId}",        Member,  posts::get),
-        endpoint!(PUT,    "/api/posts/update/{postId}",       Member,  posts::update),
+        endpoint!(PUT,    "/api/posts/update/{postId}",       Member,  posts::update).with_form(),
         endpoint!(DELETE, "/api/posts/delete/{postId}",       Member,  posts::delete),
         endpoint!(POST,   "/api/posts/like/{postId}",         Member,  posts::toggle_like).idempotent(),
         endpoint!(PUT,    "/api/posts/like/{postId}",         Member,  posts::like),
@@ -233,7 +241,7 @@ pub fn endpoints() -> Vec<Endpoint> {
 
         endpoint!(GET,    "/api/search",                      Member,  search::search).replicated(),
 
-        endpoint!(POST,   "/api/media",                       Member,  media::upload),
+        endpoint!(POST,   "/api/media",                       Member,  media::upload).with_form(),
         endpoint!(GET,    "/media/{key}",                     Public,  media::get),
 
         endpoint!(GET,    access::LIVENESS_PATH,             Public,  health::live),

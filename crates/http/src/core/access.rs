@@ -47,6 +47,8 @@ pub(crate) struct EndpointPolicy {
     pub(crate) operation: &'static str,
     pub(crate) idempotency: IdempotencySupport,
     pub(crate) rate_limit: Option<RateLimitClass>,
+    /// Whether the body may be a form, which may have a file.
+    pub(crate) takes_form: bool,
     /// Whether a replica of the database may answer.
     pub(crate) is_replicated: bool,
 }

@@ -48,7 +48,8 @@ impl AccountConcurrency {
         Self { reads: half(), writes: parallel_writes.then(half), uploads: PerAccount::new(MAX_UPLOADS) }
     }
 
-    /// Acquires a permit for a request of this account, or returns `None` if it needs none.
+    /// Acquires a permit for a request of this account, or returns `None` if it needs none. `takes_form` is whether the endpoint
+    /// accepts forms: elsewhere, a body that calls itself one is no upload.
     ///
     /// # Errors
     /// [`ApiError::Busy`] if too many requests of the account wait already, [`Error::Unavailable`] if those before it take too
@@ -56,6 +57,7 @@ impl AccountConcurrency {
     pub(crate) async fn acquire(
         &self,
         account: UserId,
+        takes_form: bool,
         request: &mut ServiceRequest,
     ) -> Result<Option<AccountPermit>, ApiError> {
         let content_type = request.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
@@ -63,7 +65,7 @@ impl AccountConcurrency {
             |value: &[u8]| value.get(..MULTIPART.len()).is_some_and(|start| start.eq_ignore_ascii_case(MULTIPART));
         let limit = if request.method().is_safe() {
             &self.reads
-        } else if content_type.is_some_and(is_multipart) {
+        } else if takes_form && content_type.is_some_and(is_multipart) {
             &self.uploads
         } else if let Some(writes) = &self.writes {
             await_body(request).await;
@@ -158,18 +160,19 @@ mod tests {
     async fn reads_writes_and_uploads_have_separate_limits() {
         for (workers, half, parallel_writes) in [(1, 1, true), (2, 1, true), (6, 3, true), (6, 3, false)] {
             let limits = AccountConcurrency::new(workers, parallel_writes);
-            let all = |method: Method, content_type: &str| {
+            let all = |method: Method, content_type: &str, takes_form: bool| {
                 let request = TestRequest::with_uri("/").method(method).insert_header(("content-type", content_type));
                 let mut request = request.to_srv_request();
-                let mut acquire = || unconstrained(limits.acquire(account(1), &mut request)).now_or_never();
+                let mut acquire = || unconstrained(limits.acquire(account(1), takes_form, &mut request)).now_or_never();
                 (0..100).map_while(|_| acquire()).map(Result::unwrap).collect::<Vec<_>>()
             };
-            let reads = all(Method::GET, "");
-            assert_eq!((reads.len(), all(Method::HEAD, "").len()), (half, 0));
-            let writes = all(Method::PUT, "application/json");
+            let form = "Multipart/Form-Data; boundary=x";
+            let reads = all(Method::GET, "", false);
+            assert_eq!((reads.len(), all(Method::HEAD, form, true).len()), (half, 0));
+            let writes = all(Method::PUT, "application/json", true);
             let expected = if parallel_writes { (half, 0) } else { (100, 100) };
-            assert_eq!((writes.len(), all(Method::DELETE, "").len()), expected);
-            assert_eq!(all(Method::POST, "Multipart/Form-Data; boundary=x").len(), 4);
+            assert_eq!((writes.len(), all(Method::DELETE, form, false).len()), expected);
+            assert_eq!(all(Method::POST, form, true).len(), 4);
         }
     }
 

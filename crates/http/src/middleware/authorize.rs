@@ -60,8 +60,8 @@ async fn check_and_call(
     reject_nul(http)?;
     if let Some(caller) = caller {
         // Kept in the request's extensions: work that runs to completion holds the permit even after its client disconnected.
-        let permit = shared::<AccountConcurrency>(http)?.acquire(caller.user, &mut request).await?;
-        if let Some(permit) = permit {
+        let acquired = shared::<AccountConcurrency>(http)?.acquire(caller.user, policy.takes_form, &mut request);
+        if let Some(permit) = acquired.await? {
             request.extensions_mut().insert(permit);
         }
     }
