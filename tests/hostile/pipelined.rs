@@ -142,6 +142,19 @@ async fn a_response_has_the_http_version_of_its_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_archive_over_http_1_0_has_no_chunks_and_ends_with_the_connection() {
+    let home = Home::new();
+    let service = home.start();
+    let token = service.api.user("alice").await.authorization();
+    let request = format!("GET /api/users/me/export HTTP/1.0\r\n{token}Connection: keep-alive\r\n\r\n");
+    let answer = Raw::sending(&service.address, request.as_bytes()).await.until_closed().await.text;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.0 200") && !head.contains("transfer-encoding"), "{head}");
+    assert!(!head.contains("keep-alive") && body.starts_with("PK"), "{answer}");
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_malformed_request_gets_one_response_after_those_of_the_valid_ones_before_it() {
     let home = Home::new();
     let service = home.start();

@@ -14,6 +14,7 @@ async fn a_downloaded_backup_is_an_archive_and_is_in_the_audit_log() {
     let archive = server.call(&root, Method::POST, BACKUP).await.expect(200);
     assert_eq!(archive.header("content-type"), Some("application/x-tar"));
     assert_eq!(archive.header("cache-control"), Some("no-store"));
+    assert_eq!(archive.header("x-accel-buffering"), Some("no"));
     assert_eq!(archive.header("content-disposition"), Some("attachment; filename=\"agora-backup.tar\""));
     assert!(archive.body.starts_with(b"agora-backup.json") && archive.body.len() % 512 == 0);
     let entries = server.get(&root, "/api/admin/audit?action=backup_downloaded").await.expect(200).data();

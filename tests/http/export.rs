@@ -66,10 +66,11 @@ async fn an_export_is_an_archive_of_everything_the_account_stored() {
     server.call_json(&alice, Method::POST, "/api/reports", report).await.expect(201);
 
     let head = server.call(&alice, Method::HEAD, EXPORT).await.expect(200);
-    assert_eq!(head.header("content-type"), Some("application/zip"));
+    assert_eq!((head.header("content-type"), head.header("content-length")), (Some("application/zip"), None));
     let answer_of_export = server.get(&alice, EXPORT).await.expect(200);
     assert_eq!(answer_of_export.header("content-type"), Some("application/zip"));
     assert_eq!(answer_of_export.header("cache-control"), Some("no-store"));
+    assert_eq!(answer_of_export.header("x-accel-buffering"), Some("no"));
     assert_eq!(answer_of_export.header("content-disposition"), Some("attachment; filename=\"agora-export.zip\""));
     let files = files(answer_of_export.body);
     let image = text(&with_image["image"]).strip_prefix(&format!("{PUBLIC_URL}/media/")).unwrap().to_owned();

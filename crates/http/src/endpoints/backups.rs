@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 
 use crate::core::{RequestContext, State};
 use crate::request::Auth;
-use crate::response::{BackupArchive, HandlerResult};
+use crate::response::{BackupArchive, HandlerResult, UNBUFFERED};
 
 /// Download a backup
 ///
@@ -30,5 +30,6 @@ pub(crate) async fn download(state: Data<State>, admin: Auth<Admin>, request: Ht
         .insert_header((header::CONTENT_TYPE, "application/x-tar"))
         .insert_header((header::CONTENT_DISPOSITION, "attachment; filename=\"agora-backup.tar\""))
         .insert_header((header::CACHE_CONTROL, "no-store"))
+        .insert_header(UNBUFFERED)
         .streaming(parts))
 }

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Poll;
 
-use actix_web::http::{ConnectionType, Method, Version, header};
+use actix_web::http::{Method, header};
 use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, body};
 use agora_domain::FieldErrors;
 use agora_domain::accounts::Member;
 use agora_domain::error::FieldName;
@@ -24,7 +24,7 @@ use utoipa::ToSchema;
 
 use crate::core::{ApiError, EventStream, State, schema};
 use crate::request::{Auth, AuthenticatedUntil, StreamParameters, parameters};
-use crate::response::{Events, HandlerResult, Instant, NotFound, SUCCESS, answers, ok};
+use crate::response::{Events, HandlerResult, Instant, NotFound, SUCCESS, UNBUFFERED, answers, ok};
 use crate::transport::Connection;
 
 /// The maximum number of messages that may wait for a listener. One with more is disconnected as too slow. An empty queue takes
@@ -89,7 +89,8 @@ pub(crate) async fn stream(
 ) -> HandlerResult {
     let parameters = Parameters::of(&request)?;
     if request.method() == Method::HEAD {
-        return Ok(headers(HttpResponse::Ok()).finish());
+        // Without a length, which nobody knows.
+        return Ok(headers(HttpResponse::Ok()).body(body::None::new()));
     }
     let (sender, messages) = mpsc::channel(QUEUE_CAPACITY);
     let queue = Arc::new(Queue { sender: Mutex::new(Some(sender)), end: OnceLock::new() });
@@ -105,11 +106,6 @@ pub(crate) async fn stream(
     let mut chunks = Box::pin(chunks(state, subscription, queue, messages));
     let chunks = poll_fn(move |cx| if has_closed_input() { Poll::Ready(None) } else { chunks.as_mut().poll_next(cx) });
     let mut response = headers(HttpResponse::Ok()).streaming(chunks);
-    if request.version() < Version::HTTP_11 {
-        // HTTP/1.0 has no chunked encoding: the stream ends with the connection.
-        response.head_mut().no_chunking(true);
-        response.head_mut().set_connection_type(ConnectionType::Close);
-    }
     response.extensions_mut().insert(EventStream);
     Ok(response)
 }
@@ -118,8 +114,7 @@ fn headers(mut response: HttpResponseBuilder) -> HttpResponseBuilder {
     response
         .insert_header((header::CONTENT_TYPE, "text/event-stream"))
         .insert_header((header::CACHE_CONTROL, "no-store"))
-        // Without this header, nginx would hold events back until its buffer is full.
-        .insert_header(("x-accel-buffering", "no"));
+        .insert_header(UNBUFFERED);
     response
 }
 

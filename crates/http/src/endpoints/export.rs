@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_web::http::{Method, header};
 use actix_web::web::{Bytes, Data};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, body};
 use agora_domain::accounts::Caller;
 use agora_domain::comments::Reply;
 use agora_domain::export::{Export, ExportPart, ExportedComment, ExportedRelation, RelationKind};
@@ -24,7 +24,7 @@ use zip::{CompressionMethod, ZipWriter};
 
 use crate::core::{RequestContext, State};
 use crate::request::Auth;
-use crate::response::{Archive, HandlerResult, Instant, UserBody};
+use crate::response::{Archive, HandlerResult, Instant, UNBUFFERED, UserBody};
 
 /// The media type of the archive.
 const ZIP: &str = "application/zip";
@@ -41,9 +41,11 @@ pub(crate) async fn export(state: Data<State>, caller: Auth<Caller>, request: Ht
     response
         .insert_header((header::CONTENT_TYPE, ZIP))
         .insert_header((header::CONTENT_DISPOSITION, "attachment; filename=\"agora-export.zip\""))
-        .insert_header((header::CACHE_CONTROL, "no-store"));
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .insert_header(UNBUFFERED);
     if request.method() == Method::HEAD {
-        return Ok(response.finish());
+        // Without a length, which nobody knows.
+        return Ok(response.body(body::None::new()));
     }
     let request_id = RequestContext::of(&request)?.id();
     let archive = OpenArchive::new(state.services.exports.begin(&caller)?, Data::clone(&state));

@@ -18,7 +18,7 @@ use std::task::{Context, Poll};
 
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::{ConnectionType, StatusCode};
+use actix_web::http::{ConnectionType, StatusCode, Version};
 use actix_web::{HttpMessage, HttpRequest, ResponseError};
 use agora_domain::limits::ClientAddress;
 use bytes::Bytes;
@@ -69,14 +69,18 @@ fn is_stream(response: &ServiceResponse<impl MessageBody>) -> bool {
     response.response().extensions().contains::<EventStream>()
 }
 
-/// Sets `Connection: close` on a response after which no further request can be read from the connection.
+/// Sets `Connection: close` on a response after which no further request can be read from the connection, and on one whose end
+/// is that of the connection: HTTP/1.0 has no chunks.
 pub(crate) fn close_if_unusable(response: &mut ServiceResponse<impl MessageBody>) {
     let request = response.request();
     // The service supports no other protocol. actix-http would echo the upgrade, and close.
     let wants_upgrade = request.head().connection_type() == ConnectionType::Upgrade;
     let is_broken = || request.conn_data::<Rc<Connection>>().is_some_and(|connection| connection.is_broken());
-    if wants_upgrade || response.status() == StatusCode::REQUEST_TIMEOUT || is_broken() {
-        response.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+    let is_unchunked = request.version() < Version::HTTP_11 && response.response().body().size() == BodySize::Stream;
+    if is_unchunked || wants_upgrade || response.status() == StatusCode::REQUEST_TIMEOUT || is_broken() {
+        let head = response.response_mut().head_mut();
+        head.no_chunking(is_unchunked);
+        head.set_connection_type(ConnectionType::Close);
     }
 }
 
@@ -149,7 +153,7 @@ mod tests {
         let account = UserId::new(uuid::Uuid::from_u128(1));
         let capacity = web::Data::new(Capacity::new(LoadLimits::default()));
         let request = || TestRequest::with_uri("/").app_data(capacity.clone()).to_srv_request();
-        let acquire = async || limits.acquire(account, &mut request()).await.unwrap().unwrap();
+        let acquire = async || limits.acquire(account, false, &mut request()).await.unwrap().unwrap();
         let compress = async |request: ServiceRequest| {
             let mut response = request.into_response(HttpResponse::Ok());
             let permit = acquire().await;

@@ -7,6 +7,10 @@ use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Response, Type};
 
 use crate::core::schema::format;
 
+/// The header that keeps nginx from buffering a long response. It would hold events back until its buffer is full. Of an archive, it
+/// would read a gibibyte and then nothing until the client has read that, longer than a connection may be stalled.
+pub(crate) const UNBUFFERED: (&str, &str) = ("x-accel-buffering", "no");
+
 /// A header of responses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResponseHeader {

@@ -18,7 +18,7 @@ pub(crate) use self::envelope::{
 pub(crate) use self::etag::{derived_tag, version_tag};
 pub(crate) use self::failures::{NotFound, Unauthorized};
 pub(crate) use self::files::{Archive, BackupArchive, Document, Events, Image, Page, PagePart, ToPage};
-pub(crate) use self::headers::ResponseHeader;
+pub(crate) use self::headers::{ResponseHeader, UNBUFFERED};
 pub(crate) use self::list::{Entry, ListReads, ListRequest, head_only};
 pub(crate) use self::schemas::{
     AdminPostsAnswer, CommentsAnswer, Done, FollowAnswer, FollowsAnswer, LikersAnswer, MinisAnswer, PostAnswer,
