@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use agora_domain::accounts::{
     Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, PasswordChecks, Roles, Session,
-    SessionState, TokenClaims, TokenIssuer,
+    SessionState, TokenClaims, TokenIssuer, TokenLifetime,
 };
 use agora_domain::clock::{Clock, Timestamp};
 use agora_domain::id::{MockIdGenerator, SessionId, UserId};
@@ -71,6 +71,7 @@ fn authenticate(bencher: Bencher) {
         },
         sessions: Arc::new(CachedSessions::new(Arc::new(any_session()), Arc::new(FixedClock))),
         tokens: Arc::new(issuer),
+        token_lifetime: TokenLifetime::of_millis(3_600_000),
         clock: Arc::new(FixedClock),
         ids: Arc::new(MockIdGenerator::new()),
     };

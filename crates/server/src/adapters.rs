@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agora_config::Config;
 use agora_database::{Database, Replica};
-use agora_domain::accounts::{Accounts, Authentication, PasswordChecks, TokenIssuer};
+use agora_domain::accounts::{Accounts, Authentication, PasswordChecks, TokenIssuer, TokenLifetime};
 use agora_domain::audit_log::AuditLog;
 use agora_domain::backups::{BackupSource, Backups};
 use agora_domain::blocks::{Blocks, MuteExpiry};
@@ -63,6 +63,7 @@ pub(crate) struct Adapters {
     smtp: Option<Arc<Smtp>>,
     images: ImagePorts,
     backups: Arc<dyn BackupSource>,
+    token_lifetime: TokenLifetime,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
     pub(crate) data_dir: PathBuf,
@@ -124,6 +125,7 @@ impl Adapters {
             images: ImagePorts { cleaner: cleaner.clone(), store: store.clone(), unreferenced: database.clone() },
             cleaner,
             store,
+            token_lifetime: TokenLifetime::of_millis(config.token_lifetime.as_millis().try_into()?),
             clock,
             ids: Arc::new(SystemIds),
             database,
@@ -148,6 +150,7 @@ impl Adapters {
             self.sessions.clone(),
             self.passwords.clone(),
             self.images.clone(),
+            self.token_lifetime,
             Arc::clone(&self.clock),
             Arc::clone(&self.ids),
         )
@@ -176,6 +179,7 @@ impl Adapters {
                 checks: checks.clone(),
                 sessions: self.sessions.clone(),
                 tokens,
+                token_lifetime: self.token_lifetime,
                 clock: clock(),
                 ids: ids(),
             },
@@ -219,7 +223,7 @@ impl Adapters {
                 clock: clock(),
                 ids: ids(),
             },
-            overview: Overview { repository: database(), clock: clock() },
+            overview: Overview { repository: database(), token_lifetime: self.token_lifetime, clock: clock() },
             live: Arc::clone(&self.live),
             notifications: Notifications { notifications: database() },
             follows: Follows { follows: database(), clock: clock(), ids: ids() },

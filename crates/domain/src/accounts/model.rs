@@ -220,6 +220,25 @@ impl Session {
     }
 }
 
+/// How long a token is valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenLifetime {
+    millis: i64,
+}
+
+impl TokenLifetime {
+    /// Returns the lifetime of this many milliseconds.
+    pub const fn of_millis(millis: i64) -> Self {
+        Self { millis }
+    }
+
+    /// Returns the instant at which a session was opened that has just ended by itself at `now`: its token was renewed at the last
+    /// moment, and has expired.
+    pub const fn oldest_session(self, now: Timestamp) -> Timestamp {
+        now.plus_millis(-Session::RENEWABLE_MILLIS).plus_millis(-self.millis)
+    }
+}
+
 text_types! {
     /// The user agent of the client with which a user logs in: up to 200 characters, without control characters.
     UserAgent(200);

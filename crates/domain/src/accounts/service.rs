@@ -6,7 +6,7 @@ use super::sessions::InvalidateSessionsOnDrop;
 use super::{
     Account, AccountRepository, Admin, Caller, LoginIdentifier, Member, NewAccount, Password, PasswordChange,
     PasswordHasher, Privacy, ProfileChanges, ProfileFields, ProfilePicture, Registration, Role, RoleAction, RoleChange,
-    Roles, Session, SessionRepository, SessionView,
+    Roles, SessionRepository, SessionView, TokenLifetime,
 };
 use crate::audit::{Action, Actor, AuditEntry, Target};
 use crate::clock::Clock;
@@ -23,6 +23,7 @@ pub struct Accounts {
     sessions: Arc<dyn SessionRepository>,
     passwords: Arc<dyn PasswordHasher>,
     images: Images,
+    token_lifetime: TokenLifetime,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
 }
@@ -46,7 +47,7 @@ impl ManagedAccount {
 pub struct AccountDetails {
     /// The account.
     pub account: Account,
-    /// The number of its active sessions: neither ended, nor too old to be renewed.
+    /// The number of its active sessions: neither ended, nor too old for a valid token.
     pub sessions: u64,
 }
 
@@ -57,10 +58,12 @@ impl Accounts {
         sessions: Arc<dyn SessionRepository>,
         passwords: Arc<dyn PasswordHasher>,
         images: ImagePorts,
+        token_lifetime: TokenLifetime,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn IdGenerator>,
     ) -> Self {
-        Self { accounts, sessions, passwords, images: Images::new(images, Arc::clone(&clock)), clock, ids }
+        let images = Images::new(images, Arc::clone(&clock));
+        Self { accounts, sessions, passwords, images, token_lifetime, clock, ids }
     }
 
     /// Registers an account with role USER.
@@ -149,7 +152,7 @@ impl Accounts {
     /// [`Error::NotFound`] when it no longer exists.
     pub async fn details(&self, ManagedAccount { id: user, .. }: ManagedAccount) -> Result<AccountDetails> {
         let account = self.accounts.find(user).await?.ok_or(Error::NotFound(Resource::User))?;
-        let opened_after = self.clock.now().plus_millis(-Session::RENEWABLE_MILLIS);
+        let opened_after = self.token_lifetime.oldest_session(self.clock.now());
         let sessions = self.accounts.count_sessions(user, opened_after).await?;
         Ok(AccountDetails { account, sessions })
     }
@@ -246,7 +249,7 @@ impl Accounts {
     /// # Errors
     /// Those of the repository.
     pub async fn list_sessions(&self, account: ManagedAccount, page: PageRequest) -> Result<Page<SessionView>> {
-        let opened_after = self.clock.now().plus_millis(-Session::RENEWABLE_MILLIS);
+        let opened_after = self.token_lifetime.oldest_session(self.clock.now());
         self.sessions.list(account.id, opened_after, page).await
     }
 

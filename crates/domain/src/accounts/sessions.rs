@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     AccountRepository, Caller, ConfirmedPassword, Credentials, Login, Member, Password, PasswordAttempt,
     PasswordChange, PasswordHash, PasswordHasher, Session, SessionRepository, SessionView, Ticket, TokenClaims,
-    TokenIssuer, VerifiedToken,
+    TokenIssuer, TokenLifetime, VerifiedToken,
 };
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, FieldName, Resource, Result, Violation, ViolationKind};
@@ -127,6 +127,8 @@ pub struct Authentication {
     pub sessions: Arc<dyn SessionRepository>,
     /// Issues and verifies tokens and tickets.
     pub tokens: Arc<dyn TokenIssuer>,
+    /// How long tokens are valid.
+    pub token_lifetime: TokenLifetime,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Makes the ids of sessions and tickets.
@@ -271,7 +273,7 @@ impl Authentication {
     /// # Errors
     /// Those of the repository.
     pub async fn list_sessions(&self, caller: &Caller, page: PageRequest) -> Result<Page<SessionView>> {
-        let opened_after = self.clock.now().plus_millis(-Session::RENEWABLE_MILLIS);
+        let opened_after = self.token_lifetime.oldest_session(self.clock.now());
         self.sessions.list(caller.user, opened_after, page).await
     }
 

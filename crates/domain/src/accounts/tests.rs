@@ -57,6 +57,9 @@ fn requester() -> Requester {
     Requester { account: Some(ALICE), address: client() }
 }
 
+/// How long tokens are valid.
+const LIFETIME: TokenLifetime = TokenLifetime::of_millis(60_000);
+
 /// The mocked ports; a call that is not expected fails the test. The time is `NOW`, and every new id `NEW_ID`.
 #[derive(Default)]
 struct Ports {
@@ -80,6 +83,7 @@ impl Ports {
             },
             sessions: Arc::new(self.sessions),
             tokens: Arc::new(self.tokens),
+            token_lifetime: LIFETIME,
             clock: Arc::new(clock(now)),
             ids: Arc::new(ids()),
         }
@@ -99,6 +103,7 @@ impl Ports {
                 store: Arc::new(self.images),
                 unreferenced: Arc::new(self.unreferenced),
             },
+            LIFETIME,
             Arc::new(clock(NOW)),
             Arc::new(ids()),
         )

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{OverviewRepository, Totals};
-use crate::accounts::Session;
+use crate::accounts::TokenLifetime;
 use crate::clock::{Clock, Timestamp};
 use crate::error::Result;
 
@@ -12,6 +12,8 @@ use crate::error::Result;
 pub struct Overview {
     /// Counts the rows.
     pub repository: Arc<dyn OverviewRepository>,
+    /// How long tokens are valid.
+    pub token_lifetime: TokenLifetime,
     /// The time.
     pub clock: Arc<dyn Clock>,
 }
@@ -24,7 +26,7 @@ impl Overview {
     /// Those of the repository.
     pub async fn count(&self) -> Result<(Totals, Timestamp)> {
         let now = self.clock.now();
-        let totals = self.repository.count(now.plus_millis(-Session::RENEWABLE_MILLIS)).await?;
+        let totals = self.repository.count(self.token_lifetime.oldest_session(now)).await?;
         Ok((totals, now))
     }
 }
@@ -37,7 +39,7 @@ mod tests {
     use crate::overview::MockOverviewRepository;
 
     #[tokio::test]
-    async fn only_renewable_sessions_are_counted() {
+    async fn only_sessions_that_may_have_a_valid_token_are_counted() {
         const NOW: Timestamp = Timestamp::from_unix_millis(100 * 24 * 3_600_000);
         let totals = Totals {
             accounts: 1,
@@ -51,9 +53,10 @@ mod tests {
             database_bytes: Some(9),
         };
         let mut repository = MockOverviewRepository::new();
-        let oldest = NOW.plus_millis(-30 * 24 * 3_600_000);
+        let oldest = NOW.plus_millis(-30 * 24 * 3_600_000 - 5);
         repository.expect_count().once().withf(move |after| *after == oldest).returning(move |_| Ok(totals));
-        let overview = Overview { repository: Arc::new(repository), clock: fixtures::clock(NOW) };
+        let token_lifetime = TokenLifetime::of_millis(5);
+        let overview = Overview { repository: Arc::new(repository), token_lifetime, clock: fixtures::clock(NOW) };
         assert_eq!(overview.count().await.unwrap(), (totals, NOW));
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct OverviewBody {
     comments: u64,
     /// The number of products.
     products: u64,
-    /// The number of sessions that have not ended and are at most 30 days old.
+    /// The number of sessions that have not ended and may still have a valid token.
     open_sessions: u64,
     /// The number of reports without a decision.
     open_reports: u64,
@@ -152,6 +152,7 @@ pub(crate) async fn read(_: Auth<Admin>, figures: Data<Figures>) -> HandlerResul
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
+    use agora_domain::accounts::TokenLifetime;
     use agora_domain::clock::MockClock;
     use agora_domain::overview::OverviewRepository;
     use async_trait::async_trait;
@@ -191,7 +192,8 @@ mod tests {
     async fn concurrent_requests_share_one_count_and_a_failure_is_not_cached() {
         let (repository, mut clock) = (Arc::new(CountingRepository::default()), MockClock::new());
         clock.expect_now().return_const(Timestamp::from_unix_millis(7));
-        let overview = Overview { repository: repository.clone(), clock: Arc::new(clock) };
+        let token_lifetime = TokenLifetime::of_millis(3_600_000);
+        let overview = Overview { repository: repository.clone(), token_lifetime, clock: Arc::new(clock) };
         let figures = Figures::new(overview, Arc::new(Traffic::new(Timestamp::from_unix_millis(1_752_539_094_124))));
         assert!(matches!(figures.totals().await, Err(Error::Unavailable(_))));
         let all = join_all((0..1000).map(|_| figures.totals())).await;

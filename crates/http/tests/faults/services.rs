@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agora_domain::accounts::{
     Accounts, Authentication, MockAccountRepository, MockPasswordHasher, MockSessionRepository, MockTokenIssuer,
-    PasswordChecks, PasswordHasher,
+    PasswordChecks, PasswordHasher, TokenLifetime,
 };
 use agora_domain::audit_log::{AuditLog, MockAuditRepository};
 use agora_domain::backups::{Backups, MockBackupSource};
@@ -106,11 +106,13 @@ impl Ports {
         let limits = Limits { counters: Arc::new(counters), clock: clock.clone() };
         let checks =
             PasswordChecks { accounts: accounts.clone(), passwords: passwords.clone(), limits: limits.clone() };
+        let token_lifetime = TokenLifetime::of_millis(3_600_000);
         Services {
             authentication: Authentication {
                 checks: checks.clone(),
                 sessions: sessions.clone(),
                 tokens: Arc::new(self.tokens),
+                token_lifetime,
                 clock: clock.clone(),
                 ids: ids.clone(),
             },
@@ -136,6 +138,7 @@ impl Ports {
                 sessions.clone(),
                 passwords,
                 images.clone(),
+                token_lifetime,
                 clock.clone(),
                 ids.clone(),
             ),
@@ -185,7 +188,11 @@ impl Ports {
                 clock: clock.clone(),
                 ids: ids.clone(),
             },
-            overview: Overview { repository: Arc::new(MockOverviewRepository::new()), clock: clock.clone() },
+            overview: Overview {
+                repository: Arc::new(MockOverviewRepository::new()),
+                token_lifetime,
+                clock: clock.clone(),
+            },
             outbox: OutboxAdmin { outbox: Arc::new(MockOutbox::new()), clock: clock.clone() },
             comments: Comments {
                 comments: Arc::new(MockCommentRepository::new()),

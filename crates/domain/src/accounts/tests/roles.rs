@@ -145,7 +145,7 @@ async fn a_change_of_role_or_state_takes_effect_with_the_next_request() {
 #[tokio::test]
 async fn sessions_of_an_account_are_listed_and_ended() {
     let mut ports = Ports::default();
-    let oldest = NOW.plus_millis(-Session::RENEWABLE_MILLIS);
+    let oldest = LIFETIME.oldest_session(NOW);
     ports
         .sessions
         .expect_list()
@@ -254,9 +254,10 @@ async fn the_operator_sees_an_account_with_the_number_of_its_active_sessions() {
         ports.accounts.expect_find_id().returning(|_| Ok(Some(BOB)));
         let stored = found.clone();
         ports.accounts.expect_find().once().withf(|id| *id == BOB).returning(move |_| Ok(stored.clone()));
-        // A session that was opened then can just no longer be renewed.
-        let oldest = NOW.plus_millis(-Session::RENEWABLE_MILLIS);
-        assert!(!Session { id: SESSION, user: BOB, opened_at: oldest }.is_renewable(NOW));
+        // A token of a session that was opened then, renewed at the last moment, has just expired.
+        let oldest = LIFETIME.oldest_session(NOW);
+        let renewed = |at| Session { id: SESSION, user: BOB, opened_at: oldest }.is_renewable(at);
+        assert!(!renewed(NOW.plus_millis(-60_000)) && renewed(NOW.plus_millis(-60_001)));
         ports
             .accounts
             .expect_count_sessions()

@@ -319,7 +319,7 @@ async fn the_use_of_a_session_is_recorded_once_an_hour() {
 #[tokio::test]
 async fn a_user_lists_and_ends_own_sessions() {
     let mut ports = Ports::default();
-    let oldest = NOW.plus_millis(-Session::RENEWABLE_MILLIS);
+    let oldest = LIFETIME.oldest_session(NOW);
     ports
         .sessions
         .expect_list()
