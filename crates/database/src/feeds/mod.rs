@@ -147,8 +147,8 @@ enum Attempt {
     Done(Vec<PostView>),
     /// The cached feed has changed, or was evicted.
     Retry,
-    /// The cached feed now includes all posts added before the request began; later ones need not be shown.
-    UpToDate,
+    /// This cached feed now includes all posts added before the request began; later ones need not be shown.
+    UpToDate(SharedTimeline),
     /// Fewer of the candidates are visible than expected.
     TooFewVisible,
     /// The page cannot be made from the cache.
@@ -176,12 +176,12 @@ impl FeedCache {
         let wanted = FeedQuery { viewer, visible, toward: window.toward, limit: feed.page.overfetch() };
         // Some of the candidates may be deleted, or not visible to this viewer.
         let mut candidates = wanted.limit + wanted.limit / 4;
-        let mut is_up_to_date = false;
+        let mut up_to_date = None;
         for _ in 0..if self.is_enabled { MAX_ATTEMPTS } else { 0 } {
-            match self.attempt(backend, wanted, &window, candidates, is_up_to_date).await? {
+            match self.attempt(backend, wanted, &window, candidates, up_to_date.as_ref()).await? {
                 Attempt::Done(posts) => return Ok(posts),
                 Attempt::Retry => {}
-                Attempt::UpToDate => is_up_to_date = true,
+                Attempt::UpToDate(timeline) => up_to_date = Some(timeline),
                 Attempt::TooFewVisible => candidates *= 2,
                 Attempt::Uncacheable => break,
             }
@@ -195,7 +195,7 @@ impl FeedCache {
         wanted: FeedQuery,
         window: &Window,
         candidates: usize,
-        is_up_to_date: bool,
+        up_to_date: Option<&SharedTimeline>,
     ) -> Result<Attempt> {
         let epoch = backend.epoch();
         if self.recent().epoch < epoch {
@@ -243,7 +243,8 @@ impl FeedCache {
         }
         Ok(match posts {
             _ if backend.epoch() != epoch => Attempt::Retry,
-            _ if has_changed && !is_up_to_date => Attempt::UpToDate,
+            // A concurrent request may have replaced the feed by one that it began to read earlier.
+            _ if has_changed && !up_to_date.is_some_and(|it| Arc::ptr_eq(it, &cached)) => Attempt::UpToDate(cached),
             posts if posts.len() >= wanted.limit || are_all => Attempt::Done(posts),
             _ => Attempt::TooFewVisible,
         })
@@ -286,8 +287,9 @@ impl FeedCache {
         if !self.recent_mut().register_read(generation, was_known, &loaded.snapshot) {
             return Ok(Attempt::Retry);
         }
-        self.insert(viewer, &Arc::new(Mutex::new(Timeline::new(loaded, visible, limit, (generation, next)))));
-        Ok(Attempt::UpToDate)
+        let timeline = Arc::new(Mutex::new(Timeline::new(loaded, visible, limit, (generation, next))));
+        self.insert(viewer, &timeline);
+        Ok(Attempt::UpToDate(timeline))
     }
 
     async fn extend(
