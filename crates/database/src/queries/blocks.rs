@@ -69,11 +69,15 @@ pub(crate) async fn block(
                 diesel::insert_into(blocks::table).values(row).execute(conn).await?;
             }
             let both = [(blocker, blocked), (blocked, blocker)];
+            let mut withdrawn = Vec::new();
             for (one, other) in both {
                 if let Some(deleted) = follows::delete(conn, one, other).await? {
                     follows::count_change(conn, one).await?;
-                    follows::withdraw(conn, deleted).await?;
+                    withdrawn.push(deleted);
                 }
+            }
+            for deleted in withdrawn {
+                follows::withdraw(conn, deleted).await?;
             }
             // After the counts of the follows have changed: others who unfollow the same people also count before they remove
             // notifications.
