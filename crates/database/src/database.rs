@@ -53,8 +53,8 @@ impl Database {
         Self::open_to(Opening::Serve, url, options).await
     }
 
-    /// Opens the database that the URL names to fill it, as [`Self::open_to_serve`] does, unless it has the schema of an earlier
-    /// release: such a database is not empty, and must not be migrated by a command that will refuse it.
+    /// Opens the database that the URL names to fill it, as [`Self::open_to_serve`] does. If it has rows, it is not migrated: it
+    /// cannot be filled, and a service of the previous release may use it.
     ///
     /// # Errors
     /// [`OpenError`], in words for an operator.

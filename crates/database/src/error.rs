@@ -159,6 +159,9 @@ pub enum OpenError {
         /// The number of migrations that are not applied.
         pending: usize,
     },
+    /// The database is to be filled, but has rows, and the schema of an older version of this program.
+    #[error("the database is not empty, and has the older schema {0}: use a new one")]
+    Filled(String),
     /// Another process serves the SQLite database.
     #[error(
         "another process serves {}: stop it first. Only one service can use a SQLite database; several nodes need PostgreSQL",

@@ -74,8 +74,8 @@ pub struct Migrated {
 pub(crate) enum Opening {
     /// To serve it: it is created if missing, and migrated. On SQLite, only one process may serve it.
     Serve,
-    /// To fill it: it is created if missing, and migrated unless it has the schema of an earlier release, since that is no empty
-    /// database. On SQLite, no other process may serve it meanwhile.
+    /// To fill it: it is created if missing, and migrated unless it has rows, with which it could not be filled. On SQLite, no other
+    /// process may serve it meanwhile.
     Fill,
     /// To change its contents, possibly while a service uses it: it is created if missing, and migrated.
     Change,
@@ -91,12 +91,21 @@ pub(crate) fn check(versions: &[String], opening: Opening) -> Result<(), OpenErr
         return Err(OpenError::Newer { found, ours });
     }
     match versions.last() {
-        _ if matches!(opening, Opening::Serve | Opening::Change) => Ok(()),
-        None if opening == Opening::Fill => Ok(()),
+        _ if opening != Opening::Inspect => Ok(()),
         None => Err(OpenError::Foreign),
         Some(_) if migrations.pending.is_empty() => Ok(()),
         Some(found) => Err(OpenError::Older { found: found.clone(), ours, pending: migrations.pending.len() }),
     }
+}
+
+/// The condition that a database with any migration has rows. These tables are of the first migration.
+pub(crate) const HAS_ROWS: &str = "EXISTS (SELECT 1 FROM users) OR EXISTS (SELECT 1 FROM products)";
+
+/// Returns the schema version of a database with these applied migrations if it must have no rows to be opened for a purpose: before
+/// it is migrated, so that it is refused as it is.
+pub(crate) fn must_have_no_rows(versions: &[String], opening: Opening) -> Option<String> {
+    let is_older = || !Migrations::of(versions.to_vec()).pending.is_empty();
+    versions.last().filter(|_| opening == Opening::Fill && is_older()).cloned()
 }
 
 /// Returns the names of the migrations with these versions.
@@ -114,7 +123,7 @@ mod tests {
         let known = MigrationSource::<Sqlite>::migrations(&MIGRATIONS).unwrap();
         let mut all: Vec<_> = known.iter().map(|migration| migration.name().version().to_string()).collect();
         all.sort();
-        for opening in [Opening::Serve, Opening::Change, Opening::Inspect] {
+        for opening in [Opening::Serve, Opening::Fill, Opening::Change, Opening::Inspect] {
             check(&all, opening).unwrap();
             let mut other = all.clone();
             other.insert(0, "20000101000000".to_owned());

@@ -433,9 +433,9 @@ async fn opening_an_existing_database_does_not_change_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_newer_database_is_rejected_and_an_older_one_is_neither_inspected_nor_filled() {
+async fn a_newer_database_is_rejected_and_an_older_one_with_rows_is_neither_inspected_nor_filled() {
     let options = Options::default();
-    let target = fresh(Kind::Sqlite).await;
+    let target = filled(Kind::Sqlite).await;
     target.database.close();
     let file = target.directory.path().join("agora.db");
     let mut raw = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
@@ -446,17 +446,30 @@ async fn a_newer_database_is_rejected_and_an_older_one_is_neither_inspected_nor_
     }
     say("DELETE FROM __diesel_schema_migrations WHERE version > (SELECT min(version) FROM __diesel_schema_migrations)");
     drop(raw);
-    let postgres = fresh(Kind::Postgres).await;
+    let postgres = filled(Kind::Postgres).await;
     let forget = "DELETE FROM __diesel_schema_migrations WHERE version > '20261121000000'";
     let mut conn = AsyncPgConnection::establish(&postgres.url).await.unwrap();
     SimpleAsyncConnection::batch_execute(&mut conn, forget).await.unwrap();
     postgres.database.close();
     for url in [&target.url, &postgres.url] {
-        for opened in [Database::open_existing(url, &options).await, Database::open_to_fill(url, &options).await] {
-            assert!(matches!(opened, Err(OpenError::Older { .. })), "{:?}", opened.err());
-        }
+        let opened = Database::open_existing(url, &options).await;
+        assert!(matches!(opened, Err(OpenError::Older { .. })), "{:?}", opened.err());
+        let opened = Database::open_to_fill(url, &options).await;
+        assert!(matches!(opened, Err(OpenError::Filled(_))), "{:?}", opened.err());
         assert_eq!(Database::migrations(url, &options).await.unwrap().applied.len(), 1);
     }
+
+    // Without rows, such as after an interrupted attempt to fill it.
+    let file = target.directory.path().join("begun.db");
+    let mut raw = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    raw.batch_execute(include_str!("../../../migrations/sqlite/2026-11-21-000000_initial/up.sql")).unwrap();
+    let applied = "CREATE TABLE __diesel_schema_migrations (version VARCHAR(50) PRIMARY KEY NOT NULL,
+            run_on TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);
+        INSERT INTO __diesel_schema_migrations (version) VALUES ('20261121000000')";
+    raw.batch_execute(applied).unwrap();
+    drop(raw);
+    let begun = Database::open_to_fill(&format!("sqlite:{}", file.display()), &options).await.unwrap();
+    assert!(begun.snapshot().await.unwrap().is_empty().await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]

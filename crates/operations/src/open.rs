@@ -34,7 +34,7 @@ pub async fn database(config: &Config, data_dir: &Path) -> Result<Database> {
 }
 
 /// Opens the database that the configuration names to fill it. An SQLite file that a running service has open is refused, since
-/// the caches of that service would become stale; and so is a database with the schema of an earlier release, which is not empty.
+/// the caches of that service would become stale; and so is a database with rows and the schema of an earlier release.
 ///
 /// # Errors
 /// What could not be opened, in words for an operator.

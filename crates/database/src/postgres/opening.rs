@@ -1,7 +1,9 @@
 //! Opening a database: its sessions and its schema are checked, and the schema is brought up to date.
 
+use diesel::dsl::sql;
 use diesel::result::Error as DieselError;
-use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection};
+use diesel::sql_types::Bool;
+use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
 use super::connect::Connector;
@@ -74,6 +76,12 @@ async fn check(conn: &AsyncPgConnection, opening: Opening, flavor: Flavor) -> Re
     let applied = applied(conn).await?;
     version::check(&applied, opening)?;
     lease::check_flavor(conn, &applied, flavor).await?;
+    if let Some(found) = version::must_have_no_rows(&applied, opening) {
+        let has_rows = diesel::select(sql::<Bool>(version::HAS_ROWS)).get_result(&mut &*conn).await;
+        if has_rows.map_err(|error| OpenError::Migration(error.into()))? {
+            return Err(OpenError::Filled(found));
+        }
+    }
     Ok(applied)
 }
 
@@ -84,13 +92,12 @@ pub(super) async fn prepare(opening: Opening, connector: &Connector, flavor: Fla
     if opening != Opening::Inspect {
         ensure_sessions(&conn, connector).await?;
     }
+    let applied = check(&conn, opening, flavor).await?;
     // If nothing is to be done, no other node is waited for. On a distributed engine, a schema that is up to date may still have
     // to be adapted to it.
-    if opening == Opening::Inspect || flavor == Flavor::Postgresql {
-        let applied = check(&conn, opening, flavor).await?;
-        if Migrations::of(applied).pending.is_empty() {
-            return Ok(Migrated::default());
-        }
+    let may_be_done = opening == Opening::Inspect || flavor == Flavor::Postgresql;
+    if may_be_done && Migrations::of(applied).pending.is_empty() {
+        return Ok(Migrated::default());
     }
     tracing::info!("migrating the schema, once no other node is migrating it and no backup is running");
     // Changing a schema, and waiting for another node that does, may take longer than any request.

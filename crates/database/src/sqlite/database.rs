@@ -8,7 +8,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use agora_domain::Error;
-use diesel::SqliteConnection;
+use diesel::dsl::sql;
+use diesel::sql_types::Bool;
+use diesel::{RunQueryDsl, SqliteConnection};
 
 use super::connect::{Access, applied, connect, connect_to_inspect, create};
 use super::dialect::complete;
@@ -69,6 +71,12 @@ fn prepare(opening: Opening, file: &Path) -> Result<(SqliteConnection, Option<Fi
     let mut connection = connect(file, Access::Write)?;
     let found = applied(&mut connection, file)?;
     version::check(&found, opening)?;
+    if let Some(found) = version::must_have_no_rows(&found, opening) {
+        let has_rows = diesel::select(sql::<Bool>(version::HAS_ROWS)).get_result(&mut connection);
+        if has_rows.map_err(|source| OpenError::Setup(file.to_owned(), source))? {
+            return Err(OpenError::Filled(found));
+        }
+    }
     let migrated = match opening {
         Opening::Inspect => Migrated::default(),
         Opening::Serve | Opening::Fill | Opening::Change => {

@@ -74,7 +74,11 @@ pub async fn copy(config: &Config, arguments: CopyArguments, interrupt: Interrup
             let from = Database::open_existing(from.expose(), &options).await;
             let from = from.context("cannot open the database --from")?;
             // Not while a service has it open, whose caches would become stale.
-            let to = Database::open_to_fill(to.expose(), &options).await.context("cannot open the database --to")?;
+            let to = match replace {
+                true => Database::open_to_serve(to.expose(), &options).await,
+                false => Database::open_to_fill(to.expose(), &options).await,
+            };
+            let to = to.context("cannot open the database --to")?;
             let is_same = from.is_same(&to).await.operator_context("the databases")?;
             ensure!(!is_same, Invalid(SAME_DATABASE.to_owned()));
             let mut load = to.load().await.operator_context(rows::TARGET)?;
