@@ -34,10 +34,10 @@ pub async fn restore(config: &Config, file: PathBuf, interrupt: Interrupt) -> Re
     let kept = data_dir::existing_secret(&config.data_dir)?;
     let text = match (&saved, &config.jwt_secret) {
         (None, Some(_)) => {
-            "The backup has no signing secret: tokens stay valid if AGORA_JWT_SECRET is the one of that service."
+            "The backup has no signing secret: tokens stay valid if AGORA_JWT_SECRET is that of the saved service."
         }
         (None, None) if kept.is_some() => {
-            "The backup has no signing secret: tokens stay valid if the one in the data directory is that of that service."
+            "The backup has no signing secret: tokens stay valid if the data directory has that of the saved service."
         }
         (None, None) => "The backup has no signing secret: all users have to log in again.",
         (Some(saved), Some(set)) if saved == set => "AGORA_JWT_SECRET is the secret of the backup: tokens stay valid.",
