@@ -45,8 +45,8 @@ impl PageSize {
         let digits = size.strip_prefix('-').unwrap_or(size);
         let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         match size.parse() {
-            // A sign, or leading zeros without end, are no way to write a size.
-            Ok(parsed @ 1..=Self::MAX) if is_number && !size.starts_with('0') => Ok(Self(parsed)),
+            // With few leading zeros, if any: links repeat the size.
+            Ok(parsed @ 1..=Self::MAX) if is_number && size.len() <= 3 => Ok(Self(parsed)),
             _ => {
                 let kind = if is_number { OutOfRange } else { InvalidFormat };
                 Err(Violation::new(kind, format!("Size must be a number from 1 to {}", Self::MAX)))
@@ -282,8 +282,8 @@ mod tests {
     #[test]
     fn size_is_1_to_100() {
         assert_eq!(PageSize::parse("1").unwrap().get(), 1);
-        assert_eq!(PageSize::parse("100").unwrap().get(), 100);
-        for number in ["0", "01", "101", "-1", "70000", "99999999999999999999"] {
+        assert_eq!((PageSize::parse("005").unwrap().get(), PageSize::parse("100").unwrap().get()), (5, 100));
+        for number in ["0", "0001", "101", "-1", "70000", "99999999999999999999"] {
             assert_eq!(PageSize::parse(number).unwrap_err().kind(), OutOfRange, "{number}");
         }
         for other in ["", "-", "+5", "ten", "1e1"] {
