@@ -85,6 +85,16 @@ fn every_operation_says_who_may_call_it() {
 }
 
 #[test]
+fn an_operation_that_takes_forms_is_marked_in_the_route_table() {
+    let endpoints = routes::endpoints();
+    for (name, operation) in operations() {
+        let documented = operation["requestBody"]["content"]["multipart/form-data"].is_object();
+        let endpoint = endpoints.iter().find(|it| format!("{} {}", it.method, it.path) == name).unwrap();
+        assert_eq!(endpoint.takes_form, documented, "{name}");
+    }
+}
+
+#[test]
 fn every_operation_has_a_unique_id_and_a_description() {
     let tags: BTreeSet<_> =
         DOCUMENT["tags"].as_array().unwrap().iter().map(|tag| tag["name"].clone().to_string()).collect();
