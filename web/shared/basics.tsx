@@ -83,14 +83,16 @@ function usePassedFocus<T extends HTMLElement>(): RefObject<T> {
 }
 
 function passFocus(element: HTMLElement): void {
-  const last = element.parentElement?.querySelector(":scope > .list > li:last-child");
+  const list = element.parentElement?.querySelector(":scope > .list");
+  const last = list?.lastElementChild;
   const own = element.closest("li");
   const near = [own, own?.nextElementSibling, own?.previousElementSibling, own?.parentElement?.closest("li")];
   // Once the element was removed.
   queueMicrotask(() => {
     // Unless something else took the focus.
     if (document.activeElement !== document.body) return;
-    const entry = [last?.nextElementSibling, last, ...near].find((entry) => entry?.isConnected);
+    const added = last ? last.nextElementSibling : list?.firstElementChild;
+    const entry = [added, last, ...near].find((entry) => entry?.isConnected);
     const next = entry?.querySelector<HTMLElement>("[tabindex], a, button, summary");
     (next ?? document.querySelector<HTMLElement>("h1"))?.focus();
   });

@@ -196,7 +196,7 @@ export function newSendOnce(): SendOnce {
       forget();
       return sent;
     } catch (failure) {
-      // What was sent under this key does not exist any more.
+      // What was sent under this key may not exist any more. The same content may be sent again.
       if (failure instanceof AgoraError && failure.status === 404) forget();
       throw failure;
     }

@@ -49,10 +49,11 @@ function Found({ q }: { q: string }) {
                 target={{ type: "POST", id: post.id }}
                 hidden={post.hidden ?? false}
                 onDone={async () => {
+                  posts.change((items) => replaced(items, post, (now) => ({ ...now, hidden: !post.hidden })));
                   // Its pictures have other addresses now.
                   const path = { postId: post.id };
                   const { attachments } = (await agora.get("/api/posts/by-id/{postId}", { params: { path } })).data;
-                  posts.change((items) => replaced(items, post, (now) => ({ ...now, hidden: !post.hidden, attachments })));
+                  posts.change((items) => replaced(items, post, (now) => ({ ...now, attachments })));
                 }}
               />
             </More>

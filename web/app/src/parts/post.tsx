@@ -28,7 +28,7 @@ function visibilityOf(value: string): Visibility {
   return VISIBILITIES.map(([it]) => it).find((it) => it === value) ?? "PUBLIC";
 }
 
-/** Returns the number of likes after the user's own click, unless live updates have changed it since `before`. */
+/** Returns the number of likes after the user's own click. If it is another one than before, live updates have counted the click. */
 export function likeCount(now: { likeCount: number }, before: { likeCount: number }, likedByMe: boolean): number {
   if (now.likeCount !== before.likeCount) return now.likeCount;
   return now.likeCount + (likedByMe ? 1 : -1);
