@@ -42,8 +42,8 @@ views! {
 
 /// List the caller's sessions
 ///
-/// Newest login first. Sessions are listed until they end: by themselves when the last token has expired, which was renewed
-/// within 30 days after the login.
+/// Newest login first. Sessions are listed until they end, or until a token that was renewed at the last moment, 30 days
+/// after the login, would have expired.
 #[utoipa::path(get, path = "", operation_id = "listSessions", tag = "Users", params(ShortPaging),
     responses((status = 200, description = "A page of sessions.", body = SessionsAnswer)))]
 pub(crate) async fn list(request: ListRequest, caller: Auth<Caller>) -> HandlerResult {
@@ -75,8 +75,8 @@ pub(crate) async fn end_others(state: Data<State>, caller: Auth<Caller>) -> Hand
 
 /// List the sessions of an account
 ///
-/// Newest login first. Sessions are listed until they end: by themselves when the last token has expired, which was renewed
-/// within 30 days after the login.
+/// Newest login first. Sessions are listed until they end, or until a token that was renewed at the last moment, 30 days
+/// after the login, would have expired.
 #[utoipa::path(get, path = "", operation_id = "listAccountSessions", tag = "Administration", params(ShortPaging),
     responses((status = 200, description = "A page of sessions.", body = AccountSessionsAnswer), NotFound))]
 pub(crate) async fn list_of(request: ListRequest, admin: Auth<Admin>, id: PathId<UserId>) -> HandlerResult {
