@@ -33,9 +33,11 @@ pub(crate) async fn create(conn: &mut Conn<'_>, report: Report, notices: Vec<Not
     if let Some(open) = open.select(reports::id).get_result::<DbId>(conn).await.optional()? {
         return Ok(Reported::AlreadyOpen(open.0.into()));
     }
-    let since = DbInstant(report.created_at.plus_millis(-REPORTS_AN_HOUR.period_millis()));
-    let newest =
-        of_reporter.filter(reports::created_at.gt(since)).order((reports::created_at.desc(), reports::id.desc()));
+    let period = REPORTS_AN_HOUR.period_millis();
+    // Not those of a clock that was ahead by more, for which the account would have to wait until then.
+    let [since, until] = [-period, period].map(|millis| DbInstant(report.created_at.plus_millis(millis)));
+    let recent = of_reporter.filter(reports::created_at.gt(since).and(reports::created_at.le(until)));
+    let newest = recent.order((reports::created_at.desc(), reports::id.desc()));
     let oldest_counted = newest.select(reports::created_at).offset(i64::from(REPORTS_AN_HOUR.most) - 1).limit(1);
     if let Some(oldest) = oldest_counted.get_result::<DbInstant>(conn).await.optional()? {
         return Err(Failure::Rule(Report::too_many(oldest.0, report.created_at)));
