@@ -49,9 +49,11 @@ async fn oldest_in_exhausted_window(
     kind: i16,
     now: DbInstant,
 ) -> Outcome<Option<DbInstant>> {
-    let since = after(now, -MAILS_AN_HOUR.period_millis());
+    // Not those of a clock that was ahead by more, for which the account would have to wait until then.
+    let (since, until) = (after(now, -MAILS_AN_HOUR.period_millis()), after(now, MAILS_AN_HOUR.period_millis()));
     let asked = mails::table.filter(mails::user_id.eq(user)).filter(mails::kind.eq(kind));
-    let newest = asked.filter(mails::created_at.gt(since)).order(mails::created_at.desc());
+    let recent = asked.filter(mails::created_at.gt(since).and(mails::created_at.le(until)));
+    let newest = recent.order(mails::created_at.desc());
     let oldest = newest.select(mails::created_at).offset(i64::from(MAILS_AN_HOUR.most) - 1).limit(1);
     Ok(oldest.get_result(conn).await.optional()?)
 }
@@ -183,8 +185,9 @@ pub(crate) async fn set_failed(
     // A single update: a second one of the same row would check whether its account exists, and wait for a deletion of that.
     if is_dead {
         let delete_at = after(at, DEAD_KEPT_MILLIS);
-        let is_dead = (mails::status.eq(DEAD), mails::due_at.eq(delete_at));
-        diesel::update(mail).set((failure, is_dead)).execute(conn).await?;
+        let dead = (mails::status.eq(DEAD), mails::due_at.eq(delete_at));
+        // Unless a retry was requested during the attempt: then the mail counts as not tried, and stays due.
+        diesel::update(mail.filter(mails::attempts.gt(0))).set((failure, dead)).execute(conn).await?;
     } else {
         // If the attempt took longer than its pause, the mail is queued after those that became due meanwhile.
         let due_at = case_when(mails::due_at.lt(at), at.into_sql::<Instant>()).otherwise(mails::due_at);

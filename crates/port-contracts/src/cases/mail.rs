@@ -118,6 +118,13 @@ pub async fn the_mails_of_an_account_are_limited_by_kind_and_hour(db: Repositori
         other => panic!("{other:?}"),
     }
     db.outbox.create(&[new_mail(&w, &ada, kind, oldest.plus_millis(HOUR))]).await.unwrap();
+
+    // Those of a time when the clock was far ahead do not count once it is right.
+    for n in 0..4 {
+        let asked = db.outbox.create(&[new_mail(&w, &bob, kind, at(30 * 24 * HOUR + n))]).await;
+        assert_eq!(asked.is_ok(), n < 3);
+    }
+    db.outbox.create(&[new_mail(&w, &bob, kind, at(10))]).await.unwrap();
 }
 
 pub async fn a_reset_request_becomes_a_mail_only_for_an_enabled_account(db: Repositories) {
@@ -240,6 +247,12 @@ pub async fn all_unsent_mails_can_be_retried_together(db: Repositories) {
     assert_eq!(db.outbox.retry(None, at(20)).await.unwrap(), 3);
     assert_eq!(ids(&db, MailStatus::Waiting).await, [mails[1].id, mails[2].id, mails[3].id]);
     assert_eq!(ids(&db, MailStatus::Sent).await, [mails[0].id]);
+
+    // During the last attempt.
+    claim(&db, "last", at(20)).await;
+    assert_eq!(db.outbox.retry(Some(mails[1].id), at(21)).await.unwrap(), 1);
+    db.outbox.set_failed(mails[1].id, "no", true, at(22)).await.unwrap();
+    assert!(ids(&db, MailStatus::Dead).await.is_empty());
 }
 
 pub async fn outdated_mails_and_tokens_are_deleted(db: Repositories) {
