@@ -51,11 +51,14 @@ impl Eraser {
             return Ok(());
         }
         let Some(_lock) = self.database.lock(ExclusiveJob::Erasure).await? else { return Ok(()) };
+        // Once the store has failed, images are left to the sweep: waiting for it would delay the erasure of all accounts.
+        let mut has_store = true;
         while let Some(user) = self.erasure.next_unerased().await? {
             let (mut things, mut from, started) = (0, ErasurePosition::default(), Instant::now());
             loop {
                 let begun = Instant::now();
                 let erased = self.erasure.erase(user, from).await?;
+                has_store = has_store && self.erasure.delete_images(erased.images).await;
                 things += erased.count;
                 from = erased.next;
                 if erased.is_done {

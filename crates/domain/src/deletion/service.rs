@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::id::UserId;
 use crate::limits::{ClientAddress, Counted};
-use crate::media::{ImagePorts, Images};
+use crate::media::{ImageKey, ImagePorts, Images};
 
 /// Deletes accounts.
 pub struct Deletion {
@@ -70,14 +70,17 @@ impl Erasure {
         self.deletions.next_unerased().await
     }
 
-    /// Erases a batch of what belonged to a deleted account, its images included, and continues from a position.
+    /// Erases a batch of what belonged to a deleted account, except its images, and continues from a position.
     ///
     /// # Errors
-    /// Those of the repository. An image that cannot be deleted is left to the sweep.
+    /// Those of the repository.
     pub async fn erase(&self, user: UserId, from: ErasurePosition) -> Result<Erased> {
-        let mut erased = self.deletions.erase(user, from, self.clock.now()).await?;
-        self.images.delete_unreferenced(std::mem::take(&mut erased.images)).await;
-        Ok(erased)
+        self.deletions.erase(user, from, self.clock.now()).await
+    }
+
+    /// Deletes the images of an erased batch. Returns whether the store has deleted all of them; the others are left to the sweep.
+    pub async fn delete_images(&self, images: Vec<ImageKey>) -> bool {
+        self.images.delete_unreferenced(images).await
     }
 
     /// Forgets the names of deleted accounts that are no longer reserved; returns how many.

@@ -104,13 +104,26 @@ async fn a_wrong_password_deletes_nothing_and_attempts_are_limited() {
 }
 
 #[tokio::test]
-async fn erasing_posts_deletes_their_images() {
+async fn erasing_posts_returns_their_images_to_be_deleted() {
     let mut deletions = MockDeletionRepository::new();
     let [from, next] = [2, 3].map(|step| ErasurePosition { step, after: None });
     let erased = Erased { count: 3, images: vec![image(1), image(2)], next, is_done: false };
-    deletions.expect_erase().once().with(eq(ALICE), eq(from), eq(NOW)).return_once(|_, _, _| Ok(erased));
+    let found = erased.clone();
+    deletions.expect_erase().once().with(eq(ALICE), eq(from), eq(NOW)).return_once(|_, _, _| Ok(found));
     let erasure = Erasure::new(Arc::new(deletions), images(&[image(1), image(2)]), clock(NOW));
-    assert_eq!(erasure.erase(ALICE, from).await.unwrap(), Erased { count: 3, next, ..Erased::default() });
+    assert_eq!(erasure.erase(ALICE, from).await.unwrap(), erased);
+    assert!(erasure.delete_images(erased.images).await);
+
+    let mut store = MockImageStore::new();
+    store.expect_delete().times(2).returning(|key| match *key == image(1) {
+        true => Err(Error::unavailable("no answer")),
+        false => Ok(()),
+    });
+    let mut unreferenced = MockUnreferencedImages::new();
+    unreferenced.expect_forget().once().with(eq([image(2)])).returning(|_| Ok(()));
+    let ports = ImagePorts { store: Arc::new(store), unreferenced: Arc::new(unreferenced), ..images(&[]) };
+    let erasure = Erasure::new(Arc::new(MockDeletionRepository::new()), ports, clock(NOW));
+    assert!(!erasure.delete_images(vec![image(1), image(2)]).await);
 }
 
 #[test]

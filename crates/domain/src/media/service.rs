@@ -167,15 +167,18 @@ impl Images {
         error
     }
 
-    /// Deletes images that no row references, and then their record. After a failure, both are left to the sweep.
-    pub(crate) async fn delete_unreferenced(&self, keys: impl Keys) {
+    /// Deletes images that no row references, and then their record. Returns whether the store has deleted all of them. After a
+    /// failure, both are left to the sweep.
+    pub(crate) async fn delete_unreferenced(&self, keys: impl Keys) -> bool {
         let dropped = keys.into_iter().map(async |key| {
-            if self.ports.store.delete(&key).await.is_ok() {
+            let is_deleted = self.ports.store.delete(&key).await.is_ok();
+            if is_deleted {
                 let _ = self.ports.unreferenced.forget(&[key]).await;
             }
+            is_deleted
         });
         // All at once: a store that does not answer delays all of them by a single timeout.
-        join_all(dropped).await;
+        join_all(dropped).await.into_iter().all(|is_deleted| is_deleted)
     }
 }
 
