@@ -144,7 +144,7 @@ impl ImageStore for ObjectImageStore {
         }
         // The caller deletes the record of the image next. A file that came back after a power failure would be unknown then.
         match self.directory.clone() {
-            Some(directory) => sync_directory(directory.join(folder_of(key))).await,
+            Some(directory) => sync_directory(directory, folder_of(key)).await,
             None => Ok(()),
         }
     }
@@ -199,10 +199,11 @@ fn list_objects(objects: &dyn ObjectStore, folder: u8) -> BoxStream<'static, obj
     with_item_timeout(CALL_TIMEOUT, objects.list(Some(&Path::from(format!("{folder:02x}")))))
 }
 
-/// Syncs a directory, if it exists, so that changes of its entries survive a power failure.
-async fn sync_directory(folder: PathBuf) -> Result<()> {
-    let synced = tokio::task::spawn_blocking(|| match std::fs::File::open(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+/// Syncs a folder of a directory, if it exists, so that changes of its entries survive a power failure. If the directory itself is
+/// missing, as one that is not mounted, that is an error: its images would exist again later.
+async fn sync_directory(directory: PathBuf, folder: String) -> Result<()> {
+    let synced = tokio::task::spawn_blocking(move || match std::fs::File::open(directory.join(folder)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => directory.metadata().map(drop),
         folder => folder?.sync_all(),
     });
     let synced = async { synced.await.unwrap_or_else(|error| Err(error.into())).map_err(io_error) };

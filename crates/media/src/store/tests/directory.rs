@@ -48,6 +48,20 @@ async fn an_image_whose_thumbnail_cannot_be_deleted_stays_listed() {
 }
 
 #[tokio::test]
+async fn nothing_counts_as_deleted_while_the_directory_is_missing() {
+    let (store, directory) = store();
+    let store = store.in_directory(directory.path().to_owned());
+    let key = put(&store, "0123456789").await.unwrap();
+    let elsewhere = directory.path().with_extension("unmounted");
+    fs::rename(directory.path(), &elsewhere).unwrap();
+    assert!(matches!(store.delete(&key).await, Err(Error::Unavailable(_))));
+    fs::rename(&elsewhere, directory.path()).unwrap();
+    store.delete(&key).await.unwrap();
+    store.delete(&key).await.unwrap();
+    assert!(keys(&store).await.is_empty());
+}
+
+#[tokio::test]
 async fn failing_storage_is_unavailable() {
     let (store, directory) = store();
     let key = put(&store, "0123456789").await.unwrap();
