@@ -18,7 +18,7 @@ use agora_operations::open::{CANNOT_OPEN, database_url};
 use agora_operations::progress::Interrupt;
 use agora_operations::restart::restart_on_panic;
 use agora_operations::{admin, data_dir, host};
-use agora_security::JwtIssuer;
+use agora_security::{CachedSessions, JwtIssuer};
 use anyhow::{Context, Result};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -35,6 +35,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a shutdown waits for the mail in flight: most servers take one in less.
 const MAIL_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a shutdown waits for the last uses of sessions to be stored.
+const LAST_SEEN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A started service.
 pub struct App {
@@ -63,6 +66,7 @@ pub struct App {
     mailer: JoinSet<()>,
     /// Ends that task after the mail in flight.
     mail_interrupt: Interrupt,
+    sessions: Arc<CachedSessions>,
     database: Arc<Database>,
 }
 
@@ -143,13 +147,14 @@ impl App {
         let feed = LiveFeed { live: Arc::clone(&adapters.live), lag };
         background.spawn(async move { restart_on_panic("delivery of events", || feed.run()).await });
         let (mutes, media, sessions) = (adapters.mute_expiry(), adapters.media_sweep(), Arc::clone(&adapters.sessions));
+        let seen = Arc::clone(&sessions);
         background.spawn(async move { every_minute("could not end expired mutes", || mutes.run()).await });
         background.spawn(async move {
             let delete = async || media.delete_marked().await.map(drop);
             every_minute("could not delete images marked for deletion", delete).await;
         });
         background.spawn(async move {
-            every_minute("could not store when sessions were last used", || sessions.flush_last_seen()).await;
+            every_minute("could not store when sessions were last used", || seen.flush_last_seen()).await;
         });
         let (mut mail_sender, mail_interrupt) = (JoinSet::new(), Interrupt::default());
         if let Some(mailer) = mailer {
@@ -179,6 +184,7 @@ impl App {
             background,
             mailer: mail_sender,
             mail_interrupt,
+            sessions,
             database,
         })
     }
@@ -196,6 +202,8 @@ impl App {
         };
         drop(self.background);
         self.mail_interrupt.cancel();
+        // The uses since the last minute.
+        let _ = timeout(LAST_SEEN_TIMEOUT, self.sessions.flush_last_seen()).await;
         // A mail that takes longer is sent again after the next start.
         let _ = timeout(MAIL_SHUTDOWN_TIMEOUT, self.mailer.join_next()).await;
         drop(self.mailer);
