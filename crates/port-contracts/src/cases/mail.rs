@@ -29,7 +29,7 @@ fn new_mail(w: &World, account: &Account, kind: MailKind, created_at: Timestamp)
 }
 
 /// Claims the next due mail; panics if there is none.
-async fn claim(db: &Repositories, token: &str, now: Timestamp) -> ClaimedMail {
+pub(super) async fn claim(db: &Repositories, token: &str, now: Timestamp) -> ClaimedMail {
     match db.outbox.claim(&digest(token), now).await.unwrap() {
         Claim::Mail(mail) => mail,
         other => panic!("{other:?}"),

@@ -6,6 +6,7 @@ use agora_domain::overview::Totals;
 use agora_domain::posts::{PostHiding, Visibility};
 use agora_domain::reports::{ReportDecision, Verdict};
 
+use super::mail::claim;
 use crate::Repositories;
 use crate::world::{World, email};
 
@@ -59,7 +60,8 @@ pub async fn the_totals_count_what_is_stored(db: Repositories) {
         mails.push(NewMail { id, user, kind, address: email("ada@example.org"), created_at });
         db.outbox.create(&mails[mails.len() - 1..]).await.unwrap();
     }
-    db.outbox.set_failed(mails[0].id, "no such mailbox", true, w.now()).await.unwrap();
+    let first = claim(&db, "token", w.now()).await;
+    db.outbox.set_failed(first.id, "no such mailbox", true, w.now()).await.unwrap();
     db.outbox.set_sent(mails[1].id, w.now()).await.unwrap();
 
     let found = Totals { database_bytes: None, ..count().await };
