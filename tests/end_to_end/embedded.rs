@@ -2,6 +2,10 @@
 
 use std::fs;
 
+use diesel::connection::SimpleConnection as _;
+use diesel::sql_types::Bool;
+use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection};
+
 use crate::client::{list, text};
 use crate::picture::{expect_picture, picture};
 use crate::process::{Finished, Home, mode, run};
@@ -24,6 +28,22 @@ async fn files_and_directories_are_created_for_the_owner_alone() {
     let names = fs::read_dir(&data_dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let others: Vec<_> = names.filter(|name| !name.starts_with("agora.db")).collect();
     assert!(others.len() == 2 && others.iter().all(|name| name == "jwt-secret" || name == "media"), "{others:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_use_of_a_session_just_before_the_stop_is_stored() {
+    let home = Home::new();
+    let service = home.start();
+    let alice = service.api.user("alice").await;
+    service.stop();
+    let file = home.data_dir().join("agora.db");
+    let mut conn = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    conn.batch_execute("UPDATE sessions SET last_seen_at = 0").unwrap();
+    let service = home.start();
+    service.api.get(&alice, "/api/users/me").await.expect(200);
+    service.stop();
+    let stored = diesel::dsl::sql::<Bool>("SELECT last_seen_at > 0 FROM sessions");
+    assert!(stored.get_result::<bool>(&mut conn).unwrap());
 }
 
 #[test]

@@ -7,9 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use diesel::connection::SimpleConnection as _;
-use diesel::sql_types::Bool;
-use diesel::{Connection as _, RunQueryDsl as _, SqliteConnection};
 use serde_json::json;
 
 use crate::client::{FORM, JSON, PASSWORD, Response, User, eventually, form_bytes, request_bytes, text};
@@ -222,22 +219,6 @@ async fn a_service_that_is_stopping_is_alive_but_not_ready() {
     });
     let answer = answers.flatten().next().expect("it ends without a word").expect_failure(503);
     assert!(answer.text().contains("shutting down"), "{answer:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_use_of_a_session_just_before_the_stop_is_stored() {
-    let home = Home::new();
-    let service = home.start();
-    let alice = service.api.user("alice").await;
-    service.stop();
-    let file = home.data_dir().join("agora.db");
-    let mut conn = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
-    conn.batch_execute("UPDATE sessions SET last_seen_at = 0").unwrap();
-    let service = home.start();
-    service.api.get(&alice, "/api/users/me").await.expect(200);
-    service.stop();
-    let stored = diesel::dsl::sql::<Bool>("SELECT last_seen_at > 0 FROM sessions");
-    assert!(stored.get_result::<bool>(&mut conn).unwrap());
 }
 
 #[test]
