@@ -85,7 +85,7 @@ impl Outbox for Database {
         call!(self, write mail::set_sent(DbId(id.uuid()), DbInstant(at)))
     }
 
-    async fn set_failed(&self, id: MailId, failure: &str, is_dead: bool, at: Timestamp) -> Result<()> {
+    async fn set_failed(&self, id: MailId, failure: &str, is_dead: bool, at: Timestamp) -> Result<bool> {
         let failure: String = failure.chars().filter(|c| *c != '\0').take(MAX_FAILURE_CHARS).collect();
         call!(self, write mail::set_failed(DbId(id.uuid()), failure, is_dead, DbInstant(at)))
     }

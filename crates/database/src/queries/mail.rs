@@ -180,20 +180,21 @@ pub(crate) async fn set_failed(
     failure: String,
     is_dead: bool,
     at: DbInstant,
-) -> Outcome<()> {
-    let (mail, failure) = (mails::table.find(id), mails::failure.eq(Some(failure)));
-    // A single update: a second one of the same row would check whether its account exists, and wait for a deletion of that.
+) -> Outcome<bool> {
+    let mail = mails::table.find(id);
+    // A row is updated once: a second update would check whether its account exists, and wait for a deletion of that.
     if is_dead {
-        let delete_at = after(at, DEAD_KEPT_MILLIS);
-        let dead = (mails::status.eq(DEAD), mails::due_at.eq(delete_at));
+        let (failure, delete_at) = (mails::failure.eq(Some(failure.clone())), after(at, DEAD_KEPT_MILLIS));
+        let dead = (failure, mails::status.eq(DEAD), mails::due_at.eq(delete_at));
         // Unless a retry was requested during the attempt: then the mail counts as not tried, and stays due.
-        diesel::update(mail.filter(mails::attempts.gt(0))).set((failure, dead)).execute(conn).await?;
-    } else {
-        // If the attempt took longer than its pause, the mail is queued after those that became due meanwhile.
-        let due_at = case_when(mails::due_at.lt(at), at.into_sql::<Instant>()).otherwise(mails::due_at);
-        diesel::update(mail).set((failure, mails::due_at.eq(due_at))).execute(conn).await?;
+        if diesel::update(mail.filter(mails::attempts.gt(0))).set(dead).execute(conn).await? > 0 {
+            return Ok(true);
+        }
     }
-    Ok(())
+    // If the attempt took longer than its pause, the mail is queued after those that became due meanwhile.
+    let due_at = case_when(mails::due_at.lt(at), at.into_sql::<Instant>()).otherwise(mails::due_at);
+    diesel::update(mail).set((mails::failure.eq(Some(failure)), mails::due_at.eq(due_at))).execute(conn).await?;
+    Ok(false)
 }
 
 pub(crate) async fn list(conn: &mut Conn<'_>, status: i16, limit: i64) -> Outcome<Vec<MailRow>> {

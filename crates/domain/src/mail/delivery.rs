@@ -73,8 +73,7 @@ impl MailDelivery {
                 Ok(Some(Delivery::Sent))
             }
             Err(SendError(failure)) => {
-                let is_dead = now >= give_up_at;
-                self.outbox.set_failed(id, &failure, is_dead, now).await?;
+                let is_dead = self.outbox.set_failed(id, &failure, now >= give_up_at, now).await?;
                 Ok(Some(Delivery::Failed { id, kind, attempts, is_dead }))
             }
         }

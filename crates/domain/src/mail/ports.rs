@@ -51,8 +51,9 @@ pub trait Outbox: Send + Sync {
     /// Records that a mail was sent.
     async fn set_sent(&self, id: MailId, at: Timestamp) -> Result<()>;
 
-    /// Records why a mail could not be sent, and whether it is given up.
-    async fn set_failed(&self, id: MailId, failure: &str, is_dead: bool, at: Timestamp) -> Result<()>;
+    /// Records why a mail could not be sent, and whether it is to be given up. Returns whether it is: not if a retry was requested
+    /// during the attempt.
+    async fn set_failed(&self, id: MailId, failure: &str, is_dead: bool, at: Timestamp) -> Result<bool>;
 
     /// Returns at most `limit` mails with a status, in the order in which they are due.
     async fn list(&self, status: MailStatus, limit: usize) -> Result<Vec<MailView>>;

@@ -347,14 +347,15 @@ async fn a_mail_is_sent_with_the_token_whose_digest_was_stored() {
 
 #[tokio::test]
 async fn a_mail_that_is_not_accepted_is_given_up_after_its_deadline() {
-    for (give_up_at, is_dead) in [(NOW.plus_millis(1), false), (NOW, true)] {
+    // Unless a retry was requested meanwhile.
+    for (give_up_at, is_late, is_dead) in [(NOW.plus_millis(1), false, false), (NOW, true, true), (NOW, true, false)] {
         let kind = MailKind::PasswordReset;
         let (delivered, _) = deliver(claimed(kind, give_up_at), Err("no such mailbox"), |outbox| {
             outbox
                 .expect_set_failed()
                 .once()
-                .with(eq(MailId::new(NEW_ID)), eq("no such mailbox"), eq(is_dead), eq(NOW))
-                .returning(|_, _, _, _| Ok(()));
+                .with(eq(MailId::new(NEW_ID)), eq("no such mailbox"), eq(is_late), eq(NOW))
+                .returning(move |_, _, _, _| Ok(is_dead));
         })
         .await;
         assert_eq!(delivered, Some(Delivery::Failed { id: MailId::new(NEW_ID), kind, attempts: 2, is_dead }));

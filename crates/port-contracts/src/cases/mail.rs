@@ -251,7 +251,7 @@ pub async fn all_unsent_mails_can_be_retried_together(db: Repositories) {
     // During the last attempt.
     claim(&db, "last", at(20)).await;
     assert_eq!(db.outbox.retry(Some(mails[1].id), at(21)).await.unwrap(), 1);
-    db.outbox.set_failed(mails[1].id, "no", true, at(22)).await.unwrap();
+    assert!(!db.outbox.set_failed(mails[1].id, "no", true, at(22)).await.unwrap());
     assert!(ids(&db, MailStatus::Dead).await.is_empty());
 }
 
