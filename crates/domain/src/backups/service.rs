@@ -43,9 +43,10 @@ impl Backups {
             // A download may last hours if the client reads slowly.
             let sessions = Arc::clone(&sessions);
             async move {
-                // While sessions cannot be read, no session can be ended either, and hours of work are not to be lost.
-                if let Ok(state) = sessions.find(session).await {
-                    state.and_then(Caller::of).ok_or(Error::InvalidToken)?.admin()?;
+                match sessions.find(session).await {
+                    // Checked again with the next part: hours of work are not to be lost.
+                    Err(Error::Unavailable(_)) => {}
+                    state => drop(state?.and_then(Caller::of).ok_or(Error::InvalidToken)?.admin()?),
                 }
                 Ok(part)
             }
