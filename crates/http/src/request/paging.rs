@@ -1,6 +1,5 @@
 //! The query parameters of lists, and the links to the previous and the next page.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
@@ -143,14 +142,18 @@ const ENCODED: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
+/// What is percent-encoded in a segment that may be encoded already: characters that clients must not send, but may.
+const UNENCODED: &AsciiSet = &ENCODED.remove(b'%');
+
 /// Returns the path with the white space around each segment removed.
 fn without_padding(path: &str) -> String {
     let segments = path.split('/').map(|segment| {
         let decoded = percent_decode_str(segment).decode_utf8_lossy();
         match decoded.trim() {
+            trimmed if trimmed.len() == decoded.len() => utf8_percent_encode(segment, UNENCODED).to_string(),
             // Without white space, a segment of dots would lead to another path.
-            trimmed if trimmed.len() == decoded.len() || [".", ".."].contains(&trimmed) => segment.into(),
-            trimmed => Cow::from(utf8_percent_encode(trimmed, ENCODED).to_string()),
+            dots @ ("." | "..") => format!("%20{dots}"),
+            trimmed => utf8_percent_encode(trimmed, ENCODED).to_string(),
         }
     });
     segments.collect::<Vec<_>>().join("/")
@@ -207,7 +210,7 @@ mod tests {
     #[test]
     fn links_leave_out_the_padding_of_parameters_and_of_the_path() {
         let padding = "%20%E2%80%83%0A".repeat(1000);
-        assert_eq!(without_padding("/a/%2%35/%20..%20/%7Eb"), "/a/%2%35/%20..%20/%7Eb");
+        assert_eq!(without_padding("/a/%2%35/%20%20..%20/%7Eb/\"{c}"), "/a/%2%35/%20../%7Eb/%22%7Bc%7D");
         let path = format!("/api/products/category/{padding}Caf%C3%A9%2Fbar%20{padding}");
         let of = Query::new(&path, &format!("q={padding}two%20words{padding}"), MacKeys::new(b"a secret"));
         of.get(FieldName::SearchText);
