@@ -202,10 +202,9 @@ impl App {
         };
         drop(self.background);
         self.mail_interrupt.cancel();
-        // The uses since the last minute.
-        let _ = timeout(LAST_SEEN_TIMEOUT, self.sessions.flush_last_seen()).await;
-        // A mail that takes longer is sent again after the next start.
-        let _ = timeout(MAIL_SHUTDOWN_TIMEOUT, self.mailer.join_next()).await;
+        // The uses since the last minute; and a mail that takes longer is sent again after the next start.
+        let seen = timeout(LAST_SEEN_TIMEOUT, self.sessions.flush_last_seen());
+        let _ = tokio::join!(seen, timeout(MAIL_SHUTDOWN_TIMEOUT, self.mailer.join_next()));
         drop(self.mailer);
         if let Some((handle, server)) = metrics {
             // Awaited, since it holds references to the database.
