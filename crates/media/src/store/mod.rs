@@ -200,7 +200,7 @@ fn list_objects(objects: &dyn ObjectStore, folder: u8) -> BoxStream<'static, obj
 }
 
 /// Syncs a folder of a directory, if it exists, so that changes of its entries survive a power failure. If the directory itself is
-/// missing, as one that is not mounted, that is an error: its images would exist again later.
+/// missing, as one below a mount that is gone, that is an error: its images would exist again later.
 async fn sync_directory(directory: PathBuf, folder: String) -> Result<()> {
     let synced = tokio::task::spawn_blocking(move || match std::fs::File::open(directory.join(folder)) {
         Err(error) if error.kind() == ErrorKind::NotFound => directory.metadata().map(drop),
