@@ -34,6 +34,30 @@ async fn the_migration_lease_is_released_while_it_is_being_renewed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_starts_while_another_one_migrates_waits_for_it() {
+    let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
+    let options = Options { flavor: Flavor::Distributed, ..Options::default() };
+    let database = Postgres::open(Opening::Serve, &url, &options).await.unwrap();
+    let connector = Connector::new(&url, &options).unwrap();
+    let lease = lease::acquire_migration_lease(&connector).await.unwrap();
+    // As halfway: the column exists until all migrations are applied.
+    write(&database, "ALTER TABLE posts ADD COLUMN transaction bigint").await.unwrap();
+    let asking = sql::<BigInt>(
+        "(SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'INSERT%leases%' AND datname = current_database())",
+    );
+    let watching = connector.connect().await.unwrap();
+    let count = async || diesel::select(asking.clone()).get_result::<i64>(&mut &watching).await.unwrap();
+    let before = count().await;
+    let opening = tokio::spawn(async move { Postgres::open(Opening::Serve, &url, &options).await.map(drop) });
+    while !opening.is_finished() && count().await <= before {
+        yield_now().await;
+    }
+    write(&database, "ALTER TABLE posts DROP COLUMN transaction").await.unwrap();
+    lease.release().await.unwrap();
+    opening.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_migration_that_fails_releases_its_lease() {
     let url = tokio::task::spawn_blocking(private_postgres::fresh_database).await.unwrap();
     let url = format!("{url}?options=-c%20default_transaction_isolation%3Dserializable");

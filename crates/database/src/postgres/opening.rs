@@ -92,12 +92,13 @@ pub(super) async fn prepare(opening: Opening, connector: &Connector, flavor: Fla
     if opening != Opening::Inspect {
         ensure_sessions(&conn, connector).await?;
     }
-    let applied = check(&conn, opening, flavor).await?;
     // If nothing is to be done, no other node is waited for. On a distributed engine, a schema that is up to date may still have
-    // to be adapted to it.
-    let may_be_done = opening == Opening::Inspect || flavor == Flavor::Postgresql;
-    if may_be_done && Migrations::of(applied).pending.is_empty() {
-        return Ok(Migrated::default());
+    // to be adapted to it, and another node may be doing that now.
+    if opening == Opening::Inspect || flavor == Flavor::Postgresql {
+        let applied = check(&conn, opening, flavor).await?;
+        if Migrations::of(applied).pending.is_empty() {
+            return Ok(Migrated::default());
+        }
     }
     tracing::info!("migrating the schema, once no other node is migrating it and no backup is running");
     // Changing a schema, and waiting for another node that does, may take longer than any request.
